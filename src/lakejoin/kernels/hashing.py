@@ -1,0 +1,85 @@
+"""A 64-bit hash of every string of an Arrow array, straight from its buffers.
+
+The hash is lakejoin's own (multiply, rotate and fold over 8-byte words, then a finaliser) and part
+of the index format: changing it needs a new format version. It depends on a seed, so that an
+index that meets two texts with one hash can choose another seed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+_K1 = np.uint64(0x9E3779B97F4A7C15)
+_K2 = np.uint64(0xC2B2AE3D27D4EB4F)
+_K3 = np.uint64(0x165667B19E3779F9)
+_U8 = np.uint64(8)
+_U16 = np.uint64(16)
+_U24 = np.uint64(24)
+_U29 = np.uint64(29)
+_U32 = np.uint64(32)
+_U35 = np.uint64(35)
+_U40 = np.uint64(40)
+_U48 = np.uint64(48)
+_U56 = np.uint64(56)
+
+
+@njit(inline="always")
+def load_word(data: Array, p: int) -> np.uint64:
+    """Eight bytes at any position, little-endian; the compiler makes one unaligned load of it."""
+    return (
+        np.uint64(data[p])
+        | (np.uint64(data[p + 1]) << _U8)
+        | (np.uint64(data[p + 2]) << _U16)
+        | (np.uint64(data[p + 3]) << _U24)
+        | (np.uint64(data[p + 4]) << _U32)
+        | (np.uint64(data[p + 5]) << _U40)
+        | (np.uint64(data[p + 6]) << _U48)
+        | (np.uint64(data[p + 7]) << _U56)
+    )
+
+
+@njit(inline="always")
+def mix(h: np.uint64, word: np.uint64) -> np.uint64:
+    """Folds one word into a running hash."""
+    h = (h ^ (word * _K1)) * _K2
+    return (h << _U29) | (h >> _U35)
+
+
+@njit(inline="always")
+def finish(h: np.uint64) -> np.uint64:
+    """Spreads every bit of a running hash over the whole word."""
+    h ^= h >> _U32
+    h *= _K1
+    h ^= h >> _U29
+    h *= _K3
+    h ^= h >> _U32
+    return h
+
+
+@njit(cache=True, nogil=True)
+def hash_strings(offsets: Array, data: Array, seed: np.uint64, out: Array) -> None:
+    """Writes the hash of string i, `data[offsets[i]:offsets[i + 1]]`, to `out[i]`."""
+    end = data.shape[0]
+    for i in range(out.shape[0]):
+        p = offsets[i]
+        stop = offsets[i + 1]
+        h = seed ^ (np.uint64(stop - p) * _K3)
+        while p + 8 <= stop:
+            h = mix(h, load_word(data, p))
+            p += 8
+        left = stop - p
+        if left > 0:
+            if p + 8 <= end:
+                keep = np.uint64(64 - 8 * left)
+                word = (load_word(data, p) << keep) >> keep
+            else:
+                word = np.uint64(0)
+                for j in range(left):
+                    word |= np.uint64(data[p + j]) << np.uint64(8 * j)
+            h = mix(h, word)
+        out[i] = finish(h)

@@ -1,0 +1,88 @@
+"""A hash directory: from a 64-bit hash to the codes that may bear it.
+
+The top bits of a hash choose a bucket of about ten entries; an entry keeps the low 32 bits (the
+tag) and the code. A tag that fits is a candidate only: the caller compares the texts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+_TARGET = 12
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+def directory_bits(tokens: int) -> int:
+    """How many top bits choose a bucket.
+
+    >>> directory_bits(0), directory_bits(1_000_000)
+    (0, 16)
+    """
+    return max(0, (tokens // _TARGET).bit_length() - 1) if tokens >= _TARGET else 0
+
+
+def build_directory(hashes: Array) -> tuple[Array, Array, Array]:
+    """(bucket starts, tags, codes) for the hashes of codes 0, 1, 2, …"""
+    bits = directory_bits(len(hashes))
+    start = np.zeros((1 << bits) + 1, dtype=np.uint32)
+    tags = np.empty(len(hashes), dtype=np.uint32)
+    codes = np.empty(len(hashes), dtype=np.uint32)
+    _fill_directory(hashes, np.uint64(64 - bits), start, tags, codes)
+    return start, tags, codes
+
+
+@njit(inline="always")
+def _bucket(h: np.uint64, shift: np.uint64) -> np.int64:
+    # A shift by the whole width is undefined, so a single bucket is a case of its own.
+    return np.int64(0) if shift == np.uint64(64) else np.int64(h >> shift)
+
+
+@njit(cache=True, nogil=True)
+def _fill_directory(
+    hashes: Array, shift: np.uint64, start: Array, tags: Array, codes: Array
+) -> None:
+    for i in range(hashes.shape[0]):
+        start[_bucket(hashes[i], shift) + 1] += np.uint32(1)
+    for b in range(start.shape[0] - 1):
+        start[b + 1] += start[b]
+    fill = start[:-1].copy()
+    for i in range(hashes.shape[0]):
+        b = _bucket(hashes[i], shift)
+        tags[fill[b]] = np.uint32(hashes[i] & _LOW)
+        codes[fill[b]] = np.uint32(i)
+        fill[b] += np.uint32(1)
+
+
+@njit(cache=True, nogil=True)
+def bucket_spans(start: Array, hashes: Array, out: Array) -> None:
+    """The entries (begin, end) that hold the bucket of each hash."""
+    bits = 0
+    while (1 << bits) < start.shape[0] - 1:
+        bits += 1
+    shift = np.uint64(64 - bits)
+    for k in range(hashes.shape[0]):
+        b = _bucket(hashes[k], shift)
+        out[k, 0] = start[b]
+        out[k, 1] = start[b + 1]
+
+
+@njit(cache=True, nogil=True)
+def find_tags(
+    span: Array, tags: Array, codes: Array, hashes: Array, found: Array, row: Array
+) -> int:
+    """Writes every (row, code) whose tag fits; returns how many, which may exceed the room."""
+    n = 0
+    for k in range(hashes.shape[0]):
+        tag = np.uint32(hashes[k] & _LOW)
+        for e in range(span[k, 0], span[k, 1]):
+            if tags[e] == tag:
+                if n < found.shape[0]:
+                    found[n] = codes[e]
+                    row[n] = k
+                n += 1
+    return n

@@ -1,0 +1,90 @@
+"""Texts by number, at 1.5 bytes of bookkeeping each: a pool of bytes with short lengths.
+
+| array | meaning |
+| --- | --- |
+| `length` | one byte a text; 255 says "look it up in `long_length`" |
+| `block` | where every 16th text begins |
+| `long_id`, `long_length` | the texts of 255 bytes and more, ascending |
+
+The place of a text is its block's beginning plus the lengths before it in the block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+BLOCK = 16
+LONG = 255
+
+
+@njit(inline="always")
+def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> int:
+    """The length in bytes of text `i`."""
+    n = np.int64(length[i])
+    if n == LONG:
+        low, high = 0, long_id.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if long_id[middle] < i:
+                low = middle + 1
+            else:
+                high = middle
+        n = np.int64(long_length[low])
+    return n
+
+
+@njit(cache=True, nogil=True)
+def spans(
+    length: Array, block: Array, long_id: Array, long_length: Array, ids: Array, out: Array
+) -> None:
+    """Writes the (begin, end) of the text of each id to the rows of `out`."""
+    for k in range(ids.shape[0]):
+        i = np.int64(ids[k])
+        first = i - i % BLOCK
+        begin = block[i // BLOCK]
+        for j in range(first, i):
+            begin += text_length(length, long_id, long_length, j)
+        out[k, 0] = begin
+        out[k, 1] = begin + text_length(length, long_id, long_length, i)
+
+
+@njit(cache=True, nogil=True)
+def gather(data: Array, span: Array, offsets: Array, out: Array) -> None:
+    """Copies the spans one after another; `offsets` (texts + 1) says where each goes."""
+    for k in range(span.shape[0]):
+        at = offsets[k]
+        for p in range(span[k, 0], span[k, 1]):
+            out[at] = data[p]
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def gather_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, out: Array) -> None:
+    """Copies strings `ids` of an (offsets, data) pair; `new_offsets` says where each goes."""
+    for k in range(ids.shape[0]):
+        at = new_offsets[k]
+        for p in range(offsets[ids[k]], offsets[ids[k] + np.uint32(1)]):
+            out[at] = data[p]
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def equal_spans(
+    left: Array, left_span: Array, right_offsets: Array, right: Array, rows: Array, out: Array
+) -> None:
+    """Whether span k of `left` holds the same bytes as string `rows[k]` of `right`."""
+    for k in range(left_span.shape[0]):
+        a = left_span[k, 0]
+        b = right_offsets[rows[k]]
+        n = left_span[k, 1] - a
+        same = right_offsets[rows[k] + 1] - b == n
+        i = 0
+        while same and i < n:
+            same = left[a + i] == right[b + i]
+            i += 1
+        out[k] = same

@@ -1,0 +1,44 @@
+# `make demo` and `make test` work on a fresh machine with Python 3.11+: each makes .venv first.
+# `make help` lists the rest.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench lock clean distclean
+
+VENV := .venv/bin
+SETUP := scripts/environment.sh pyproject.toml requirements/build.txt requirements/java.txt
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+
+demo: .venv/demo.done ## make a real lake, index it with Spark, and show what you get
+	@$(VENV)/lakejoin demo
+
+test: lint ## check style and types, and run every test
+	@$(VENV)/pytest
+
+lint: .venv/test.done ## check style and types
+	@$(VENV)/ruff check .
+	@$(VENV)/ruff format --check .
+	@$(VENV)/mypy
+
+bench: .venv/test.done ## measure speed and size against a peer
+	@$(VENV)/python benchmarks/index.py
+
+lock: ## pin the dependencies again, from pyproject.toml (needs uv)
+	@scripts/lock.sh
+
+clean: ## remove caches, the demo lake and its index
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-lake .lakejoin
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv too
+	rm -rf .venv
+
+.venv/demo.done: requirements/demo.txt $(SETUP)
+	@scripts/environment.sh demo
+	@touch $@
+
+# What the tests need holds what the demo needs.
+.venv/test.done: requirements/test.txt $(SETUP)
+	@scripts/environment.sh test
+	@touch $@ .venv/demo.done

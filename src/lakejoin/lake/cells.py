@@ -1,0 +1,104 @@
+"""What any column is turned into before it leaves the reader: plain Arrow types, bounded cells."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.model import ReadLimits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.lake.tables import Losses
+
+
+def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa.RecordBatch:
+    """The batch with nested values as compact JSON text and over-long cells as counted nulls.
+
+    >>> import pyarrow as pa
+    >>> from lakejoin.lake.tables import Losses
+    >>> batch = pa.record_batch({"a": [[1, 2], None]})
+    >>> plain_batch(batch, ReadLimits(), Losses()).column(0).to_pylist()
+    ['[1,2]', None]
+    """
+    import pyarrow as pa
+
+    columns = [_bounded(_plain(column), limits.cell_bytes, losses) for column in batch.columns]
+    if all(new is old for new, old in zip(columns, batch.columns, strict=True)):
+        return batch
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    kind = column.type
+    if t.is_string(kind) or t.is_primitive(kind) or t.is_large_string(kind):
+        return column
+    if isinstance(kind, pa.ExtensionType | pa.BaseExtensionType):
+        return _plain(column.storage)
+    if t.is_dictionary(kind):
+        return _plain(column.dictionary_decode())
+    if t.is_run_end_encoded(kind):
+        return _plain(pa.compute.run_end_decode(column))
+    if t.is_string_view(kind):
+        return column.cast(pa.string())
+    if t.is_nested(kind):
+        return pa.array([_json_text(value) for value in column.to_pylist()], pa.string())
+    if t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind):
+        return _bytes_text(column)
+    if t.is_binary_view(kind):
+        return _bytes_text(column.cast(pa.binary()))
+    return column
+
+
+def _bytes_text(column: pa.Array) -> pa.Array:
+    """Bytes that are UTF-8 text are that text; others are written in base64."""
+    import pyarrow as pa
+
+    try:
+        if pa.types.is_fixed_size_binary(column.type):
+            column = column.cast(pa.binary())
+        return column.cast(
+            pa.large_string() if pa.types.is_large_binary(column.type) else pa.string()
+        )
+    except pa.ArrowInvalid:
+        texts = [None if v is None else _one_bytes_text(v) for v in column.to_pylist()]
+        return pa.array(texts, pa.string())
+
+
+def _one_bytes_text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return base64.b64encode(value).decode("ascii")
+
+
+def _json_text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_odd)
+
+
+def _json_odd(value: Any) -> str:
+    return _one_bytes_text(value) if isinstance(value, bytes) else str(value)
+
+
+def _bounded(column: pa.Array, most: int, losses: Losses) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return column
+    if column.nbytes <= most:
+        return column
+    too_long = pc.greater(pc.binary_length(column), most)
+    count = pc.sum(too_long).as_py() or 0
+    if not count:
+        return column
+    losses.add("cell over the size limit", count, f"the limit is {most} bytes")
+    return pc.if_else(too_long, pa.scalar(None, kind), column)

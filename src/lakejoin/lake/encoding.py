@@ -1,0 +1,188 @@
+"""In which encoding is this text written?"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import threading
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from lakejoin.lake.tables import Losses
+
+_BOMS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_UNDEFINED_1252 = bytes((0x81, 0x8D, 0x8F, 0x90, 0x9D))
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """An encoding by the name Python knows it by, and how sure the choice is (0..1)."""
+
+    name: str
+    confidence: float
+
+
+def detect_encoding(sample: bytes, whole: bool = True) -> Encoding:
+    """The encoding of text from its first bytes; `whole` says that nothing follows them.
+
+    A byte order mark decides. Then UTF-16 shows by its NUL bytes on one side, UTF-8 by being
+    valid, and what is left is Windows-1252, or Latin-1 where 1252 has no such character.
+
+    >>> detect_encoding("é;è".encode("cp1252")).name, detect_encoding("é".encode()).name
+    ('cp1252', 'utf-8')
+    >>> detect_encoding("a,b".encode("utf-16-be")).name
+    'utf-16-be'
+    """
+    for mark, name in _BOMS:
+        if sample.startswith(mark):
+            return Encoding(name, 1.0)
+    if b"\x00" in sample:
+        wide = _utf16_without_mark(sample)
+        if wide is not None:
+            return wide
+    if sample.isascii():
+        return Encoding("utf-8", 1.0)
+    good, bad = _utf8_evidence(sample, whole)
+    if not bad:
+        return Encoding("utf-8", 1.0)
+    if good >= bad:
+        return Encoding("utf-8", 0.5 + 0.5 * (good - bad) / (good + bad))
+    if any(byte in sample for byte in _UNDEFINED_1252):
+        return Encoding("latin-1", 0.5)
+    return Encoding("cp1252", 0.9 if not good else 0.6)
+
+
+def _utf16_without_mark(sample: bytes) -> Encoding | None:
+    """Latin text in UTF-16 has NUL bytes on every second place and nearly nowhere else."""
+    even, odd = sample[0::2], sample[1::2]
+    half = max(1, len(odd))
+    zeros_even, zeros_odd = even.count(0) / half, odd.count(0) / half
+    if zeros_odd > 0.3 and zeros_even < 0.05:
+        return Encoding("utf-16-le", zeros_odd)
+    if zeros_even > 0.3 and zeros_odd < 0.05:
+        return Encoding("utf-16-be", zeros_even)
+    return None
+
+
+_WIDE_UTF8 = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+)
+_CUT_UTF8 = re.compile(rb"(?:[\xc2-\xf4]|[\xe0-\xf4][\x80-\xbf]|[\xf0-\xf4][\x80-\xbf]{2})\Z")
+
+
+def _utf8_evidence(sample: bytes, whole: bool) -> tuple[int, int]:
+    """How many characters are valid UTF-8 beyond ASCII, and how many bytes are not UTF-8."""
+    try:
+        text = sample.decode("utf-8")
+        return len(sample) - len(text), 0
+    except UnicodeDecodeError:
+        pass
+    rest, good = _WIDE_UTF8.subn(b"", sample)
+    if not whole:
+        rest = _CUT_UTF8.sub(b"", rest)
+    return good, sum(1 for byte in rest if byte > 127)
+
+
+# -- decoding ---------------------------------------------------------------------------------
+
+
+_mended = threading.local()
+
+
+def _mend(problem: UnicodeError) -> tuple[str, int]:
+    """Reads bytes that the encoding has no character for as Windows-1252, and counts them."""
+    if not isinstance(problem, UnicodeDecodeError):
+        raise problem
+    wrong = problem.object[problem.start : problem.end]
+    _mended.count = getattr(_mended, "count", 0) + len(wrong)
+    text = "".join(chr(b) if b in _UNDEFINED_1252 else bytes((b,)).decode("cp1252") for b in wrong)
+    return text, problem.end
+
+
+codecs.register_error("lakejoin-mend", _mend)
+
+
+class Decoder:
+    """Turns the blocks of a file into UTF-8 bytes without NUL, counting what had to be mended.
+
+    >>> losses = Losses(); decoder = Decoder("cp1252", losses)
+    >>> decoder.utf8(b"caf\\xe9", final=True)
+    b'caf\\xc3\\xa9'
+    """
+
+    def __init__(self, encoding: str, losses: Losses) -> None:
+        self._losses = losses
+        self._utf8 = encoding in ("utf-8", "utf-8-sig")
+        self._held = encoding == "utf-8-sig"
+        errors = "lakejoin-mend" if self._utf8 or encoding == "cp1252" else "replace"
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+
+    def utf8(self, block: bytes, final: bool = False) -> bytes:
+        """The next bytes as UTF-8."""
+        # ASCII passes by the decoder as long as that holds back no cut character or mark.
+        if self._utf8 and not self._held and block.isascii():
+            data = block
+        else:
+            data = self._decoded(block, final)
+        zeros = data.count(0)
+        if zeros:
+            self._losses.add("NUL byte removed", zeros)
+            data = data.replace(b"\x00", b"")
+        return data
+
+    def _decoded(self, block: bytes, final: bool) -> bytes:
+        _mended.count = 0
+        text = self._decoder.decode(block, final)
+        self._held = bool(self._decoder.getstate()[0])
+        if self._utf8:
+            self._losses.add("byte is not UTF-8 and was read as Windows-1252", _mended.count)
+        elif "\ufffd" in text:
+            self._losses.add("character that cannot be decoded", text.count("\ufffd"))
+        return text.encode("utf-8", "replace")
+
+
+class Utf8Stream(io.RawIOBase):
+    """A file of any encoding as a stream of UTF-8 bytes."""
+
+    def __init__(self, file: BinaryIO, encoding: str, losses: Losses) -> None:
+        self._file = file
+        self._decoder = Decoder(encoding, losses)
+        self._ready = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        while not self._ready and not self._ended:
+            block = bytes(self._file.read(max(4096, len(view))))
+            self._ended = not block
+            self._ready = self._decoder.utf8(block, final=self._ended)
+        part = self._ready[: len(view)]
+        self._ready = self._ready[len(part) :]
+        view[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def text_stream(file: BinaryIO, encoding: str, losses: Losses) -> io.TextIOWrapper:
+    """A file as text lines."""
+    raw = io.BufferedReader(Utf8Stream(file, encoding, losses), 1 << 18)
+    return io.TextIOWrapper(raw, encoding="utf-8", newline=None)
+
+
+def decoded_text(data: bytes, encoding: str, losses: Losses) -> str:
+    """Bytes as text."""
+    return Decoder(encoding, losses).utf8(data, final=True).decode("utf-8")

@@ -1,0 +1,169 @@
+"""JSON documents and JSON Lines as tables of text columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import UnreadableFile
+from lakejoin.lake.blob import Blob
+from lakejoin.lake.encoding import decoded_text, detect_encoding, text_stream
+from lakejoin.lake.json_values import Records, keys_of, records_of, text_batch
+from lakejoin.lake.names import unique_names
+from lakejoin.lake.tables import Losses, TableStream
+from lakejoin.model import ReadLimits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HEAD = 1 << 16
+_WIDE = 1000
+
+
+def open_json(blob: Blob, limits: ReadLimits) -> TableStream:
+    """The table of a JSON document or of JSON Lines, whichever the text is."""
+    encoding = detect_encoding(blob.head(_HEAD), whole=False).name
+    if _is_lines(blob, encoding):
+        return _open_lines(blob, encoding, limits)
+    return _open_document(blob, encoding, limits)
+
+
+def _is_lines(blob: Blob, encoding: str) -> bool:
+    """JSON Lines: the first line is a whole value and more text follows it."""
+    with text_stream(blob.open(), encoding, Losses()) as lines:
+        first = ""
+        for line in lines:
+            if line.strip():
+                if first:
+                    return True
+                first = line
+                try:
+                    value = json.loads(first)
+                except (ValueError, RecursionError):
+                    return False
+                if not isinstance(value, dict | list):
+                    return False
+    return bool(first) and blob.label.lower().endswith((".jsonl", ".ndjson"))
+
+
+# -- documents --------------------------------------------------------------------------------
+
+
+def _open_document(blob: Blob, encoding: str, limits: ReadLimits) -> TableStream:
+    found = _document(blob, encoding, limits)
+    keys = list(keys_of(found.rows))
+    names, notes = _names(blob, keys, len(found.rows), sum(map(len, found.rows)), limits)
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        detail = ", ".join(found.beside[:5])
+        losses.add("value beside the records", len(found.beside), detail)
+        step = _rows_at_once(len(keys))
+        for start in range(0, len(found.rows), step):
+            yield text_batch(found.rows[start : start + step], keys, names)
+
+    return TableStream(blob.name, "json", names, reading, None, notes, limits)
+
+
+def _document(blob: Blob, encoding: str, limits: ReadLimits) -> Records:
+    most = min(limits.expanded_bytes, 32 * limits.batch_bytes)
+    with blob.open() as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise UnreadableFile(blob.name, "JSON document too large", f"over {most} bytes")
+    try:
+        document = json.loads(decoded_text(data, encoding, Losses()))
+    except RecursionError:
+        raise UnreadableFile(blob.name, "JSON nested too deeply") from None
+    except ValueError as problem:
+        raise UnreadableFile(blob.name, "not valid JSON", str(problem)) from None
+    found = records_of(document)
+    if found is None or not any(found.rows):
+        raise UnreadableFile(blob.name, "JSON without records")
+    return found
+
+
+# -- lines ------------------------------------------------------------------------------------
+
+
+def _open_lines(blob: Blob, encoding: str, limits: ReadLimits) -> TableStream:
+    """Two passes: the columns must be known before the first row is given out."""
+    keys: dict[str, None] = {}
+    rows = cells = bad = 0
+    for values, wrong in _line_blocks(blob, encoding, limits, Losses()):
+        keys_of(values, keys)
+        rows += len(values)
+        cells += sum(map(len, values))
+        bad += wrong
+        if len(keys) > limits.columns:
+            break
+    if not rows or bad > rows:
+        raise UnreadableFile(blob.name, "not valid JSON", f"{bad} lines are no JSON objects")
+    names, notes = _names(blob, list(keys), rows, cells, limits)
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        step = _rows_at_once(len(keys))
+        for values, wrong in _line_blocks(blob, encoding, limits, losses):
+            losses.add("line is not JSON", wrong)
+            for start in range(0, len(values), step):
+                yield text_batch(values[start : start + step], list(keys), names)
+
+    return TableStream(blob.name, "jsonl", names, reading, None, notes, limits)
+
+
+def _line_blocks(
+    blob: Blob, encoding: str, limits: ReadLimits, losses: Losses
+) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """The objects of some thousand lines at a time, and how many lines were none."""
+    with text_stream(blob.open(), encoding, losses) as lines:
+        while block := list(islice(lines, 5000)):
+            yield parse_lines(block)
+
+
+def parse_lines(lines: list[str]) -> tuple[list[dict[str, Any]], int]:
+    """The objects that these lines hold, and how many lines hold none.
+
+    >>> parse_lines(['{"a":1}', "", "oops"])
+    ([{'a': 1}], 1)
+    """
+    full = [line for line in lines if line.strip()]
+    try:
+        values = json.loads("[" + ",".join(full) + "]")
+        bad = 0
+        if len(values) != len(full):
+            raise ValueError
+    except (ValueError, RecursionError):
+        values, bad = _one_by_one(full)
+    rows = [v if type(v) is dict else _array_row(v) for v in values]
+    return rows, bad
+
+
+def _one_by_one(lines: list[str]) -> tuple[list[Any], int]:
+    values, bad = [], 0
+    for line in lines:
+        try:
+            values.append(json.loads(line))
+        except (ValueError, RecursionError):
+            bad += 1
+    return values, bad
+
+
+def _array_row(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {f"column_{i}": item for i, item in enumerate(value, start=1)}
+    return {"value": value}
+
+
+def _rows_at_once(columns: int) -> int:
+    return max(1, min(50_000, 2_000_000 // max(1, columns)))
+
+
+def _names(
+    blob: Blob, keys: list[str], rows: int, cells: int, limits: ReadLimits
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if len(keys) > limits.columns:
+        raise UnreadableFile(blob.name, "too many columns", f"the limit is {limits.columns}")
+    if len(keys) > _WIDE and cells < 0.02 * rows * len(keys):
+        raise UnreadableFile(blob.name, "JSON records share no keys", f"{len(keys)} different keys")
+    return unique_names(keys)

@@ -1,0 +1,147 @@
+"""A table while it is read, and a table that has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import MissingPart
+from lakejoin.model import Dialect, Loss, ReadLimits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+DEFAULT_LIMITS = ReadLimits()
+
+
+class Losses:
+    """What was left out while reading: one count a reason, with where it happened first.
+
+    >>> seen = Losses(); seen.add("row too long", 2, "line 7"); seen.add("row too long", 1)
+    >>> seen.listed()
+    [Loss(reason='row too long', count=3, detail='line 7')]
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, Loss] = {}
+
+    def add(self, reason: str, count: int = 1, detail: str = "") -> None:
+        """Counts `count` more of `reason`; the first detail is kept."""
+        if count <= 0:
+            return
+        known = self._seen.get(reason)
+        if known is None:
+            self._seen[reason] = Loss(reason, count, detail)
+        else:
+            self._seen[reason] = Loss(reason, known.count + count, known.detail or detail)
+
+    def listed(self) -> list[Loss]:
+        """All losses, in the order they were first seen."""
+        return list(self._seen.values())
+
+
+Reading = Callable[[Losses], "Iterator[pa.RecordBatch]"]
+
+
+@dataclass(slots=True)
+class TableStream:
+    """One table of a file, read batch by batch.
+
+    `column_names` are unique. `losses` is complete once `batches()` is exhausted. `notes` says
+    what was changed without losing anything, such as a column's name.
+    """
+
+    name: str
+    format: str
+    column_names: tuple[str, ...]
+    reading: Reading
+    dialect: Dialect | None = None
+    notes: tuple[str, ...] = ()
+    limits: ReadLimits = DEFAULT_LIMITS
+    _losses: Losses = field(default_factory=Losses)
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What was left out so far."""
+        return self._losses.listed()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, in order; each call reads the table from its start."""
+        from lakejoin.lake.cells import plain_batch
+
+        self._losses = Losses()
+        for batch in self.reading(self._losses):
+            yield plain_batch(batch, self.limits, self._losses)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that has been read: its rows, how it was written, and what was left out."""
+
+    name: str
+    format: str
+    rows: pa.Table = field(repr=False)
+    dialect: Dialect | None = None
+    losses: tuple[Loss, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(stream: TableStream) -> Table:
+        """Reads a stream to its end."""
+        import pyarrow as pa
+
+        batches = list(stream.batches())
+        if batches:
+            rows = pa.Table.from_batches(_same_schema(batches))
+        else:
+            rows = pa.table({name: pa.array([], pa.string()) for name in stream.column_names})
+        losses = tuple(stream.losses)
+        return Table(stream.name, stream.format, rows, stream.dialect, losses, stream.notes)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.rows.column_names)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a `pyarrow.Table`."""
+        return self.rows
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`; needs pandas."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise MissingPart("to_pandas needs pandas: pip install pandas") from None
+        return self.rows.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`; needs polars."""
+        try:
+            import polars
+        except ImportError:
+            raise MissingPart("to_polars needs polars: pip install polars") from None
+        return polars.from_arrow(self.rows)
+
+    def __repr__(self) -> str:
+        shape = f"{self.rows.num_rows} rows x {self.rows.num_columns} columns"
+        return f"Table({self.name!r}, {self.format}, {shape})"
+
+
+def _same_schema(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Batches of one schema: a column whose type changes on the way becomes text."""
+    import pyarrow as pa
+
+    first = batches[0].schema
+    if all(b.schema.equals(first) for b in batches):
+        return batches
+    fields = [
+        f
+        if all(b.schema.field(i).type == f.type for b in batches)
+        else pa.field(f.name, pa.string())
+        for i, f in enumerate(first)
+    ]
+    schema = pa.schema(fields)
+    return [b.cast(schema) for b in batches]

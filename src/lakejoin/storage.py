@@ -174,8 +174,7 @@ class Place:
         try:
             with open(draft, "wb") as file:  # noqa: PTH123
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                sync(file)
             os.replace(draft, self.uri)
             _sync_folder(os.path.dirname(self.uri))
         except BaseException:
@@ -237,6 +236,16 @@ def _walk_local(root: str) -> Iterator[Entry]:
                 relative = entry.path[prefix:].replace(os.sep, "/")
                 yield Entry(relative, stat.st_size, stat.st_mtime_ns)
         stack.extend(reversed(folders))
+
+
+def sync(file: BinaryIO) -> None:
+    """Brings what was written to the disk, where the file is one of the operating system's."""
+    file.flush()
+    try:
+        handle = file.fileno()
+    except (AttributeError, OSError, ValueError):  # a remote stream has no such thing
+        return
+    os.fsync(handle)
 
 
 def _sync_folder(folder: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.hashing import finish, mix
+from lakejoin.kernels.hashing import bucket_of, finish, mix
 
 Array = np.ndarray[Any, Any]
 
@@ -113,26 +113,20 @@ def _partition(
     n = hashes.shape[0]
     start = np.zeros((1 << bits) + 1, dtype=np.int64)
     for i in range(n):
-        start[_bucket(hashes[i], shift) + 1] += 1
+        start[bucket_of(hashes[i], shift) + 1] += 1
     for b in range(1 << bits):
         start[b + 1] += start[b]
     fill = start[:-1].copy()
     for c in range(column_start.shape[0] - 1):
         column = np.uint32(c) if indexed[c] else _EMPTY
         for i in range(column_start[c], column_start[c + 1]):
-            b = _bucket(hashes[i], shift)
+            b = bucket_of(hashes[i], shift)
             at = fill[b]
             fill[b] = at + 1
             out_hash[at] = hashes[i]
             out_pair[at] = np.uint32(i)
             out_column[at] = column
     return start
-
-
-@njit(inline="always")
-def _bucket(h: np.uint64, shift: np.uint64) -> np.int64:
-    # A shift by the whole width is undefined, so a single bucket is a case of its own.
-    return np.int64(0) if shift == np.uint64(64) else np.int64(h >> shift)
 
 
 @njit(cache=True, nogil=True)
@@ -360,3 +354,34 @@ def first_mismatch(offsets: Array, data: Array, pair_code: Array, first_pair: Ar
             if data[a + i] != data[b + i]:
                 return p
     return -1
+
+
+@njit(cache=True, nogil=True)
+def group_ordered(list_start: Array, lists: Array) -> tuple[Array, Array, Array]:
+    """Groups tokens that already stand in code order: neighbours with equal lists.
+
+    Returns (group_start, list_start by group, lists by group), as `group` does.
+    """
+    tokens = list_start.shape[0] - 1
+    leader = np.empty(tokens, dtype=np.int64)
+    groups = 0
+    for t in range(tokens):
+        length = list_start[t + 1] - list_start[t]
+        if groups > 0:
+            other = list_start[leader[groups - 1]]
+            same = list_start[leader[groups - 1] + 1] - other == length
+            if same and _same_list(lists, list_start[t], other, length):
+                continue
+        leader[groups] = t
+        groups += 1
+    group_start = np.empty(groups + 1, dtype=np.uint32)
+    group_start[groups] = tokens
+    new_start = np.zeros(groups + 1, dtype=np.int64)
+    begin = np.empty(groups, dtype=np.int64)
+    for g in range(groups):
+        group_start[g] = np.uint32(leader[g])
+        begin[g] = list_start[leader[g]]
+        new_start[g + 1] = new_start[g] + list_start[leader[g] + 1] - begin[g]
+    out = np.empty(new_start[groups], dtype=np.uint32)
+    _copy_lists(begin, new_start, lists, out)
+    return group_start, new_start, out

@@ -61,6 +61,12 @@ def finish(h: np.uint64) -> np.uint64:
     return h
 
 
+@njit(inline="always")
+def bucket_of(h: np.uint64, shift: np.uint64) -> np.int64:
+    """The top bits of a hash; a shift by all 64 bits (undefined in hardware) is bucket 0."""
+    return np.int64(0) if shift == np.uint64(64) else np.int64(h >> shift)
+
+
 @njit(cache=True, nogil=True)
 def hash_strings(offsets: Array, data: Array, seed: np.uint64, out: Array) -> None:
     """Writes the hash of string i, `data[offsets[i]:offsets[i + 1]]`, to `out[i]`."""

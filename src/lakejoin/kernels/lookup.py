@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.hashing import bucket_of
+
 Array = np.ndarray[Any, Any]
 
 _TARGET = 12
@@ -18,12 +20,12 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 def directory_bits(tokens: int) -> int:
-    """How many top bits choose a bucket.
+    """How many top bits choose a bucket: at least eight, so that any dictionary can be sampled.
 
     >>> directory_bits(0), directory_bits(1_000_000)
-    (0, 16)
+    (8, 16)
     """
-    return max(0, (tokens // _TARGET).bit_length() - 1) if tokens >= _TARGET else 0
+    return max(8, (tokens // _TARGET).bit_length() - 1)
 
 
 def build_directory(hashes: Array) -> tuple[Array, Array, Array]:
@@ -36,23 +38,17 @@ def build_directory(hashes: Array) -> tuple[Array, Array, Array]:
     return start, tags, codes
 
 
-@njit(inline="always")
-def _bucket(h: np.uint64, shift: np.uint64) -> np.int64:
-    # A shift by the whole width is undefined, so a single bucket is a case of its own.
-    return np.int64(0) if shift == np.uint64(64) else np.int64(h >> shift)
-
-
 @njit(cache=True, nogil=True)
 def _fill_directory(
     hashes: Array, shift: np.uint64, start: Array, tags: Array, codes: Array
 ) -> None:
     for i in range(hashes.shape[0]):
-        start[_bucket(hashes[i], shift) + 1] += np.uint32(1)
+        start[bucket_of(hashes[i], shift) + 1] += np.uint32(1)
     for b in range(start.shape[0] - 1):
         start[b + 1] += start[b]
     fill = start[:-1].copy()
     for i in range(hashes.shape[0]):
-        b = _bucket(hashes[i], shift)
+        b = bucket_of(hashes[i], shift)
         tags[fill[b]] = np.uint32(hashes[i] & _LOW)
         codes[fill[b]] = np.uint32(i)
         fill[b] += np.uint32(1)
@@ -66,7 +62,7 @@ def bucket_spans(start: Array, hashes: Array, out: Array) -> None:
         bits += 1
     shift = np.uint64(64 - bits)
     for k in range(hashes.shape[0]):
-        b = _bucket(hashes[k], shift)
+        b = bucket_of(hashes[k], shift)
         out[k, 0] = start[b]
         out[k, 1] = start[b + 1]
 

@@ -1,0 +1,238 @@
+"""One file of named flat arrays, with a checksum for every block.
+
+Every file of a segment has this form (see docs/format.md). A file is written once, from front to
+back. A reader maps it, checks its size and its footer on opening, and checks each 64 KiB block the
+first time that something in it is read: what comes out is right or a `DamagedIndex` is raised.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+import xxhash
+
+from lakejoin.errors import DamagedIndex, NewerIndex
+from lakejoin.storage import Place, sync
+
+Array = np.ndarray[Any, Any]
+
+MAGIC = b"LAKEJOIN"
+VERSION = 1
+BLOCK = 1 << 16
+_ALIGN = 64
+_TAIL = struct.Struct("<QQII8s")  # footer's beginning, its checksum, its length, version, magic
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """What the manifest keeps of a file: enough to know it again."""
+
+    bytes: int
+    checksum: str
+
+
+class ArrayFileWriter:
+    """Writes named arrays to a place, one after another.
+
+    >>> import tempfile
+    >>> place = Place.of(tempfile.mkdtemp()) / "x.lj"
+    >>> with ArrayFileWriter(place) as out:
+    ...     out.add("n", np.arange(3))
+    >>> ArrayFile(place, out.record).array("n").all().tolist()
+    [0, 1, 2]
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.record: FileRecord
+        self.meta: dict[str, Any] = {}
+        self._file: BinaryIO = place.create()
+        self._at = 0
+        self._arrays: dict[str, tuple[str, int, int]] = {}
+        self._sums: list[int] = []
+        self._hash = xxhash.xxh3_64()
+        self._write(MAGIC + struct.pack("<II", VERSION, 0))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._finish()
+        self._file.close()
+
+    def add(self, name: str, array: Array) -> None:
+        """Writes one whole array."""
+        self.begin(name, array.dtype)
+        self.append(array)
+
+    def begin(self, name: str, dtype: np.dtype[Any]) -> None:
+        """Starts an array whose parts follow by `append`."""
+        self._write(b"\0" * (-self._at % _ALIGN))
+        self._open = name
+        self._arrays[name] = (np.dtype(dtype).str, 0, self._at)
+
+    def append(self, part: Array) -> None:
+        """Adds a part to the array begun last."""
+        dtype, length, offset = self._arrays[self._open]
+        data = np.ascontiguousarray(part, dtype=np.dtype(dtype))
+        self._arrays[self._open] = (dtype, length + data.size, offset)
+        if data.size:
+            self._write(memoryview(data.reshape(-1).view(np.uint8)))
+
+    def align(self) -> int:
+        """Pads the array of bytes begun last to 8 bytes; returns its length so far."""
+        dtype, length, offset = self._arrays[self._open]
+        fill = -length % 8
+        self._write(b"\0" * fill)
+        self._arrays[self._open] = (dtype, length + fill, offset)
+        return length + fill
+
+    def _write(self, data: bytes | memoryview) -> None:
+        view = memoryview(data)
+        self._file.write(view)
+        while len(view):
+            room = BLOCK - self._at % BLOCK
+            part = view[:room]
+            self._hash.update(part)
+            self._at += len(part)
+            view = view[len(part) :]
+            if self._at % BLOCK == 0:
+                self._sums.append(self._hash.intdigest())
+                self._hash.reset()
+
+    def _finish(self) -> None:
+        if self._at % BLOCK:
+            self._sums.append(self._hash.intdigest())
+        content = {"arrays": self._arrays, "data": self._at, "meta": self.meta}
+        footer = np.array(self._sums, dtype="<u8").tobytes() + json.dumps(content).encode()
+        digest = xxhash.xxh3_64_intdigest(footer)
+        tail = _TAIL.pack(self._at, digest, len(footer), VERSION, MAGIC)
+        self._file.write(footer + tail)
+        sync(self._file)
+        self.record = FileRecord(self._at + len(footer) + _TAIL.size, f"{digest:016x}")
+
+
+class ArrayFile:
+    """Reads what `ArrayFileWriter` wrote; `record` is what the manifest says of it."""
+
+    def __init__(self, place: Place, record: FileRecord | None = None) -> None:
+        self.place = place
+        try:
+            self._data = place.map()
+        except FileNotFoundError:
+            raise DamagedIndex(f"the index is damaged: {place} is missing") from None
+        if record is not None and len(self._data) != record.bytes:
+            self._damaged(f"it has {len(self._data):,} bytes and should have {record.bytes:,}")
+        self._read_footer(record)
+
+    def _read_footer(self, record: FileRecord | None) -> None:
+        if len(self._data) < _TAIL.size:
+            self._damaged("it is too short")
+        begin, digest, length, version, magic = _TAIL.unpack(self._data[-_TAIL.size :].tobytes())
+        if magic != MAGIC:
+            self._damaged("its last bytes are not those of an index file")
+        if version > VERSION:
+            raise NewerIndex(
+                f"{self.place} was written by a newer lakejoin (file version {version}, this one "
+                f"reads {VERSION}); upgrade lakejoin to open it"
+            )
+        footer = self._data[begin : begin + length].tobytes()
+        if xxhash.xxh3_64_intdigest(footer) != digest:
+            self._damaged("its footer does not match its checksum")
+        if record is not None and f"{digest:016x}" != record.checksum:
+            self._damaged("it is not the file that the manifest names")
+        blocks = -(-begin // BLOCK)
+        self._sums = np.frombuffer(footer, dtype="<u8", count=blocks)
+        content = json.loads(footer[8 * blocks :])
+        self.meta: dict[str, Any] = content["meta"]
+        self._arrays: dict[str, tuple[str, int, int]] = content["arrays"]
+        self._checked = np.zeros(blocks, dtype=bool)
+        self._end = begin
+
+    def names(self) -> list[str]:
+        """The arrays in this file."""
+        return list(self._arrays)
+
+    def array(self, name: str) -> CheckedArray:
+        """One array, checked as it is read."""
+        dtype, length, offset = self._arrays[name]
+        kind = np.dtype(dtype)
+        raw = self._data[offset : offset + length * kind.itemsize].view(kind)
+        return CheckedArray(self, np.asarray(raw), offset)
+
+    def check_all(self) -> None:
+        """Checks every block that was not checked yet."""
+        self.check_blocks(np.flatnonzero(~self._checked))
+
+    def check_bytes(self, begin: int, end: int) -> None:
+        """Checks the blocks of the bytes [begin, end)."""
+        first, last = begin // BLOCK, -(-end // BLOCK)
+        if end > begin and not self._checked[first:last].all():
+            self.check_blocks(first + np.flatnonzero(~self._checked[first:last]))
+
+    def check_spans(self, begin: Array, end: Array) -> None:
+        """Checks the blocks of many spans of bytes at once."""
+        some = end > begin
+        if not some.any():
+            return
+        depth = np.zeros(len(self._checked) + 1, dtype=np.int64)
+        np.add.at(depth, begin[some] // BLOCK, 1)
+        np.add.at(depth, (end[some] - 1) // BLOCK + 1, -1)
+        self.check_blocks(np.flatnonzero((np.cumsum(depth[:-1]) > 0) & ~self._checked))
+
+    def check_blocks(self, blocks: Array) -> None:
+        """Checks the numbered blocks against their checksums."""
+        for block in blocks.tolist():
+            begin = block * BLOCK
+            part = self._data[begin : min(begin + BLOCK, self._end)]
+            if xxhash.xxh3_64_intdigest(memoryview(part)) != int(self._sums[block]):
+                self._damaged(f"bytes {begin:,} to {begin + len(part):,} do not match their checksum")
+            self._checked[block] = True
+
+    def _damaged(self, what: str) -> None:
+        raise DamagedIndex(
+            f"the index is damaged: {self.place}: {what}; rebuild it with: lakejoin index --full"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedArray:
+    """An array of a file, whose blocks are checked before they are handed out.
+
+    `raw` is for compiled code that reads at places of its own: call `touch` for them first.
+    """
+
+    file: ArrayFile
+    raw: Array
+    offset: int
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def all(self) -> Array:
+        """The whole array, checked."""
+        return self.part(0, len(self.raw))
+
+    def part(self, begin: int, end: int) -> Array:
+        """The elements [begin, end), checked."""
+        size = self.raw.itemsize
+        self.file.check_bytes(self.offset + begin * size, self.offset + end * size)
+        return self.raw[begin:end]
+
+    def touch(self, begin: Array, end: Array) -> Array:
+        """Checks many spans of elements, then hands out the raw array to read them from."""
+        size = self.raw.itemsize
+        self.file.check_spans(
+            self.offset + np.asarray(begin, dtype=np.int64) * size,
+            self.offset + np.asarray(end, dtype=np.int64) * size,
+        )
+        return self.raw
+
+    def take(self, where: Array) -> Array:
+        """The elements at many places, checked."""
+        places = np.asarray(where, dtype=np.int64)
+        return self.touch(places, places + 1)[places]

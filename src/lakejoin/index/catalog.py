@@ -1,0 +1,160 @@
+"""What tables and columns a segment holds: two Arrow tables inside an array file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.model import ColumnProfile, ColumnType, Dialect, Loss, TableData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A table of a segment: `number` inside it, and its columns [first, first + width)."""
+
+    number: int
+    name: str
+    source: str
+    rows: int
+    first: int
+    width: int
+    format: str
+    dialect: Dialect | None
+    losses: tuple[Loss, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnEntry:
+    """A column of a segment: `number` inside it, its name, profile, and whether it is searched."""
+
+    number: int
+    name: str
+    indexed: bool
+    profile: ColumnProfile
+
+
+class CatalogWriter:
+    """Collects tables, then writes the catalog."""
+
+    def __init__(self) -> None:
+        self._tables: list[dict[str, Any]] = []
+        self._columns: list[dict[str, Any]] = []
+
+    def add(self, table: TableData, indexed: Sequence[bool]) -> None:
+        """Adds a table whose columns are searched or not as `indexed` says."""
+        self._tables.append(
+            {
+                "name": table.name,
+                "source": table.source,
+                "rows": table.rows,
+                "first": len(self._columns),
+                "width": len(table.columns),
+                "format": table.format,
+                "dialect": json.dumps(asdict(table.dialect)) if table.dialect else None,
+                "losses": json.dumps([asdict(loss) for loss in table.losses]),
+            }
+        )
+        for column, searched in zip(table.columns, indexed, strict=True):
+            profile = asdict(column.profile)
+            profile["type"] = str(column.profile.type)
+            profile["examples"] = list(column.profile.examples)
+            self._columns.append({"name": column.name, "indexed": searched, **profile})
+
+    def write(self, out: ArrayFileWriter) -> None:
+        """Writes both tables."""
+        import pyarrow as pa
+
+        out.add("tables", to_bytes(pa.Table.from_pylist(self._tables, _table_schema())))
+        out.add("columns", to_bytes(pa.Table.from_pylist(self._columns, _column_schema())))
+
+
+def _table_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    kinds = [text, text, number, number, number, text, text, text]
+    names = ["name", "source", "rows", "first", "width", "format", "dialect", "losses"]
+    return pa.schema(list(zip(names, kinds, strict=True)))
+
+
+def _column_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    kinds = {
+        "name": pa.string(),
+        "indexed": pa.bool_(),
+        "type": pa.dictionary(pa.int8(), pa.string()),
+        "rows": pa.int64(),
+        "nulls": pa.int64(),
+        "distinct": pa.int64(),
+        "uniqueness": pa.float64(),
+        "min_length": pa.int32(),
+        "max_length": pa.int32(),
+        "mean_length": pa.float64(),
+        "key_likeness": pa.float64(),
+        "examples": pa.list_(pa.string()),
+        "date_format": pa.string(),
+    }
+    return pa.schema(list(kinds.items()))
+
+
+def to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
+    """An Arrow table as the bytes of an IPC stream, to be kept in an array file."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table.combine_chunks())
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
+    """The Arrow table that `to_bytes` wrote."""
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))).read_all()
+
+
+class Catalog:
+    """The opened catalog of a segment."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        self.tables = from_bytes(file.array("tables").all())
+        self.columns = from_bytes(file.array("columns").all())
+
+    def table(self, number: int) -> TableEntry:
+        """One table."""
+        row = self.tables.slice(number, 1).to_pylist()[0]
+        dialect = json.loads(row["dialect"]) if row["dialect"] else None
+        if dialect is not None:
+            dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
+        losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
+        return TableEntry(
+            number,
+            row["name"],
+            row["source"],
+            row["rows"],
+            row["first"],
+            row["width"],
+            row["format"],
+            dialect,
+            losses,
+        )
+
+    def columns_of(self, table: TableEntry) -> list[ColumnEntry]:
+        """The columns of a table, in order."""
+        found = []
+        for i, row in enumerate(self.columns.slice(table.first, table.width).to_pylist()):
+            name, indexed = row.pop("name"), row.pop("indexed")
+            row["type"] = ColumnType(row["type"])
+            row["examples"] = tuple(row["examples"])
+            found.append(ColumnEntry(table.first + i, name, indexed, ColumnProfile(**row)))
+        return found

@@ -1,0 +1,135 @@
+"""How a new version of an index comes to be: one manifest replaced in one step, then a clean-up."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from lakejoin.errors import BusyIndex, MissingIndex
+from lakejoin.index.manifest import FILE, IndexOptions, Manifest, Totals, read_manifest
+from lakejoin.index.segment import Segment, SegmentRecord
+from lakejoin.index.snapshot import segment_place
+from lakejoin.index.sources import SourceState, write_sources
+from lakejoin.storage import Place
+
+KEEP_SECONDS = 3600.0
+_EXACT_VALUES = 1 << 22  # up to this many dictionary entries the distinct values are counted
+
+
+def commit(
+    index: Place,
+    old: Manifest,
+    lakes: Sequence[str],
+    options: IndexOptions,
+    segments: Sequence[SegmentRecord],
+    sources: Mapping[str, SourceState],
+) -> Manifest:
+    """Makes `segments` the current version; the previous one stays readable for a while."""
+    version = old.version + 1
+    files = write_sources(index, f"files-{version:06d}-{secrets.token_hex(4)}.lj", sources)
+    kept = {s.id for s in segments}
+    now = time.time()
+    gone = tuple((s.id, now) for s in old.segments if s.id not in kept)
+    new = Manifest(
+        version=version,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        lakes=tuple(lakes),
+        options=options,
+        segments=tuple(segments),
+        files=files,
+        retired=tuple(r for r in old.retired if r[0] not in kept) + gone,
+    )
+    new = replace(new, totals=_totals(index, new, files.bytes))
+    if _current_version(index) != old.version:
+        raise BusyIndex(f"another builder has changed the index at {index}; run the command again")
+    (index / FILE).replace(new.to_bytes())
+    return new
+
+
+def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) -> list[str]:
+    """Removes what no reader can need: leftovers of dead builds, and versions retired long ago.
+
+    Call it only while holding the build lock. Returns the names of what was removed.
+    """
+    limit = time.time() - keep_seconds
+    named = {s.id for s in manifest.segments}
+    named |= {name for name, since in manifest.retired if since > limit}
+    removed = []
+    for name in (index / "segments").children():
+        if name not in named:
+            (index / "segments" / name).remove()
+            removed.append(name)
+    (index / "scratch").remove()
+    current = manifest.files.name if manifest.files else ""
+    old_lists = [n for n in index.children() if n.startswith("files-") and n != current]
+    for name in old_lists[:-1]:  # the last one may still be read by an open snapshot
+        (index / name).remove()
+    for name in index.children():
+        if name.endswith(".draft"):
+            (index / name).remove()
+    return removed
+
+
+def current_manifest(index: Place) -> Manifest:
+    """The manifest to build upon: the current one, or an empty one."""
+    try:
+        return read_manifest(index)
+    except MissingIndex:
+        return Manifest()
+
+
+def _current_version(index: Place) -> int:
+    return current_manifest(index).version
+
+
+def _totals(index: Place, manifest: Manifest, list_bytes: int) -> Totals:
+    tables = columns = rows = cells = 0
+    for record in manifest.segments:
+        tables += record.tables
+        columns += record.columns
+        rows += record.rows
+        cells += record.cells
+        if record.dead:
+            gone = Segment(segment_place(index, record), record).catalog.tables.take(
+                list(record.dead)
+            )
+            dead_rows = gone["rows"].to_numpy()
+            width = gone["width"].to_numpy()
+            tables -= len(record.dead)
+            columns -= int(width.sum())
+            rows -= int(dead_rows.sum())
+            cells -= int((dead_rows * width).sum())
+    values, exact = count_values(index, manifest)
+    size = sum(s.bytes for s in manifest.segments) + list_bytes
+    return Totals(tables, columns, rows, cells, values, exact, size)
+
+
+def count_values(index: Place, manifest: Manifest) -> tuple[int, bool]:
+    """How many distinct values the lake holds, and whether that is exact.
+
+    The dictionaries of small indexes are merged. Of large ones only the values whose hash begins
+    with some zero bits are, a fair sample of about four million, whose share is known.
+    """
+    records = manifest.segments
+    total = sum(s.values for s in records)
+    dead = any(s.dead for s in records)
+    if len(records) <= 1:
+        return total, not dead
+    bits = 0
+    while total >> bits > _EXACT_VALUES and bits < 8:
+        bits += 1
+    seeds, kept, parts = set(), 64, []
+    for record in records:
+        dictionary = Segment(segment_place(index, record), record).dictionary
+        own, part = dictionary.sample(bits)
+        seeds.add(dictionary.seed)
+        kept = min(kept, own)
+        parts.append(part)
+    mask = np.uint64(((1 << kept) - 1) << (64 - kept) | 0xFFFFFFFF)
+    distinct = len(np.unique(np.concatenate(parts) & mask))
+    return distinct << bits, bits == 0 and not dead and len(seeds) == 1

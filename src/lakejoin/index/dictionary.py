@@ -1,0 +1,127 @@
+"""The dictionary of a segment: from a value to its code and back.
+
+Exact whatever the hash does: a look-up compares the texts of all candidates, and the builder
+chooses another seed when two of its texts share a hash. Per token it keeps 8 bytes of directory,
+a third of a byte of buckets and 1.5 bytes of bookkeeping beside the text itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.index.texts import Texts, write_texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+NOT_FOUND = np.uint32(0xFFFFFFFF)
+
+
+def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
+    """The (offsets, bytes) of an Arrow array as numpy views; offsets may begin above zero.
+
+    >>> import pyarrow as pa
+    >>> offsets, data = string_buffers(pa.array(["ab", "c"], pa.large_string()))
+    >>> offsets.tolist(), data.tobytes()
+    ([0, 2, 3], b'abc')
+    """
+    _, offset_buffer, data_buffer = texts.buffers()
+    if len(texts) == 0 or offset_buffer is None:
+        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int64, offset=8 * texts.offset)
+    data = (
+        np.frombuffer(data_buffer, dtype=np.uint8)
+        if data_buffer is not None
+        else np.zeros(0, dtype=np.uint8)
+    )
+    return offsets[: len(texts) + 1], data
+
+
+def write_dictionary(
+    out: ArrayFileWriter, seed: int, hashes: Array, offsets: Array, data: Array, order: Array
+) -> None:
+    """Writes tokens in the order of their codes; `order[code]` is the string that holds its text."""
+    from lakejoin.kernels.lookup import build_directory
+
+    out.meta["seed"] = seed
+    start, tags, codes = build_directory(hashes)
+    out.add("bucket", start)
+    out.add("tag", tags)
+    out.add("code", codes)
+    del start, tags, codes
+    write_texts(out, "text", offsets, data, order)
+
+
+class Dictionary:
+    """An opened dictionary: `find` goes from texts to codes, `texts` from codes to texts."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        self.seed = int(file.meta["seed"])
+        self._bucket = file.array("bucket")
+        self._tag = file.array("tag")
+        self._code = file.array("code")
+        self.texts = Texts(file, "text")
+
+    def __len__(self) -> int:
+        return len(self._tag)
+
+    def find(self, values: pa.LargeStringArray) -> Array:
+        """The code of each value, or `NOT_FOUND`; nulls are found nowhere.
+
+        The values are looked up in the order of their hashes and compared in the order of their
+        codes, so that a large query walks through the files instead of jumping about in them.
+        """
+        from lakejoin.kernels.hashing import hash_strings
+        from lakejoin.kernels.lookup import bucket_spans, find_tags
+        from lakejoin.kernels.pool import equal_spans
+
+        result = np.full(len(values), NOT_FOUND, dtype=np.uint32)
+        if len(values) == 0 or len(self) == 0:
+            return result
+        offsets, data = string_buffers(values)
+        hashes = np.empty(len(values), dtype=np.uint64)
+        hash_strings(offsets, data, np.uint64(self.seed), hashes)
+        order = np.argsort(hashes)
+        if values.null_count:
+            order = order[np.asarray(values.is_valid())[order]]
+        ordered = hashes[order]
+        span = np.empty((len(order), 2), dtype=np.int64)
+        bucket_spans(self._bucket.all(), ordered, span)
+        tags = self._tag.touch(span[:, 0], span[:, 1])
+        codes = self._code.touch(span[:, 0], span[:, 1])
+        room = len(order)
+        while True:
+            found = np.empty(room, dtype=np.uint32)
+            row = np.empty(room, dtype=np.int64)
+            n = find_tags(span, tags, codes, ordered, found, row)
+            if n <= room:
+                break
+            room = n
+        found, row = found[:n], order[row[:n]]
+        by_code = np.argsort(found)
+        found, row = found[by_code], row[by_code]
+        where = self.texts.spans(found)
+        same = np.empty(n, dtype=bool)
+        equal_spans(self.texts.bytes_at(where), where, offsets, data, row, same)
+        result[row[same]] = found[same]
+        return result
+
+    def sample(self, bits: int) -> tuple[int, Array]:
+        """The hashes whose top `bits` (at most eight) are zero, as far as they are kept.
+
+        Values are spread over the buckets by their hash alone, so that the same part of two
+        dictionaries holds the same values where both have them. Returns how many top bits are
+        kept, and the hashes with only those and the low 32 bits set.
+        """
+        start = self._bucket.all()
+        buckets = len(start) - 1
+        kept = (buckets - 1).bit_length()
+        last = buckets >> bits
+        tag = self._tag.part(0, int(start[last])).astype(np.uint64)
+        bucket = np.repeat(np.arange(last, dtype=np.uint64), np.diff(start[: last + 1]))
+        return kept, (bucket << np.uint64(64 - kept)) | tag

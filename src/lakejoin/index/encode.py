@@ -1,0 +1,220 @@
+"""Builds a segment: takes tables one by one, then gives every value its code and writes the files.
+
+What stays in memory until `finish` is the text of each column's distinct values (and, for columns
+that hardly repeat a value, one number a row); the cells of the other columns go to disk at once.
+`memory` estimates the peak of finishing now, so that the caller can close a segment in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import BuildFailed
+from lakejoin.index.arrayfile import ArrayFileWriter
+from lakejoin.index.catalog import CatalogWriter
+from lakejoin.index.components import Component
+from lakejoin.index.dictionary import string_buffers, write_dictionary
+from lakejoin.index.rows import RowsWriter
+from lakejoin.index.segment import ComponentRecord, Segment, SegmentRecord, add_components
+from lakejoin.index.texts import write_texts
+from lakejoin.model import ColumnType, TableData
+from lakejoin.storage import Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.kernels.grouping import Groups
+
+Array = np.ndarray[Any, Any]
+
+# Decimals (measures) and booleans make accidental joins: searched only where asked for.
+SEARCHED = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.DATE, ColumnType.MIXED})
+PAIR_BYTES = 72  # measured peak per (column, value) pair while grouping and writing
+_SEEDS = 8
+
+
+class TextRun:
+    """Strings collected from many Arrow arrays, then laid out one after another."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Array, Array]] = []
+        self.count = 0
+        self.bytes = 0
+
+    def add(self, texts: pa.LargeStringArray) -> None:
+        """Keeps the strings of an array."""
+        offsets, data = string_buffers(texts)
+        used = data[int(offsets[0]) : int(offsets[-1])]
+        self._parts.append((offsets, used))
+        self.count += len(texts)
+        self.bytes += len(used)
+
+    def join(self) -> tuple[Array, Array]:
+        """(offsets, bytes) of all strings; the parts are let go as they are copied."""
+        offsets = np.zeros(self.count + 1, dtype=np.int64)
+        data = np.empty(self.bytes, dtype=np.uint8)
+        row = at = 0
+        self._parts.reverse()
+        while self._parts:
+            part_offsets, used = self._parts.pop()
+            n = len(part_offsets) - 1
+            np.add(part_offsets[1:], at - int(part_offsets[0]), out=offsets[row + 1 : row + 1 + n])
+            data[at : at + len(used)] = used
+            row, at = row + n, at + len(used)
+        return offsets, data
+
+
+@dataclass(slots=True)
+class _Counts:
+    tables: int = 0
+    rows: int = 0
+    cells: int = 0
+
+
+class SegmentBuilder:
+    """Collects tables and writes them as one segment at `place` (a folder of its own)."""
+
+    def __init__(self, place: Place, all_columns: bool = False) -> None:
+        place.make_folder()
+        self._place = place
+        self._searched = frozenset(ColumnType) if all_columns else SEARCHED
+        self._counts = _Counts()
+        self._catalog = CatalogWriter()
+        self._tokens = TextRun()
+        self._spellings = TextRun()
+        self._token_counts: list[int] = []
+        self._spelling_token: list[Array] = []
+        self._indexed: list[bool] = []
+        self._cell_bytes = 0
+        self._rows_file = ArrayFileWriter(place / "rows.lj")
+        self._rows = RowsWriter(self._rows_file)
+
+    @property
+    def tables(self) -> int:
+        """How many tables were added."""
+        return self._counts.tables
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes finishing now would need at its peak."""
+        pairs = self._tokens.count + self._spellings.count
+        return pairs * PAIR_BYTES + self._tokens.bytes + self._spellings.bytes + self._cell_bytes
+
+    def add(self, table: TableData) -> None:
+        """Adds a table."""
+        indexed = [
+            c.profile.type in self._searched and c.profile.distinct > 0 for c in table.columns
+        ]
+        self._catalog.add(table, indexed)
+        self._indexed += indexed
+        self._counts.tables += 1
+        self._counts.rows += table.rows
+        self._counts.cells += table.rows * len(table.columns)
+        for column in table.columns:
+            self._tokens.add(column.tokens)
+            self._spellings.add(column.spellings)
+            self._token_counts.append(len(column.tokens))
+            self._spelling_token.append(column.spelling_token)
+            self._cell_bytes += self._rows.add(column)
+
+    def finish(self, components: Iterable[Component]) -> SegmentRecord:
+        """Gives out the codes, writes all files, and says what was written."""
+        column_start = np.zeros(len(self._token_counts) + 1, dtype=np.int64)
+        np.cumsum(self._token_counts, out=column_start[1:])
+        offsets, data = self._tokens.join()
+        indexed = np.array(self._indexed, dtype=bool)
+        seed, groups = group_texts(offsets, data, column_start, indexed)
+        values = len(groups.first_pair)
+        with ArrayFileWriter(self._place / "dictionary.lj") as dictionary:
+            write_dictionary(dictionary, seed, groups.token_hash, offsets, data, groups.first_pair)
+        del offsets, data
+        with self._rows_file:
+            self._write_rows(column_start, groups.pair_code, values)
+        with ArrayFileWriter(self._place / "catalog.lj") as catalog:
+            self._catalog.write(catalog)
+        core = {"catalog": catalog, "dictionary": dictionary, "rows": self._rows_file}
+        record = SegmentRecord(
+            id=self._place.name,
+            tables=self._counts.tables,
+            columns=len(self._indexed),
+            rows=self._counts.rows,
+            cells=self._counts.cells,
+            values=values,
+            pairs=int(np.diff(column_start)[indexed].sum()) if len(indexed) else 0,
+            components={
+                name: ComponentRecord(1, f"{name}.lj", out.record.bytes, out.record.checksum)
+                for name, out in core.items()
+            },
+        )
+        lists = (groups.group_start, groups.list_start, groups.list_columns)
+        del groups
+        return add_components(Segment(self._place, record, fresh_lists=lists), components)
+
+    def abandon(self) -> None:
+        """Closes and removes what was written so far."""
+        self._rows_file.__exit__(RuntimeError, None, None)
+        self._place.remove()
+
+    def _write_rows(self, column_start: Array, pair_code: Array, values: int) -> None:
+        token_code = [
+            pair_code[column_start[c] + self._spelling_token[c]]
+            for c in range(len(self._spelling_token))
+        ]
+        spelled = np.concatenate([*token_code, np.zeros(0, dtype=np.uint32)])
+        offsets, data = self._spellings.join()
+        number, first = number_spellings(offsets, data, spelled)
+        at = np.concatenate(([0], np.cumsum([len(codes) for codes in token_code])))
+        own_ids = (
+            np.concatenate(
+                [
+                    pair_code[column_start[c] : column_start[c + 1]],
+                    number[int(at[c]) : int(at[c + 1])] + np.uint32(values),
+                ]
+            )
+            for c in range(len(token_code))
+        )
+        self._rows.finish(own_ids, spelled[first])
+        write_texts(self._rows_file, "spelling", offsets, data, first)
+
+
+def group_texts(
+    offsets: Array, data: Array, column_start: Array, indexed: Array
+) -> tuple[int, Groups]:
+    """Codes, groups and posting lists of all pairs' texts, exactly, and the hash seed used.
+
+    Where two different texts have one hash under a seed, the next seed is tried.
+    """
+    from lakejoin.kernels.grouping import first_mismatch, group
+    from lakejoin.kernels.hashing import hash_strings
+
+    for seed in range(_SEEDS):
+        hashes = np.empty(len(offsets) - 1, dtype=np.uint64)
+        hash_strings(offsets, data, np.uint64(seed), hashes)
+        groups = group(hashes, column_start, indexed)
+        if first_mismatch(offsets, data, groups.pair_code, groups.first_pair) < 0:
+            return seed, groups
+    raise BuildFailed(f"two different values have the same hash under {_SEEDS} seeds")
+
+
+def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, Array]:
+    """Numbers distinct (code, text) pairs; returns each one's number, and a holder of each number.
+
+    The same text can be a spelling of two values: `01/02/2020` is one day here, another there.
+    """
+    from lakejoin.kernels.grouping import first_mismatch, group
+    from lakejoin.kernels.hashing import hash_strings
+
+    everything = np.array([0, len(codes)], dtype=np.int64)
+    for seed in range(_SEEDS):
+        hashes = np.empty(len(codes), dtype=np.uint64)
+        hash_strings(offsets, data, np.uint64(seed), hashes)
+        hashes ^= (codes.astype(np.uint64) + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        found = group(hashes, everything, np.array([False]))
+        same_code = np.array_equal(codes[found.first_pair[found.pair_code]], codes)
+        if same_code and first_mismatch(offsets, data, found.pair_code, found.first_pair) < 0:
+            return found.pair_code, found.first_pair
+    raise BuildFailed(f"two different spellings have the same hash under {_SEEDS} seeds")

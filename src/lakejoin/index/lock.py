@@ -1,0 +1,88 @@
+"""One builder at a time: the lock that a build holds, released by the system when it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from lakejoin.errors import BusyIndex
+from lakejoin.storage import Place
+
+_FILE = "LOCK"
+_STALE_SECONDS = 6 * 3600
+_POLL_SECONDS = 0.2
+
+
+@contextlib.contextmanager
+def build_lock(index: Place, wait: float = 0.0) -> Iterator[None]:
+    """Holds the index for one builder; waits up to `wait` seconds for another to finish.
+
+    On a local disk the operating system keeps the lock and drops it with the process, however
+    that ends. Elsewhere a small file does, which a dead builder leaves behind: it counts for six
+    hours, and the commit checks in any case that nobody else has committed.
+    """
+    index.make_folder()
+    deadline = time.monotonic() + wait
+    keeper = _local_lock if index.local else _remote_lock
+    while True:
+        with contextlib.ExitStack() as stack:
+            if stack.enter_context(keeper(index)):
+                yield
+                return
+        if time.monotonic() >= deadline:
+            raise BusyIndex(
+                f"{_holder(index)} is building the index at {index}; wait for it to end, or use "
+                "--wait SECONDS"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _owner() -> bytes:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}).encode()
+
+
+def _holder(index: Place) -> str:
+    try:
+        owner = json.loads((index / _FILE).read_bytes())
+        return f"process {owner['pid']} on {owner['host']} (since {owner['since']})"
+    except (OSError, ValueError, KeyError):
+        return "another process"
+
+
+@contextlib.contextmanager
+def _local_lock(index: Place) -> Iterator[bool]:
+    import fcntl
+
+    handle = os.open((index / _FILE).uri, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, _owner(), 0)
+        yield True
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _remote_lock(index: Place) -> Iterator[bool]:
+    place = index / _FILE
+    if place.kind() == "file":
+        age = time.time() - place.entry().mtime_ns / 1e9
+        if age < _STALE_SECONDS:
+            yield False
+            return
+    place.replace(_owner())
+    try:
+        yield True
+    finally:
+        place.remove()

@@ -1,0 +1,146 @@
+"""The manifest: the one file that says what an index is, replaced in one step.
+
+It is JSON, small however large the lake is: the segments with their files and checksums, the
+options that the index was built with, and the name of the list of source files.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import xxhash
+
+from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
+from lakejoin.index.segment import ComponentRecord, SegmentRecord
+from lakejoin.model import ValueRules
+from lakejoin.storage import Place
+
+FORMAT = 1
+FILE = "MANIFEST.json"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """What an index was built with, and is refreshed with: `rules` and `all_columns`."""
+
+    rules: ValueRules = field(default_factory=ValueRules)
+    all_columns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file beside the manifest."""
+
+    name: str
+    bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The figures of `lakejoin info`: live tables only; `values` may be an estimate."""
+
+    tables: int = 0
+    columns: int = 0
+    rows: int = 0
+    cells: int = 0
+    values: int = 0
+    values_exact: bool = True
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One version of an index."""
+
+    version: int = 0
+    created: str = ""
+    lakes: tuple[str, ...] = ()
+    options: IndexOptions = field(default_factory=IndexOptions)
+    segments: tuple[SegmentRecord, ...] = ()
+    files: NamedFile | None = None
+    totals: Totals = field(default_factory=Totals)
+    retired: tuple[tuple[str, float], ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """The file's content: one JSON object whose checksum is its last key."""
+        body = {"format": FORMAT, **asdict(self)}
+        text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+        digest = xxhash.xxh3_64_hexdigest(text.encode())
+        return (text[:-1] + f',"checksum":"{digest}"}}\n').encode()
+
+
+def read_manifest(index: Place) -> Manifest:
+    """The current manifest of an index.
+
+    >>> read_manifest(Place.of("/nowhere/at/all"))
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.MissingIndex: no index at /nowhere/at/all; build one with: lakejoin index LAKE
+    """
+    place = index / FILE
+    try:
+        data = place.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingIndex(
+            f"no index at {index}; build one with: lakejoin index LAKE"
+        ) from None
+    body = _parse(place, data)
+    if body.get("format", 0) > FORMAT:
+        raise NewerIndex(
+            f"the index at {index} was written by a newer lakejoin (format {body['format']}, this "
+            f"one reads {FORMAT}); upgrade lakejoin to open it"
+        )
+    _verify(place, data, body)
+    return _from_json(body)
+
+
+def _parse(place: Place, data: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(data)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or not isinstance(body.get("format"), int):
+        raise DamagedIndex(f"the index is damaged: {place} is not a manifest; {_REBUILD}")
+    return body
+
+
+def _verify(place: Place, data: bytes, body: dict[str, Any]) -> None:
+    text, mark, tail = data.rpartition(b',"checksum":"')
+    digest = xxhash.xxh3_64_hexdigest(text + b"}")
+    if not mark or tail != f'{digest}"}}\n'.encode() or body.get("checksum") != digest:
+        raise DamagedIndex(
+            f"the index is damaged: {place} does not match its checksum; {_REBUILD}"
+        )
+
+
+_REBUILD = "rebuild it with: lakejoin index --full"
+
+
+def _from_json(body: dict[str, Any]) -> Manifest:
+    options = body["options"]
+    rules = options["rules"]
+    return Manifest(
+        version=body["version"],
+        created=body["created"],
+        lakes=tuple(body["lakes"]),
+        options=IndexOptions(
+            ValueRules(rules["fold"], tuple(rules["extra_nulls"])), options["all_columns"]
+        ),
+        segments=tuple(_segment(s) for s in body["segments"]),
+        files=NamedFile(**body["files"]) if body["files"] else None,
+        totals=Totals(**body["totals"]),
+        retired=tuple((r[0], r[1]) for r in body["retired"]),
+    )
+
+
+def _segment(body: dict[str, Any]) -> SegmentRecord:
+    components = {name: ComponentRecord(**c) for name, c in body["components"].items()}
+    return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
+
+
+def with_dead(record: SegmentRecord, dead: set[int]) -> SegmentRecord:
+    """A segment of which more tables have gone."""
+    return replace(record, dead=tuple(sorted(set(record.dead) | dead)))

@@ -1,0 +1,139 @@
+"""The inverted index of a segment: posting lists by group, and sets as lists of groups.
+
+Tokens with exactly the same posting list form a *group*, and the group is the unit: its list is
+kept once, and a column's set is exactly a union of whole groups. Codes are numbered group by group,
+so that group g holds the codes [group_start[g], group_start[g + 1]). Groups rise by the length of
+their list (JOSIE's global order). Both directions are packed as byte-wise differences.
+
+The multiplicities of a set (in how many rows each value occurs) are kept in the order of the codes
+for the columns that repeat a value; in the others every value occurs once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+
+Array = np.ndarray[Any, Any]
+
+
+class PostingSource(Protocol):
+    """What the posting lists are made of; see `lakejoin.index.components.Source`."""
+
+    @property
+    def column_count(self) -> int:
+        """How many columns the segment has."""
+
+    def posting_lists(self) -> tuple[Array, Array, Array]:
+        """(group_start, list_start, list_columns), groups by rising length of their list."""
+
+    def repeats(self, column: int) -> Array | None:
+        """The multiplicities of an indexed column's set in code order; None if all are one."""
+
+
+class PostingsComponent:
+    """The posting lists as a component of the index."""
+
+    name = "postings"
+    version = 1
+
+    def build(self, source: PostingSource, out: ArrayFileWriter) -> None:
+        """Writes the groups, their posting lists, the sets and their multiplicities."""
+        from lakejoin.kernels.packing import pack_lists, transpose
+
+        group_start, list_start, columns = source.posting_lists()
+        out.add("group_start", group_start.astype(np.uint32))
+        begin, packed = pack_lists(list_start, columns)
+        out.add("list_start", _narrow(begin))
+        out.add("lists", packed)
+        set_start, groups = transpose(list_start, columns, source.column_count)
+        begin, packed = pack_lists(set_start, groups)
+        out.add("set_start", _narrow(begin))
+        out.add("sets", packed)
+        sizes = np.zeros(source.column_count, dtype=np.int64)
+        weight = np.diff(group_start.astype(np.int64))
+        np.add.at(sizes, columns, np.repeat(weight, np.diff(list_start)))
+        out.add("set_size", sizes.astype(np.uint32))
+        self._write_repeats(source, out)
+
+    def _write_repeats(self, source: PostingSource, out: ArrayFileWriter) -> None:
+        from lakejoin.kernels.packing import pack_counts
+
+        begin = np.zeros(source.column_count + 1, dtype=np.int64)
+        out.begin("repeats", np.dtype(np.uint8))
+        for column in range(source.column_count):
+            counts = source.repeats(column)
+            size = 0
+            if counts is not None and len(counts):
+                _, packed = pack_counts(np.array([0, len(counts)]), counts)
+                out.append(packed)
+                size = len(packed)
+            begin[column + 1] = begin[column] + size
+        out.add("repeats_start", _narrow(begin))
+
+
+def _narrow(begin: Array) -> Array:
+    """Starts in 32 bits where they fit: they are most of what a short list costs."""
+    return begin.astype(np.uint32) if begin[-1] < 1 << 32 else begin
+
+
+class Postings:
+    """The opened posting lists of a segment."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        self._group_start = file.array("group_start")
+        self._list_start = file.array("list_start")
+        self._lists = file.array("lists")
+        self._set_start = file.array("set_start")
+        self._sets = file.array("sets")
+        self._set_size = file.array("set_size")
+        self._repeats = file.array("repeats")
+        self._repeats_start = file.array("repeats_start")
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len(self._list_start) - 1
+
+    def group_start(self) -> Array:
+        """Group g holds the codes [group_start[g], group_start[g + 1])."""
+        return self._group_start.all()
+
+    def set_sizes(self) -> Array:
+        """The number of distinct values of every column; 0 for a column that is not indexed."""
+        return self._set_size.all()
+
+    def columns_of(self, group: int) -> Array:
+        """The posting list of a group: the columns that hold each of its tokens."""
+        from lakejoin.kernels.packing import unpack
+
+        begin, end = self._list_start.part(group, group + 2).tolist()
+        return unpack(self._lists.touch(np.array([begin]), np.array([end])), begin, end)
+
+    def groups_of(self, column: int) -> Array:
+        """A column's set, as groups."""
+        from lakejoin.kernels.packing import unpack
+
+        begin, end = self._set_start.part(column, column + 2).tolist()
+        return unpack(self._sets.touch(np.array([begin]), np.array([end])), begin, end)
+
+    def codes_of(self, column: int) -> Array:
+        """A column's set, as ascending codes."""
+        groups = self.groups_of(column).astype(np.int64)
+        start = self._group_start.take(groups).astype(np.int64)
+        size = self._group_start.take(groups + 1).astype(np.int64) - start
+        total = int(size.sum())
+        jump = np.repeat(start - np.concatenate(([0], np.cumsum(size)[:-1])), size)
+        return (jump + np.arange(total)).astype(np.uint32)
+
+    def repeats_of(self, column: int) -> Array:
+        """In how many rows each code of a column's set occurs."""
+        from lakejoin.kernels.packing import unpack_counts
+
+        begin, end = self._repeats_start.part(column, column + 2).tolist()
+        if begin == end:
+            return np.ones(int(self._set_size.part(column, column + 1)[0]), dtype=np.int64)
+        return unpack_counts(self._repeats.touch(np.array([begin]), np.array([end])), begin, end)

@@ -1,0 +1,174 @@
+"""The rows of a segment's tables as value ids, column by column.
+
+A value id below the number of tokens is a code: the cell was written canonically. A higher one is
+a *spelling*: an original text that differs from its canonical value; `spelling_code` leads back to
+the code. All bits set is a null. A column is kept in the smaller of two forms:
+
+- local: one narrow number a row (1, 2 or 4 bytes) into the column's own list of value ids;
+- direct: one value id a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.index.texts import Texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.model import ColumnData
+
+Array = np.ndarray[Any, Any]
+
+NULL = np.uint32(0xFFFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A column whose value ids are known only once the whole segment is: what is kept until then.
+
+    `width` 0 is the direct form; `order` then says which local id each row has (None: 0, 1, 2 …).
+    """
+
+    width: int
+    begin: int
+    order: Array | None
+
+
+class RowsWriter:
+    """Takes columns as they are read, and their value ids when the codes are known."""
+
+    def __init__(self, out: ArrayFileWriter) -> None:
+        self._out = out
+        self._columns: list[_Pending] = []
+        out.begin("local", np.dtype(np.uint8))
+
+    def add(self, column: ColumnData) -> int:
+        """Keeps a column's cells; returns the bytes of memory that stay in use for it."""
+        cells = column.cells
+        known = len(column.tokens) + len(column.spellings)
+        if cells.itemsize * len(cells) + 4 * known < 4 * len(cells):
+            begin = self._out.align()
+            self._out.append(cells.view(np.uint8))
+            self._columns.append(_Pending(cells.itemsize, begin, None))
+            return 0
+        if known == len(cells) and _counts_up(cells):
+            self._columns.append(_Pending(0, 0, None))
+            return 0
+        self._columns.append(_Pending(0, 0, cells))
+        return cells.nbytes
+
+    def finish(self, value_ids: Iterable[Array], spelling_code: Array) -> None:
+        """Writes the value ids: the i-th array has those of column i's local ids, in order."""
+        out = self._out
+        starts = np.zeros(len(self._columns) + 1, dtype=np.int64)
+        out.begin("ids", np.dtype(np.uint32))
+        for i, (pending, ids) in enumerate(zip(self._columns, value_ids, strict=True)):
+            if pending.order is not None:
+                ids = _pick(ids, pending.order)
+            out.append(ids)
+            starts[i + 1] = starts[i] + len(ids)
+        out.add("ids_start", starts)
+        out.add("width", np.array([p.width for p in self._columns], dtype=np.uint8))
+        out.add("local_start", np.array([p.begin for p in self._columns], dtype=np.int64))
+        out.add("spelling_code", spelling_code.astype(np.uint32))
+
+
+def _counts_up(cells: Array) -> bool:
+    return bool(np.array_equal(cells, np.arange(len(cells), dtype=cells.dtype)))
+
+
+def _pick(ids: Array, cells: Array) -> Array:
+    """The value id of each cell, with nulls where the cell has all bits set."""
+    missing = cells == np.iinfo(cells.dtype).max
+    if not missing.any():
+        return np.asarray(ids[cells])
+    padded = np.append(ids, NULL)
+    return np.asarray(padded[np.where(missing, len(ids), cells)])
+
+
+class Rows:
+    """The opened rows of a segment."""
+
+    def __init__(self, file: ArrayFile, tokens: int) -> None:
+        self.tokens = tokens
+        self._local = file.array("local")
+        self._ids = file.array("ids")
+        self._start = file.array("ids_start").all()
+        self._width = file.array("width").all()
+        self._local_start = file.array("local_start").all()
+        self._spelling_code = file.array("spelling_code")
+        self.spellings = Texts(file, "spelling")
+
+    def __len__(self) -> int:
+        return len(self._width)
+
+    def local(self, column: int, rows: int) -> tuple[Array | None, Array]:
+        """(local ids, or None for the direct form; value ids) of a column of `rows` rows."""
+        begin, end = int(self._start[column]), int(self._start[column + 1])
+        width = int(self._width[column])
+        if width == 0:
+            return None, self._ids.part(begin, end)
+        at = int(self._local_start[column])
+        cells = self._local.part(at, at + rows * width).view(f"<u{width}")
+        return cells, self._ids.part(begin, end)
+
+    def value_ids(self, column: int, rows: int, begin: int = 0, end: int | None = None) -> Array:
+        """The value ids of rows [begin, end) of a column; nulls are `NULL`."""
+        stop = rows if end is None else min(end, rows)
+        first = int(self._start[column])
+        width = int(self._width[column])
+        if width == 0:
+            return self._ids.part(first + begin, first + stop)
+        at = int(self._local_start[column])
+        cells = self._local.part(at + begin * width, at + stop * width).view(f"<u{width}")
+        return _pick(self._ids.part(first, int(self._start[column + 1])), cells)
+
+    def codes_of(self, value_ids: Array) -> Array:
+        """The codes of value ids: spellings become their canonical value; nulls stay."""
+        spelled = (value_ids >= self.tokens) & (value_ids != NULL)
+        if not spelled.any():
+            return value_ids
+        codes = value_ids.copy()
+        codes[spelled] = self._spelling_code.take(value_ids[spelled] - np.uint32(self.tokens))
+        return codes
+
+    def codes(self, column: int, rows: int) -> Array:
+        """The codes of a column's rows; nulls are `NULL`."""
+        return self.codes_of(self.value_ids(column, rows))
+
+    def set_with_counts(self, column: int, rows: int) -> tuple[Array, Array]:
+        """A column's distinct codes, ascending, and in how many rows each occurs."""
+        cells, ids = self.local(column, rows)
+        if cells is None:
+            codes, weights = self.codes_of(ids), None
+            codes = codes[codes != NULL]
+        else:
+            codes = self.codes_of(ids)
+            weights = np.bincount(cells[cells != np.iinfo(cells.dtype).max], minlength=len(ids))
+        distinct, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        if weights is not None:
+            counts = np.bincount(inverse, weights=weights, minlength=len(distinct))
+        return distinct, counts.astype(np.int64)
+
+    def texts(self, value_ids: Array, tokens: Texts) -> pa.LargeStringArray:
+        """The original text of each value id; nulls are null."""
+        import pyarrow as pa
+
+        distinct, inverse = np.unique(value_ids, return_inverse=True)
+        real = distinct[distinct != NULL]
+        split = int(np.searchsorted(real, self.tokens))
+        texts = pa.chunked_array(
+            [
+                tokens.take(real[:split]),
+                self.spellings.take(real[split:] - np.uint32(self.tokens)),
+            ]
+        ).combine_chunks()
+        null = inverse >= len(real)
+        return texts.take(pa.array(inverse, mask=null if null.any() else None))

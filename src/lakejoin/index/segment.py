@@ -1,0 +1,232 @@
+"""A segment: some whole tables, encoded with codes of their own, in a folder of array files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import DamagedIndex
+from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
+from lakejoin.index.catalog import Catalog, TableEntry
+from lakejoin.index.components import Component
+from lakejoin.index.dictionary import Dictionary
+from lakejoin.index.postings import Postings
+from lakejoin.index.rows import Rows
+from lakejoin.storage import Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentRecord:
+    """A component's file as the manifest names it."""
+
+    version: int
+    file: str
+    bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecord:
+    """A segment as the manifest names it; `dead` are the numbers of tables that have gone."""
+
+    id: str
+    tables: int
+    columns: int
+    rows: int
+    cells: int
+    values: int
+    pairs: int
+    components: dict[str, ComponentRecord]
+    dead: tuple[int, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """The size of all its files."""
+        return sum(c.bytes for c in self.components.values())
+
+
+@dataclass(eq=False)
+class Segment:
+    """An opened segment; its files are mapped when first needed.
+
+    `fresh_lists` are the posting lists of a segment that is being built, before they are written.
+    """
+
+    place: Place
+    record: SegmentRecord
+    fresh_lists: tuple[Array, Array, Array] | None = field(default=None, repr=False)
+
+    def file(self, component: str) -> ArrayFile:
+        """The file of a component."""
+        record = self.record.components.get(component)
+        if record is None:
+            raise DamagedIndex(
+                f"segment {self.record.id} has no {component}; add it with: lakejoin index"
+            )
+        return ArrayFile(self.place / record.file, FileRecord(record.bytes, record.checksum))
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """What tables and columns there are."""
+        return Catalog(self.file("catalog"))
+
+    @cached_property
+    def dictionary(self) -> Dictionary:
+        """From values to codes and back."""
+        return Dictionary(self.file("dictionary"))
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as value ids."""
+        return Rows(self.file("rows"), len(self.dictionary))
+
+    @cached_property
+    def postings(self) -> Postings:
+        """The inverted index."""
+        return Postings(self.file("postings"))
+
+    @property
+    def column_count(self) -> int:
+        """How many columns the segment has."""
+        return self.record.columns
+
+    @cached_property
+    def column_rows(self) -> Array:
+        """The number of rows of every column."""
+        return np.asarray(self.catalog.columns["rows"].to_numpy())
+
+    @cached_property
+    def indexed(self) -> Array:
+        """Whether each column's set is searched."""
+        return np.asarray(self.catalog.columns["indexed"].to_numpy(zero_copy_only=False))
+
+    def column_texts(
+        self, column: int, begin: int = 0, end: int | None = None
+    ) -> pa.LargeStringArray:
+        """The original texts of a column's rows [begin, end)."""
+        rows = int(self.column_rows[column])
+        ids = self.rows.value_ids(column, rows, begin, end)
+        return self.rows.texts(ids, self.dictionary.texts)
+
+    def to_arrow(self, table: TableEntry, begin: int = 0, end: int | None = None) -> pa.Table:
+        """Rows [begin, end) of a table, rebuilt from the codes."""
+        import pyarrow as pa
+
+        columns = self.catalog.columns_of(table)
+        arrays = [self.column_texts(c.number, begin, end) for c in columns]
+        return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
+
+    # -- what components are built from --------------------------------------------------------
+
+    def posting_lists(self) -> tuple[Array, Array, Array]:
+        """(group_start, list_start, list_columns): fresh ones, or made anew from the rows."""
+        if self.fresh_lists is not None:
+            return self.fresh_lists
+        from lakejoin.kernels.grouping import group_ordered
+
+        sets = [
+            self.rows.set_with_counts(c, int(self.column_rows[c]))[0] if self.indexed[c] else None
+            for c in range(self.column_count)
+        ]
+        codes = np.concatenate([s for s in sets if s is not None] or [np.zeros(0, np.uint32)])
+        columns = np.repeat(
+            np.arange(self.column_count, dtype=np.uint32),
+            [0 if s is None else len(s) for s in sets],
+        )
+        order = np.argsort(codes, kind="stable")
+        start = np.zeros(len(self.dictionary) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(codes, minlength=len(self.dictionary)), out=start[1:])
+        return group_ordered(start, columns[order])
+
+    def repeats(self, column: int) -> Array | None:
+        """The multiplicities of an indexed column's set in code order; None if all are one."""
+        if not self.indexed[column]:
+            return None
+        profile = self.catalog.columns.slice(column, 1).to_pylist()[0]
+        if profile["distinct"] == profile["rows"] - profile["nulls"]:
+            return None
+        return self.rows.set_with_counts(column, profile["rows"])[1]
+
+    # -- checking ------------------------------------------------------------------------------
+
+    def check(self) -> Iterable[str]:
+        """Verifies every checksum and the inner consistency; yields what it has looked at."""
+        for name in self.record.components:
+            self.file(name).check_all()
+            yield name
+        for problem, holds in self._laws():
+            if not holds():
+                raise DamagedIndex(f"segment {self.record.id} is inconsistent: {problem}")
+            yield problem
+
+    def _laws(self) -> list[tuple[str, Callable[[], bool]]]:
+        record, tokens = self.record, len(self.dictionary)
+        return [
+            ("tables counted", lambda: self.catalog.tables.num_rows == record.tables),
+            ("columns counted", lambda: self.catalog.columns.num_rows == record.columns),
+            ("rows counted", lambda: len(self.rows) == record.columns),
+            ("values counted", lambda: tokens == record.values == len(self.dictionary.texts)),
+            ("codes found by their texts", self._codes_return),
+            ("sets match the rows", self._sets_match_rows),
+            ("posting lists match the sets", self._lists_match_sets),
+        ]
+
+    def _codes_return(self) -> bool:
+        tokens = len(self.dictionary)
+        for begin in range(0, tokens, 1 << 20):
+            codes = np.arange(begin, min(begin + (1 << 20), tokens), dtype=np.uint32)
+            found = self.dictionary.find(self.dictionary.texts.take(codes))
+            if not np.array_equal(found, codes):
+                return False
+        return True
+
+    def _sets_match_rows(self) -> bool:
+        for column in np.flatnonzero(self.indexed).tolist():
+            codes, counts = self.rows.set_with_counts(column, int(self.column_rows[column]))
+            if not np.array_equal(self.postings.codes_of(column), codes):
+                return False
+            if not np.array_equal(self.postings.repeats_of(column), counts):
+                return False
+        return True
+
+    def _lists_match_sets(self) -> bool:
+        groups = np.zeros(self.postings.groups, dtype=np.int64)
+        for column in np.flatnonzero(self.indexed).tolist():
+            groups[self.postings.groups_of(column)] += 1
+        if self.postings.groups and int(self.postings.group_start()[-1]) != len(self.dictionary):
+            return False
+        return bool((np.diff(groups) >= 0).all()) and int(
+            (groups * np.diff(self.postings.group_start().astype(np.int64))).sum()
+        ) == int(self.postings.set_sizes().sum())
+
+
+def add_components(segment: Segment, components: Iterable[Component]) -> SegmentRecord:
+    """Builds the components that a segment lacks or has in an older version; names them anew."""
+    records = dict(segment.record.components)
+    for component in lacking(segment.record, components):
+        file = f"{component.name}-{component.version}.lj"
+        with ArrayFileWriter(segment.place / file) as out:
+            component.build(segment, out)
+        records[component.name] = ComponentRecord(
+            component.version, file, out.record.bytes, out.record.checksum
+        )
+    return replace(segment.record, components=records)
+
+
+def lacking(record: SegmentRecord, components: Iterable[Component]) -> list[Component]:
+    """The components that a segment lacks or has in an older version."""
+    return [
+        c
+        for c in components
+        if c.name not in record.components or record.components[c.name].version < c.version
+    ]
+

@@ -1,0 +1,94 @@
+"""One version of an index, opened: its segments and the tables in them.
+
+A snapshot never changes: a build that commits meanwhile writes other segments and another
+manifest, and leaves the files of the previous version in place for a while.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lakejoin.errors import DamagedIndex, UnknownTable
+from lakejoin.index.catalog import TableEntry
+from lakejoin.index.manifest import Manifest, read_manifest
+from lakejoin.index.segment import Segment, SegmentRecord
+from lakejoin.index.sources import read_skipped
+from lakejoin.storage import Place
+
+if TYPE_CHECKING:
+    from lakejoin.model import Skipped
+
+
+class Snapshot:
+    """An opened version of the index at a place."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.manifest: Manifest = read_manifest(place)
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments; nothing of them is read before it is needed."""
+        return tuple(Segment(segment_place(self.place, s), s) for s in self.manifest.segments)
+
+    def tables(self, pattern: str | None = None) -> Iterator[tuple[Segment, TableEntry]]:
+        """The live tables by name, all or those that fit a glob or contain a text."""
+        found = []
+        for segment in self.segments:
+            dead = set(segment.record.dead)
+            names = segment.catalog.tables["name"].to_pylist()
+            for number, name in enumerate(names):
+                if number not in dead and (pattern is None or _fits(name, pattern)):
+                    found.append((name, segment, number))
+        for _, segment, number in sorted(found, key=lambda f: f[0]):
+            yield segment, segment.catalog.table(number)
+
+    def table(self, name: str) -> tuple[Segment, TableEntry]:
+        """The live table of that name; the error lists the nearest names."""
+        import pyarrow.compute as pc
+
+        for segment in reversed(self.segments):
+            place = pc.index(segment.catalog.tables["name"], name).as_py()
+            if place >= 0 and place not in segment.record.dead:
+                return segment, segment.catalog.table(place)
+        raise UnknownTable(f"no table {name!r} in the index at {self.place}{self._near(name)}")
+
+    def skipped(self) -> list[Skipped]:
+        """What was skipped, with reasons."""
+        return read_skipped(self.place, self.manifest.files)
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """Verifies everything; yields (segment, what was looked at) or raises `DamagedIndex`."""
+        for segment in self.segments:
+            try:
+                for done in segment.check():
+                    yield segment.record.id, done
+            except DamagedIndex as problem:
+                name = segment.record.id
+                raise DamagedIndex(f"segment {name}: {problem}") from None
+        self.skipped()
+        yield "files", "list of files"
+
+    def _near(self, name: str) -> str:
+        import difflib
+
+        names = [n for s in self.segments for n in s.catalog.tables["name"].to_pylist()]
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        near += [n for n in names if name.lower() in n.lower() and n not in near][: 3 - len(near)]
+        if near:
+            return "; did you mean " + " or ".join(near) + "?"
+        return "; list them with: lakejoin tables"
+
+
+def segment_place(index: Place, record: SegmentRecord) -> Place:
+    """The folder of a segment."""
+    return index / "segments" / record.id
+
+
+def _fits(name: str, pattern: str) -> bool:
+    if any(mark in pattern for mark in "*?["):
+        return fnmatch.fnmatchcase(name.lower(), pattern.lower())
+    return pattern.lower() in name.lower()

@@ -1,0 +1,85 @@
+"""Which files of the lake an index was made from, and which were skipped and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
+from lakejoin.index.catalog import from_bytes, to_bytes
+from lakejoin.index.manifest import NamedFile
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.storage import Place
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What is remembered of a file: enough to see whether it has changed.
+
+    `skipped` lists the file itself, or the parts of it, that gave no table.
+    """
+
+    size: int
+    mtime_ns: int
+    skipped: tuple[Skipped, ...] = ()
+
+    def same_as(self, file: SourceFile) -> bool:
+        """Whether the file is unchanged."""
+        return self.size == file.size and self.mtime_ns == file.mtime_ns
+
+
+def write_sources(index: Place, name: str, sources: Mapping[str, SourceState]) -> NamedFile:
+    """Writes the list of files beside the manifest."""
+    import pyarrow as pa
+
+    skipped = [(name, s) for name, state in sources.items() for s in state.skipped]
+    files = pa.table(
+        {
+            "name": pa.array(sources.keys(), pa.string()),
+            "size": pa.array((s.size for s in sources.values()), pa.int64()),
+            "mtime_ns": pa.array((s.mtime_ns for s in sources.values()), pa.int64()),
+        }
+    )
+    losses = pa.table(
+        {
+            "source": pa.array((n for n, _ in skipped), pa.string()),
+            "name": pa.array((s.name for _, s in skipped), pa.string()),
+            "reason": pa.array((s.reason for _, s in skipped), pa.string()),
+            "detail": pa.array((s.detail for _, s in skipped), pa.string()),
+        }
+    )
+    with ArrayFileWriter(index / name) as out:
+        out.add("files", to_bytes(files))
+        out.add("skipped", to_bytes(losses))
+    return NamedFile(name, out.record.bytes, out.record.checksum)
+
+
+def read_sources(index: Place, file: NamedFile | None) -> dict[str, SourceState]:
+    """The files that an index was made from, by name."""
+    if file is None:
+        return {}
+    data = _open(index, file)
+    skipped: dict[str, list[Skipped]] = {}
+    for row in from_bytes(data.array("skipped").all()).to_pylist():
+        skipped.setdefault(row.pop("source"), []).append(Skipped(**row))
+    files = from_bytes(data.array("files").all())
+    columns = (files[name].to_pylist() for name in ("name", "size", "mtime_ns"))
+    return {
+        name: SourceState(size, mtime, tuple(skipped.get(name, ())))
+        for name, size, mtime in zip(*columns, strict=True)
+    }
+
+
+def read_skipped(index: Place, file: NamedFile | None) -> list[Skipped]:
+    """Everything that was skipped, in the order of the files' names."""
+    if file is None:
+        return []
+    rows: Iterable[dict[str, str]] = from_bytes(
+        _open(index, file).array("skipped").all()
+    ).to_pylist()
+    found = [Skipped(row["name"], row["reason"], row["detail"]) for row in rows]
+    return sorted(found, key=lambda s: s.name)
+
+
+def _open(index: Place, file: NamedFile) -> ArrayFile:
+    return ArrayFile(index / file.name, FileRecord(file.bytes, file.checksum))

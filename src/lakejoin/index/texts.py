@@ -1,0 +1,91 @@
+"""Texts by number in an array file: written in one pass, read by any set of numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_SLICE = 1 << 20  # texts gathered at once while writing
+
+
+def write_texts(
+    out: ArrayFileWriter, name: str, offsets: Array, data: Array, order: Array
+) -> None:
+    """Writes strings `order` of an (offsets, data) pair as the texts 0, 1, 2, … called `name`."""
+    from lakejoin.kernels.pool import BLOCK, LONG, gather_strings
+
+    length = np.empty(len(order), dtype=np.int64)
+    np.subtract(offsets[order.astype(np.int64) + 1], offsets[order], out=length)
+    out.begin(f"{name}.bytes", np.dtype(np.uint8))
+    for begin in range(0, len(order), _SLICE):
+        ids = order[begin : begin + _SLICE]
+        place = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.cumsum(length[begin : begin + _SLICE], out=place[1:])
+        text = np.empty(int(place[-1]), dtype=np.uint8)
+        gather_strings(offsets, data, ids, place, text)
+        out.append(text)
+    ends = np.zeros(len(order) + 1, dtype=np.int64)
+    np.cumsum(length, out=ends[1:])
+    out.add(f"{name}.block", ends[:-1:BLOCK] if len(order) else ends[:0])
+    long_id = np.flatnonzero(length >= LONG)
+    out.add(f"{name}.length", np.minimum(length, LONG).astype(np.uint8))
+    out.add(f"{name}.long_id", long_id.astype(np.uint32))
+    out.add(f"{name}.long_length", length[long_id].astype(np.uint32))
+
+
+class Texts:
+    """The texts called `name` of a file."""
+
+    def __init__(self, file: ArrayFile, name: str) -> None:
+        self._bytes = file.array(f"{name}.bytes")
+        self._block = file.array(f"{name}.block")
+        self._length = file.array(f"{name}.length")
+        self._long_id = file.array(f"{name}.long_id")
+        self._long_length = file.array(f"{name}.long_length")
+
+    def __len__(self) -> int:
+        return len(self._length)
+
+    def spans(self, ids: Array) -> Array:
+        """Where the bytes of each text lie in `bytes`: rows of (begin, end)."""
+        from lakejoin.kernels.pool import BLOCK, spans
+
+        out = np.empty((len(ids), 2), dtype=np.int64)
+        places = np.asarray(ids, dtype=np.int64)
+        block = places // BLOCK
+        spans(
+            self._length.touch(block * BLOCK, places + 1),
+            self._block.touch(block, block + 1),
+            self._long_id.all(),
+            self._long_length.all(),
+            places,
+            out,
+        )
+        return out
+
+    def bytes_at(self, span: Array) -> Array:
+        """The byte array, with the given spans checked."""
+        return self._bytes.touch(span[:, 0], span[:, 1])
+
+    def take(self, ids: Array) -> pa.LargeStringArray:
+        """The texts of many numbers, as an Arrow array."""
+        import pyarrow as pa
+
+        from lakejoin.kernels.pool import gather
+
+        span = self.spans(ids)
+        place = np.zeros(len(ids) + 1, dtype=np.int64)
+        np.cumsum(span[:, 1] - span[:, 0], out=place[1:])
+        text = np.empty(int(place[-1]), dtype=np.uint8)
+        gather(self.bytes_at(span), span, place, text)
+        return pa.LargeStringArray.from_buffers(
+            len(ids), pa.py_buffer(place), pa.py_buffer(text)
+        )

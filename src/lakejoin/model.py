@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,6 +96,16 @@ class ColumnProfile:
     key_likeness: float
     examples: tuple[str, ...] = ()
     date_format: str = ""
+
+
+def null_id(dtype: np.dtype[Any]) -> int:
+    """The local id that stands for a null in cells of an unsigned type: all bits set.
+
+    >>> import numpy as np
+    >>> null_id(np.dtype(np.uint8))
+    255
+    """
+    return (1 << (8 * int(dtype.itemsize))) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,346 @@
+"""Dates as ISO: recognises a date, with or without a time, in folded text and rewrites it.
+
+Where only the column can tell day from month (`05/04/2020`), `order` holds what the column has
+decided for each separator, and `evidence` collects what each value says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.numbers import DATE, OPEN_DATE, TEXT, is_digit
+
+Array = np.ndarray[Any, Any]
+
+UNDECIDED, DAY_FIRST, MONTH_FIRST, LEAVE = range(4)
+
+# Formats, in the bits above a kind; the order is that of `FORMATS` in lake/values.py.
+_YMD, _DMY, _MDY, _DAY_NAME, _NAME_DAY = 1, 4, 7, 10, 11
+FORMAT_SHIFT = 3
+
+_SLASH, _DASH, _DOT, _COMMA, _BLANK, _COLON, _PLUS, _T, _Z = 47, 45, 46, 44, 32, 58, 43, 116, 90
+_MONTHS = np.frombuffer(
+    b"january  february march    april    may      june     "
+    b"july     august   septemberoctober  november december ",
+    dtype=np.uint8,
+).copy()
+_MONTH_WIDTH = 9
+_DAYS_BEFORE_EPOCH = 719468  # from 0000-03-01 to 1970-01-01
+
+
+@njit(inline="always")
+def _separator(byte: int) -> int:
+    """0 for `/`, 1 for `-`, 2 for `.`, else -1."""
+    if byte == _SLASH:
+        return 0
+    if byte == _DASH:
+        return 1
+    return 2 if byte == _DOT else -1
+
+
+@njit(inline="always")
+def _digits(out: Array, p: int, stop: int) -> tuple[int, int]:
+    """The digits at `p`: their value and how many they are (5 means too many)."""
+    value = 0
+    n = 0
+    while p + n < stop and n < 5 and is_digit(out[p + n]):
+        value = value * 10 + (out[p + n] - 48)
+        n += 1
+    return value, n
+
+
+@njit(cache=True, nogil=True)
+def _valid(year: int, month: int, day: int) -> bool:
+    if year < 1 or month < 1 or month > 12 or day < 1 or day > 31:
+        return False
+    if month == 2:
+        leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+        return day <= (29 if leap else 28)
+    return day <= 30 or month not in (4, 6, 9, 11)
+
+
+@njit(cache=True, nogil=True)
+def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
+    """The month named at `p` (0 for none) and where its name ends."""
+    q = p
+    while q < stop and 97 <= out[q] <= 122 and q - p <= _MONTH_WIDTH:
+        q += 1
+    n = q - p
+    if n < 3:
+        return 0, q
+    for month in range(12):
+        base = month * _MONTH_WIDTH
+        same = 0
+        while same < n and same < _MONTH_WIDTH and out[p + same] == _MONTHS[base + same]:
+            same += 1
+        if same == n and (n in (3, _MONTH_WIDTH) or _MONTHS[base + n] == _BLANK):
+            return month + 1, q
+        if same == n == 4 and month == 8:  # sept
+            return 9, q
+    return 0, q
+
+
+@njit(inline="always")
+def _day_number(year: int, month: int, day: int) -> int:
+    y = year - 1 if month <= 2 else year
+    era = y // 400
+    of_era = y - era * 400
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _DAYS_BEFORE_EPOCH
+
+
+@njit(inline="always")
+def _civil(number: int) -> tuple[int, int, int]:
+    z = number + _DAYS_BEFORE_EPOCH
+    era = z // 146097
+    of_era_day = z - era * 146097
+    of_era = (of_era_day - of_era_day // 1460 + of_era_day // 36524 - of_era_day // 146096) // 365
+    of_year = of_era_day - (365 * of_era + of_era // 4 - of_era // 100)
+    shifted = (5 * of_year + 2) // 153
+    day = of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    return of_era + era * 400 + (1 if month <= 2 else 0), month, day
+
+
+@njit(inline="always")
+def _two(out: Array, p: int, value: int) -> None:
+    out[p] = 48 + value // 10
+    out[p + 1] = 48 + value % 10
+
+
+@njit(cache=True, nogil=True)
+def _zone(out: Array, p: int, stop: int, signs: bool) -> tuple[bool, int]:
+    """The UTC offset in minutes that fills `out[p:stop]`; (False, 0) where there is none."""
+    if out[p] == _BLANK:
+        p += 1
+    n = stop - p
+    if n == 1 and out[p] == 122:
+        return True, 0
+    if n == 3 and (
+        (out[p] == 117 and out[p + 1] == 116 and out[p + 2] == 99)
+        or (out[p] == 103 and out[p + 1] == 109 and out[p + 2] == 116)
+    ):
+        return True, 0
+    if not signs or n < 3 or out[p] not in (_PLUS, _DASH):
+        return False, 0
+    hours = 0
+    minutes = 0
+    value, count = _digits(out, p + 1, stop)
+    if count == 2:
+        hours = value
+        if n == 6 and out[p + 3] == _COLON:
+            minutes, more = _digits(out, p + 4, stop)
+            if more != 2:
+                return False, 0
+        elif n != 3:
+            return False, 0
+    elif count == 4 and n == 5:
+        hours = value // 100
+        minutes = value % 100
+    else:
+        return False, 0
+    if hours > 14 or minutes > 59:
+        return False, 0
+    total = hours * 60 + minutes
+    return True, -total if out[p] == _DASH else total
+
+
+@njit(cache=True, nogil=True)
+def rewrite_date(
+    out: Array, start: int, stop: int, order: Array, evidence: Array
+) -> tuple[int, int]:
+    """Rewrites the date in `out[start:stop]` in place: (its new end, its kind with its format).
+
+    What is not a date comes back as `TEXT`; a date whose order the column has not decided as
+    `OPEN_DATE`; both unchanged. At most 16 bytes are added.
+    """
+    no = (stop, TEXT)
+    if stop - start < 8:
+        return no
+    year = month = day = 0
+    separator = -1
+    first = second = 0
+    kind = 0
+    p = start
+    if is_digit(out[p]):
+        value, n = _digits(out, p, stop)
+        p += n
+        if n == 4:
+            separator = _separator(out[p])
+            if separator < 0:
+                return no
+            year = value
+            month, n = _digits(out, p + 1, stop)
+            q = p + 1 + n
+            if n < 1 or n > 2 or q >= stop or out[q] != out[p]:
+                return no
+            day, n2 = _digits(out, q + 1, stop)
+            if n2 < 1 or n2 > 2 or (separator == 2 and n + n2 != 4):
+                return no
+            p = q + 1 + n2
+            kind = _YMD + separator
+            separator = -1
+        elif n <= 2:
+            separator = _separator(out[p])
+            if separator >= 0 and is_digit(out[p + 1]):
+                first = value
+                second, n = _digits(out, p + 1, stop)
+                q = p + 1 + n
+                if n > 2 or q >= stop or out[q] != out[p]:
+                    return no
+                year, n = _digits(out, q + 1, stop)
+                if n != 4:
+                    return no
+                p = q + 1 + n
+            else:
+                separator = -1
+                day = value
+                if out[p] in (_BLANK, _DASH, _SLASH):
+                    p += 1
+                month, q = _month_name(out, p, stop)
+                if month == 0:
+                    return no
+                p = q
+                if p < stop and out[p] == _COMMA:
+                    p += 1
+                if p < stop and out[p] in (_BLANK, _DASH, _SLASH):
+                    p += 1
+                year, n = _digits(out, p, stop)
+                if n != 4:
+                    return no
+                p += n
+                kind = _DAY_NAME
+        else:
+            return no
+    else:
+        month, p = _month_name(out, p, stop)
+        if month == 0:
+            return no
+        if p < stop and out[p] == _DOT:
+            p += 1
+        if p >= stop or out[p] not in (_BLANK, _DASH, _SLASH):
+            return no
+        day, n = _digits(out, p + 1, stop)
+        if n < 1 or n > 2:
+            return no
+        p += 1 + n
+        if p < stop and out[p] == _COMMA:
+            p += 1
+        if p < stop and out[p] in (_BLANK, _DASH, _SLASH):
+            p += 1
+        elif out[p - 1] != _COMMA:
+            return no
+        year, n = _digits(out, p, stop)
+        if n != 4:
+            return no
+        p += n
+        kind = _NAME_DAY
+
+    day_first = separator >= 0 and _valid(year, second, first)
+    month_first = separator >= 0 and _valid(year, first, second)
+    if separator >= 0:
+        if not (day_first or month_first):
+            return no
+    elif not _valid(year, month, day):
+        return no
+
+    hour = minute = second_of = 0
+    fraction = p
+    fraction_digits = 0
+    zoned = False
+    offset = 0
+    if p < stop:
+        iso = out[p] == _T and kind in (_YMD, _YMD + 1, _YMD + 2)
+        if out[p] == _COMMA and p + 1 < stop and out[p + 1] == _BLANK:
+            p += 1
+        elif out[p] != _BLANK and not iso:
+            return no
+        p += 1
+        hour, n = _digits(out, p, stop)
+        p += n
+        if n < 1 or n > 2 or p >= stop or out[p] != _COLON:
+            return no
+        minute, n = _digits(out, p + 1, stop)
+        p += 1 + n
+        if n != 2:
+            return no
+        seconds = p < stop and out[p] == _COLON
+        if seconds:
+            second_of, n = _digits(out, p + 1, stop)
+            p += 1 + n
+            if n != 2:
+                return no
+            if p < stop and out[p] == _DOT:
+                fraction = p + 1
+                p = fraction
+                while p < stop and is_digit(out[p]):
+                    p += 1
+                fraction_digits = p - fraction
+                if fraction_digits == 0:
+                    return no
+        q = p + 1 if p < stop and out[p] == _BLANK else p
+        if q + 1 < stop and out[q + 1] == 109 and out[q] in (97, 112):  # am, pm
+            if hour < 1 or hour > 12:
+                return no
+            hour = hour % 12 + (12 if out[q] == 112 else 0)
+            p = q + 2
+        if p < stop:
+            zoned, offset = _zone(out, p, stop, seconds or iso)
+            if not zoned:
+                return no
+        if hour > 23 or minute > 59 or second_of > 59:
+            return no
+
+    if separator >= 0:
+        if day_first != month_first:
+            evidence[separator, 0 if day_first else 1] += 1
+        else:
+            evidence[separator, 2] += 1
+        decided = order[separator]
+        if decided == DAY_FIRST and day_first:
+            day, month, kind = first, second, _DMY + separator
+        elif decided == MONTH_FIRST and month_first:
+            day, month, kind = second, first, _MDY + separator
+        else:
+            return stop, OPEN_DATE
+
+    if offset != 0:
+        minutes = _day_number(year, month, day) * 1440 + hour * 60 + minute - offset
+        year, month, day = _civil(minutes // 1440)
+        if year < 1 or year > 9999:
+            return no
+        hour = (minutes % 1440) // 60
+        minute = minutes % 60
+    while fraction_digits > 0 and out[fraction + fraction_digits - 1] == 48:
+        fraction_digits -= 1
+    end = start + 10
+    if hour + minute + second_of + fraction_digits > 0:
+        end = start + 19
+        if fraction_digits > 0:
+            if fraction < end + 1:
+                for j in range(fraction_digits - 1, -1, -1):
+                    out[end + 1 + j] = out[fraction + j]
+            else:
+                for j in range(fraction_digits):
+                    out[end + 1 + j] = out[fraction + j]
+            out[end] = _DOT
+            end += 1 + fraction_digits
+        if zoned:
+            out[end] = _Z
+            end += 1
+        out[start + 10] = _BLANK
+        _two(out, start + 11, hour)
+        out[start + 13] = _COLON
+        _two(out, start + 14, minute)
+        out[start + 16] = _COLON
+        _two(out, start + 17, second_of)
+    _two(out, start, year // 100)
+    _two(out, start + 2, year % 100)
+    out[start + 4] = _DASH
+    _two(out, start + 5, month)
+    out[start + 7] = _DASH
+    _two(out, start + 8, day)
+    return end, DATE | (kind << FORMAT_SHIFT)

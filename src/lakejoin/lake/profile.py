@@ -1,0 +1,126 @@
+"""What a column looks like, told from its distinct values and how often each occurs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.model import ColumnProfile, ColumnType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.lake.values import Canonical
+
+    Array = np.ndarray[Any, Any]
+
+EXAMPLES = 5
+LONGEST_EXAMPLE = 60
+
+# How much each type looks like something to join on.
+_TYPE_WEIGHT = {
+    ColumnType.TEXT: 1.0,
+    ColumnType.INTEGER: 0.9,
+    ColumnType.DATE: 0.6,
+    ColumnType.MIXED: 0.5,
+    ColumnType.DECIMAL: 0.2,
+    ColumnType.BOOLEAN: 0.0,
+    ColumnType.EMPTY: 0.0,
+}
+_SHORT = 40.0
+
+
+def profile_column(
+    tokens: pa.LargeStringArray,
+    counts: Array,
+    spellings: pa.LargeStringArray,
+    spelling_counts: Array,
+    spelling_token: Array,
+    rows: int,
+    found: Canonical,
+) -> ColumnProfile:
+    """The profile of a column with `rows` rows, `counts[i]` of them holding `tokens[i]`."""
+    import pyarrow.compute as pc
+
+    distinct = len(tokens)
+    filled = int(counts.sum())
+    lengths = pc.utf8_length(tokens).to_numpy()
+    mean = float((lengths * counts).sum() / filled) if filled else 0.0
+    uniqueness = distinct / filled if filled else 0.0
+    return ColumnProfile(
+        type=found.type,
+        rows=rows,
+        nulls=rows - filled,
+        distinct=distinct,
+        uniqueness=uniqueness,
+        min_length=int(lengths.min()) if distinct else 0,
+        max_length=int(lengths.max()) if distinct else 0,
+        mean_length=mean,
+        key_likeness=key_likeness(found.type, uniqueness, filled / rows if rows else 0.0, mean),
+        examples=_examples(tokens, counts, spellings, spelling_counts, spelling_token),
+        date_format=found.date_format,
+    )
+
+
+def key_likeness(kind: ColumnType, uniqueness: float, filled: float, mean_length: float) -> float:
+    """How much a column looks like a key, 0..1: the product of four plain shares.
+
+    The type's weight (text 1, integer 0.9, date 0.6, mixed 0.5, decimal 0.2, boolean and empty 0),
+    the uniqueness, the share of rows that are not null, and min(1, 40 / mean length), since long
+    texts are descriptions.
+
+    >>> key_likeness(ColumnType.TEXT, 1.0, 1.0, 8.0)
+    1.0
+    >>> round(key_likeness(ColumnType.INTEGER, 0.5, 0.9, 3.0), 3)
+    0.405
+    """
+    return _TYPE_WEIGHT[kind] * uniqueness * filled * min(1.0, _SHORT / max(mean_length, 1.0))
+
+
+def _examples(
+    tokens: pa.LargeStringArray,
+    counts: Array,
+    spellings: pa.LargeStringArray,
+    spelling_counts: Array,
+    spelling_token: Array,
+) -> tuple[str, ...]:
+    """Up to five values as they are written: the most frequent, or evenly spread ones of a key."""
+    if not len(tokens):
+        return ()
+    if len(tokens) <= EXAMPLES or counts.max() > 1:
+        chosen = _most_frequent(counts)
+    else:
+        chosen = np.linspace(0, len(tokens) - 1, EXAMPLES).astype(np.int64)
+    shown = []
+    for token in chosen.tolist():
+        text = _as_written(token, tokens, counts, spellings, spelling_counts, spelling_token)
+        shown.append(text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…")
+    return tuple(shown)
+
+
+def _most_frequent(counts: Array) -> Array:
+    """The tokens with the largest counts, the largest first; the earlier one where they tie."""
+    most = min(EXAMPLES, len(counts))
+    least = np.partition(counts, len(counts) - most)[len(counts) - most]
+    above = np.flatnonzero(counts > least)
+    level = np.flatnonzero(counts == least)[: most - len(above)]
+    chosen = np.concatenate([above, level])
+    return chosen[np.lexsort((chosen, -counts[chosen]))]
+
+
+def _as_written(
+    token: int,
+    tokens: pa.LargeStringArray,
+    counts: Array,
+    spellings: pa.LargeStringArray,
+    spelling_counts: Array,
+    spelling_token: Array,
+) -> str:
+    """The most frequent way a token is written in the column."""
+    ways = np.flatnonzero(spelling_token == token)
+    if not len(ways):
+        return str(tokens[token].as_py())
+    best = ways[int(spelling_counts[ways].argmax())]
+    plain = counts[token] - spelling_counts[ways].sum()
+    return str((tokens[token] if plain >= spelling_counts[best] else spellings[int(best)]).as_py())

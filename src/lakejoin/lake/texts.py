@@ -1,0 +1,121 @@
+"""Arrow text arrays as flat buffers, and the table that numbers distinct texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Array = np.ndarray[Any, Any]
+
+_NO_BYTES = np.zeros(0, np.uint8)
+_FIRST_SLOTS = 512
+_FIRST_BYTES = 4096
+_GROWTH = 4
+
+
+class TextBuffers(NamedTuple):
+    """The buffers of an Arrow text array, as the kernels take them."""
+
+    offsets: Array
+    data: Array
+    validity: Array
+    validity_offset: int
+
+
+def text_buffers(array: pa.Array) -> TextBuffers:
+    """The buffers of a string or large_string array, without copying its text."""
+    import pyarrow as pa
+
+    bitmap, offsets, data = array.buffers()
+    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    rows = len(array)
+    if offsets is None or rows == 0:
+        return TextBuffers(np.zeros(rows + 1, np.int64), _NO_BYTES, _NO_BYTES, 0)
+    flat = np.frombuffer(offsets, width)[array.offset : array.offset + rows + 1]
+    return TextBuffers(
+        flat.astype(np.int64, copy=False),
+        _NO_BYTES if data is None else np.frombuffer(data, np.uint8),
+        _NO_BYTES if array.null_count == 0 else np.frombuffer(bitmap, np.uint8),
+        array.offset,
+    )
+
+
+def text_array(offsets: Array, data: Array, valid: Array | None = None) -> pa.LargeStringArray:
+    """The Arrow array over these offsets and bytes; `valid` is false where a value is null."""
+    import pyarrow as pa
+
+    rows = len(offsets) - 1
+    bitmap = None
+    if valid is not None and not valid.all():
+        bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.LargeStringArray.from_buffers(
+        rows, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data), bitmap
+    )
+
+
+class TextTable:
+    """Numbers texts by first appearance, chunk after chunk.
+
+    Holds each distinct text once: its bytes and 32 bytes beside them; while growing, twice that.
+
+    >>> import pyarrow as pa
+    >>> table = TextTable()
+    >>> table.add(pa.array(["b", "a", None, "b"])).tolist()
+    [0, 1, 4294967295, 0]
+    >>> table.add(pa.array(["c", "a"])).tolist(), table.texts().to_pylist()
+    ([2, 1], ['b', 'a', 'c'])
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._slots = np.zeros(_FIRST_SLOTS, np.uint64)
+        self._hashes = np.empty(_FIRST_SLOTS // 2, np.uint64)
+        self._offsets = np.zeros(_FIRST_SLOTS // 2 + 1, np.int64)
+        self._data = np.empty(_FIRST_BYTES, np.uint8)
+
+    def add(self, array: pa.Array) -> Array:
+        """The number of each text, `0xFFFFFFFF` for a null; new texts are entered."""
+        from lakejoin.kernels.text import number_texts
+
+        numbers = np.empty(len(array), np.uint32)
+        buffers = text_buffers(array)
+        row = 0
+        while True:
+            row, self.count = number_texts(
+                *buffers, row, self._slots, self._hashes, self._offsets, self._data, self.count,
+                numbers,
+            )  # fmt: skip
+            if row == len(numbers):
+                return numbers
+            if self.count == len(self._hashes):
+                self._grow_slots()
+            else:
+                self._grow_data(int(buffers.offsets[row + 1] - buffers.offsets[row]))
+
+    def texts(self) -> pa.LargeStringArray:
+        """The distinct texts in order; the table must not be added to while they are in use."""
+        used = self._offsets[self.count]
+        return text_array(self._offsets[: self.count + 1], self._data[:used])
+
+    def _grow_slots(self) -> None:
+        from lakejoin.kernels.text import fill_slots
+
+        size = self.count * _GROWTH
+        self._hashes = _grown(self._hashes, self.count, size)
+        self._offsets = _grown(self._offsets, self.count + 1, size + 1)
+        self._slots = np.zeros(2 * size, np.uint64)
+        fill_slots(self._hashes, self.count, self._slots)
+
+    def _grow_data(self, needed: int) -> None:
+        used = int(self._offsets[self.count])
+        self._data = _grown(self._data, used, max(2 * len(self._data), used + needed))
+
+
+def _grown(array: Array, used: int, size: int) -> Array:
+    larger = np.empty(size, array.dtype)
+    larger[:used] = array[:used]
+    return larger

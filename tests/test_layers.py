@@ -2,7 +2,7 @@
 
 ```
 app > lakejoin (the public names) > spark > search | join
-    > lake | index > kernels | storage > model > errors
+    > lake | store > kernels | storage > model > errors
 ```
 
 Imports point only to the right, siblings (`|`) never import each other, and a library with a cost
@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("",),  # lakejoin/__init__.py: the public names
     ("spark",),
     ("search", "join"),
-    ("lake", "index"),
+    ("lake", "store"),
     ("kernels", "storage"),
     ("model",),
     ("errors",),

@@ -1,5 +1,33 @@
-"""lakejoin finds the tables of a data lake that join with yours, shows why, and joins them."""
+"""lakejoin finds the tables of a data lake that join with yours, shows why, and joins them.
+
+>>> import lakejoin
+>>> lake = lakejoin.open("data.index")  # doctest: +SKIP
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "index", "open", "read"]
+
+if TYPE_CHECKING:
+    from lakejoin.api import index, open
+    from lakejoin.lake.read import read
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first used, so that `import lakejoin` stays light."""
+    if name in ("index", "open"):
+        from lakejoin import api
+
+        return getattr(api, name)
+    if name == "read":
+        from lakejoin.lake.read import read
+
+        return read
+    raise AttributeError(f"module 'lakejoin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.model import ColumnProfile, ColumnType, Dialect, Loss, TableData
 
 if TYPE_CHECKING:

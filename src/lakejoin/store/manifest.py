@@ -13,7 +13,7 @@ from typing import Any
 import xxhash
 
 from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
-from lakejoin.index.segment import ComponentRecord, SegmentRecord
+from lakejoin.store.segment import ComponentRecord, SegmentRecord
 from lakejoin.model import ValueRules
 from lakejoin.storage import Place
 
@@ -129,14 +129,15 @@ def _from_json(body: dict[str, Any]) -> Manifest:
         options=IndexOptions(
             ValueRules(rules["fold"], tuple(rules["extra_nulls"])), options["all_columns"]
         ),
-        segments=tuple(_segment(s) for s in body["segments"]),
+        segments=tuple(segment_from_json(s) for s in body["segments"]),
         files=NamedFile(**body["files"]) if body["files"] else None,
         totals=Totals(**body["totals"]),
         retired=tuple((r[0], r[1]) for r in body["retired"]),
     )
 
 
-def _segment(body: dict[str, Any]) -> SegmentRecord:
+def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
+    """A segment's record as JSON has it."""
     components = {name: ComponentRecord(**c) for name, c in body["components"].items()}
     return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
 

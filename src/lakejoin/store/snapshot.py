@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import DamagedIndex, UnknownTable
-from lakejoin.index.catalog import TableEntry
-from lakejoin.index.manifest import Manifest, read_manifest
-from lakejoin.index.segment import Segment, SegmentRecord
-from lakejoin.index.sources import read_skipped
+from lakejoin.store.catalog import TableEntry
+from lakejoin.store.manifest import Manifest, read_manifest
+from lakejoin.store.segment import Segment, SegmentRecord
+from lakejoin.store.sources import read_skipped
 from lakejoin.storage import Place
 
 if TYPE_CHECKING:

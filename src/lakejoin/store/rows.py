@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.index.texts import Texts
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.texts import Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa

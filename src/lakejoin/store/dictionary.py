@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.index.texts import Texts, write_texts
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.texts import Texts, write_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 NOT_FOUND = np.uint32(0xFFFFFFFF)
+_SLICE = 1 << 20
 
 
 def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
@@ -110,6 +111,18 @@ class Dictionary:
         equal_spans(self.texts.bytes_at(where), where, offsets, data, row, same)
         result[row[same]] = found[same]
         return result
+
+    def hashes(self) -> Array:
+        """The hash of every value, under a seed that is the same for all dictionaries."""
+        from lakejoin.kernels.hashing import hash_strings
+
+        out = np.empty(len(self), dtype=np.uint64)
+        for begin in range(0, len(self), _SLICE):
+            part = out[begin : begin + _SLICE]
+            texts = self.texts.take(np.arange(begin, begin + len(part)))
+            offsets, data = string_buffers(texts)
+            hash_strings(offsets, data, np.uint64(0), part)
+        return out
 
     def sample(self, bits: int) -> tuple[int, Array]:
         """The hashes whose top `bits` (at most eight) are zero, as far as they are kept.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import BuildFailed
-from lakejoin.index.arrayfile import ArrayFileWriter
-from lakejoin.index.catalog import CatalogWriter
-from lakejoin.index.components import Component
-from lakejoin.index.dictionary import string_buffers, write_dictionary
-from lakejoin.index.rows import RowsWriter
-from lakejoin.index.segment import ComponentRecord, Segment, SegmentRecord, add_components
-from lakejoin.index.texts import write_texts
+from lakejoin.store.arrayfile import ArrayFileWriter
+from lakejoin.store.catalog import CatalogWriter
+from lakejoin.store.components import Component
+from lakejoin.store.dictionary import string_buffers, write_dictionary
+from lakejoin.store.rows import RowsWriter
+from lakejoin.store.segment import ComponentRecord, Segment, SegmentRecord, add_components
+from lakejoin.store.texts import write_texts
 from lakejoin.model import ColumnType, TableData
 from lakejoin.storage import Place
 

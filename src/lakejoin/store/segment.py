@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.index.catalog import Catalog, TableEntry
-from lakejoin.index.components import Component
-from lakejoin.index.dictionary import Dictionary
-from lakejoin.index.postings import Postings
-from lakejoin.index.rows import Rows
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
+from lakejoin.store.catalog import Catalog, TableEntry
+from lakejoin.store.components import Component
+from lakejoin.store.dictionary import Dictionary
+from lakejoin.store.postings import Postings
+from lakejoin.store.rows import Rows
 from lakejoin.storage import Place
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from lakejoin.index.arrayfile import ArrayFileWriter
-from lakejoin.index.postings import PostingsComponent
+from lakejoin.store.arrayfile import ArrayFileWriter
+from lakejoin.store.postings import PostingsComponent
 
 if TYPE_CHECKING:
-    from lakejoin.index.segment import Segment
+    from lakejoin.store.segment import Segment
 
 
 class Component(Protocol):

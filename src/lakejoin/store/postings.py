@@ -15,13 +15,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lakejoin.index.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 Array = np.ndarray[Any, Any]
 
 
 class PostingSource(Protocol):
-    """What the posting lists are made of; see `lakejoin.index.components.Source`."""
+    """What the posting lists are made of; see `lakejoin.store.components.Source`."""
 
     @property
     def column_count(self) -> int:

@@ -1,0 +1,165 @@
+"""The few names that a Python user needs: `read`, `index`, `open` and the opened `Lake`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import MissingPart
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.storage import Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.catalog import ColumnEntry, TableEntry
+    from lakejoin.store.segment import Segment
+    from lakejoin.model import Skipped
+    from lakejoin.spark.build import BuildOptions, BuildReport
+    from lakejoin.spark.tasks import Listener
+
+DEFAULT_INDEX = ".lakejoin"
+
+PathLike = str | os.PathLike[str]
+
+
+def index_place(index: PathLike | None) -> Place:
+    """Where the index is: as given, else `LAKEJOIN_INDEX`, else `./.lakejoin`."""
+    return Place.of(index or os.environ.get("LAKEJOIN_INDEX") or DEFAULT_INDEX)
+
+
+def index(
+    lake: PathLike | Sequence[PathLike] = (),
+    index: PathLike | None = None,
+    spark: Any = None,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    options: BuildOptions | None = None,
+    listener: Listener | None = None,
+) -> BuildReport:
+    """Builds or refreshes the index of a lake and says what was done.
+
+    `lake` is a file, a folder, a glob or several of them (left out: what the index was made from).
+    `spark` is a session of yours, which is left running; without one, the running session is used,
+    or one is made (by `master` and `conf`) and stopped again.
+
+    >>> report = lakejoin.index("data/", index="data.index")  # doctest: +SKIP
+    """
+    from lakejoin.spark.build import BuildOptions, Cluster, build_index
+
+    lakes = [lake] if isinstance(lake, str | os.PathLike) else list(lake)
+    return build_index(
+        [os.fspath(one) for one in lakes],
+        index_place(index),
+        options or BuildOptions(),
+        Cluster(spark, master, conf or {}),
+        listener or (lambda progress: None),
+    )
+
+
+def open(index: PathLike | None = None) -> Lake:
+    """Opens an index: no JVM, a few milliseconds.
+
+    >>> lakejoin.open("data.index").info()["tables"]  # doctest: +SKIP
+    1519
+    """
+    return Lake(Snapshot(index_place(index)))
+
+
+class Lake:
+    """An opened index: one version of it, which stays as it is while a build commits another."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def __repr__(self) -> str:
+        totals = self._snapshot.manifest.totals
+        return f"<Lake {self._snapshot.place}: {totals.tables:,} tables, {totals.rows:,} rows>"
+
+    def __len__(self) -> int:
+        return self._snapshot.manifest.totals.tables
+
+    def info(self) -> dict[str, Any]:
+        """The figures of the index, with the keys of `lakejoin info --json`."""
+        manifest = self._snapshot.manifest
+        totals = manifest.totals
+        return {
+            "tables": totals.tables,
+            "columns": totals.columns,
+            "rows": totals.rows,
+            "cells": totals.cells,
+            "values": totals.values,
+            "values_exact": totals.values_exact,
+            "bytes": totals.bytes,
+            "segments": len(manifest.segments),
+            "version": manifest.version,
+            "created": manifest.created,
+            "lakes": list(manifest.lakes),
+            "index": self._snapshot.place.uri,
+        }
+
+    def tables(self, pattern: str | None = None) -> list[LakeTable]:
+        """The tables by name: all, those that fit a glob, or those whose name contains a text."""
+        return [LakeTable(segment, entry) for segment, entry in self._snapshot.tables(pattern)]
+
+    def table(self, name: str) -> LakeTable:
+        """The table of that name."""
+        return LakeTable(*self._snapshot.table(name))
+
+    def skipped(self) -> list[Skipped]:
+        """The files, and parts of files, that gave no table, with reasons."""
+        return self._snapshot.skipped()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What lies beneath: segments and their arrays."""
+        return self._snapshot
+
+
+class LakeTable:
+    """A table of the index, rebuilt from its codes on demand."""
+
+    def __init__(self, segment: Segment, entry: TableEntry) -> None:
+        self._segment = segment
+        self.entry = entry
+
+    def __repr__(self) -> str:
+        return f"<LakeTable {self.name}: {self.entry.rows:,} rows, {self.entry.width} columns>"
+
+    @property
+    def name(self) -> str:
+        """Its path in the lake, with `#` and the part for what lies inside a container."""
+        return self.entry.name
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.entry.rows
+
+    def columns(self) -> list[ColumnEntry]:
+        """Its columns with their profiles."""
+        return self._segment.catalog.columns_of(self.entry)
+
+    def to_arrow(self, begin: int = 0, end: int | None = None) -> pa.Table:
+        """Rows [begin, end) with their original texts, as a `pyarrow.Table`."""
+        return self._segment.to_arrow(self.entry, begin, end)
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`."""
+        _need("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`."""
+        return _need("polars").from_arrow(self.to_arrow())
+
+
+def _need(library: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(library)
+    except ImportError:
+        raise MissingPart(f"this needs {library}: pip install {library}") from None

@@ -1,0 +1,307 @@
+"""Builds or refreshes an index: lists the lake, runs the tasks, commits one new version."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import BuildFailed, InputError
+from lakejoin.store.commit import clean, commit, current_manifest
+from lakejoin.store.components import COMPONENTS
+from lakejoin.store.lock import build_lock
+from lakejoin.store.manifest import IndexOptions, Manifest, Totals, segment_from_json, with_dead
+from lakejoin.store.segment import SegmentRecord, lacking
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.store.sources import SourceState, read_sources
+from lakejoin.lake.files import list_files
+from lakejoin.model import ReadLimits, Skipped, SourceFile, ValueRules
+from lakejoin.spark.plan import PlanLimits, pack
+from lakejoin.spark.session import parallelism, session
+from lakejoin.spark.tasks import Listener, Progress, run_tasks
+from lakejoin.spark.work import Job, Outcome, write_work
+from lakejoin.storage import Place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How to build. `fold` and `all_columns` left at None are what the index was built with.
+
+    `memory` bounds what one worker may take to finish a segment; `wait` is how many seconds to
+    wait for another builder; `strict` fails on the first file that gives no table.
+    """
+
+    full: bool = False
+    strict: bool = False
+    fold: bool | None = None
+    all_columns: bool | None = None
+    wait: float = 0.0
+    memory: int = 1600 << 20
+    limits: ReadLimits = field(default_factory=ReadLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where to run: a session that the caller keeps, or how to make one."""
+
+    spark: SparkSession | None = None
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build did. Files are counted; `totals` are those of the index after it.
+
+    `seconds` has the wall time of the stages `list`, `start` (Spark), `tasks`, `commit` and
+    `total`, and, summed over the tasks, `read` (parsing and encoding) and `build` (segments).
+    """
+
+    version: int
+    new: int
+    changed: int
+    gone: int
+    unchanged: int
+    segments: int
+    totals: Totals
+    skipped: tuple[Skipped, ...]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """The lake against the index: what to read, and which sources' old tables are to go."""
+
+    new: tuple[SourceFile, ...]
+    changed: tuple[SourceFile, ...]
+    gone: tuple[str, ...]
+    kept: Mapping[str, SourceState]
+
+    @property
+    def read(self) -> tuple[SourceFile, ...]:
+        return self.new + self.changed
+
+    @property
+    def dropped(self) -> set[str]:
+        return {f.name for f in self.changed} | set(self.gone)
+
+
+def build_index(
+    lakes: Sequence[str],
+    index: Place,
+    options: BuildOptions,
+    cluster: Cluster,
+    listener: Listener,
+) -> BuildReport:
+    """Makes the index at a place that of the lakes: reads what is new or changed, drops the rest."""
+    clock = _Clock()
+    with build_lock(index, options.wait):
+        old = current_manifest(index)
+        lakes = _same_lakes(lakes, old, options)
+        settings = _settings(old, options)
+        clean(index, old)
+        listener(Progress("listing files"))
+        files = list_files(lakes)
+        known = {} if options.full else read_sources(index, old.files)
+        difference = _compare(files, known)
+        clock.lap("list")
+        records = () if options.full else _bury(index, old, difference.dropped)
+        behind = [r for r in records if lacking(r, COMPONENTS)]
+        outcomes: list[Outcome] = []
+        if difference.read or behind:
+            job = Job(
+                index.uri, _build_name(old), settings, options.limits, options.memory
+            )
+            outcomes = _run(job, difference.read, behind, cluster, listener, clock)
+        elif not _differs(old, records, difference, options):
+            return _report(old, difference, difference.kept, clock)
+        listener(Progress("committing"))
+        sources = _sources(difference, outcomes)
+        if options.strict:
+            _be_strict(sources)
+        segments = _segments(records, outcomes)
+        new = commit(index, old, lakes, settings, segments, sources)
+        clean(index, new)
+        clock.lap("commit")
+        return _report(new, difference, sources, clock)
+
+
+class _Clock:
+    """Wall time by stage, and what the tasks report of theirs."""
+
+    def __init__(self) -> None:
+        self._begin = self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = now - self._last
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        return {**self.seconds, "total": time.perf_counter() - self._begin}
+
+
+def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> list[str]:
+    """The lakes as absolute places; another lake than the index's own needs --full."""
+    if not lakes:
+        if not old.lakes:
+            raise InputError("name the files or folders to index: lakejoin index LAKE")
+        return list(old.lakes)
+    named = [_absolute(lake) for lake in lakes]
+    if old.lakes and not options.full and sorted(named) != sorted(old.lakes):
+        raise InputError(
+            f"this index was made from {', '.join(old.lakes)}: name the same, or another --index, "
+            "or replace it with --full"
+        )
+    return named
+
+
+def _absolute(lake: str) -> str:
+    place = Place.of(lake)
+    return place.uri if place.local else lake
+
+
+def _settings(old: Manifest, options: BuildOptions) -> IndexOptions:
+    """The options of the index; a change of them needs --full, since old segments keep theirs."""
+    before = old.options
+    wanted = IndexOptions(
+        before.rules if options.fold is None else ValueRules(fold=options.fold),
+        before.all_columns if options.all_columns is None else options.all_columns,
+    )
+    if old.version and wanted != before and not options.full:
+        raise InputError(
+            "this index was built with other options (--values, --all-columns); rebuild it with "
+            "--full to change them"
+        )
+    return wanted
+
+
+def _build_name(old: Manifest) -> str:
+    return f"{old.version + 1:06d}{secrets.token_hex(2)}"
+
+
+def _compare(files: Sequence[SourceFile], known: Mapping[str, SourceState]) -> _Difference:
+    new, changed, kept = [], [], {}
+    for file in files:
+        before = known.get(file.name)
+        if before is None:
+            new.append(file)
+        elif before.same_as(file):
+            kept[file.name] = before
+        else:
+            changed.append(file)
+    names = {f.name for f in files}
+    gone = tuple(name for name in known if name not in names)
+    return _Difference(tuple(new), tuple(changed), gone, kept)
+
+
+def _bury(index: Place, old: Manifest, dropped: set[str]) -> tuple[SegmentRecord, ...]:
+    """The old segments with the tables of dropped sources marked dead; empty ones go."""
+    if not dropped:
+        return old.segments
+    alive = []
+    for segment in Snapshot(index).segments:
+        sources = segment.catalog.tables["source"].to_pylist()
+        dead = {number for number, source in enumerate(sources) if source in dropped}
+        record = with_dead(segment.record, dead)
+        if len(record.dead) < record.tables:
+            alive.append(record)
+    return tuple(alive)
+
+
+def _differs(
+    old: Manifest, records: Sequence[SegmentRecord], difference: _Difference, options: BuildOptions
+) -> bool:
+    """Whether there is anything to commit although nothing is to be read."""
+    return bool(options.full or old.version == 0 or difference.gone or records != old.segments)
+
+
+def _run(
+    job: Job,
+    files: Sequence[SourceFile],
+    behind: Sequence[SegmentRecord],
+    cluster: Cluster,
+    listener: Listener,
+    clock: _Clock,
+) -> list[Outcome]:
+    listener(Progress("starting Spark", total=len(files)))
+    with session(cluster.spark, cluster.master, cluster.conf) as spark:
+        clock.lap("start")
+        batches = pack(files, PlanLimits(cores=parallelism(spark)))
+        job.scratch.make_folder()
+        for number, batch in enumerate(batches):
+            items = [[f.name, f.uri, f.size, f.mtime_ns] for f in batch]
+            write_work(job, number, "files", items)
+        for number, record in enumerate(behind, start=len(batches)):
+            write_work(job, number, "components", asdict(record))
+        stage = Progress("reading and encoding", total=len(files))
+        count = len(batches) + len(behind)
+        outcomes = run_tasks(spark, job, count, stage, listener)
+        clock.lap("tasks")
+    for outcome in outcomes:
+        if outcome.kind == "seconds":
+            for name, seconds in outcome.value.items():
+                clock.seconds[name] = clock.seconds.get(name, 0.0) + seconds
+    return outcomes
+
+
+def _sources(difference: _Difference, outcomes: Sequence[Outcome]) -> dict[str, SourceState]:
+    skipped: dict[str, list[Skipped]] = {}
+    for outcome in outcomes:
+        if outcome.kind == "skipped":
+            source, *what = outcome.value
+            skipped.setdefault(source, []).append(Skipped(*what))
+    fresh = {
+        f.name: SourceState(f.size, f.mtime_ns, tuple(skipped.get(f.name, ())))
+        for f in difference.read
+    }
+    both = {**difference.kept, **fresh}
+    return dict(sorted(both.items()))
+
+
+def _be_strict(sources: Mapping[str, SourceState]) -> None:
+    bad = [str(s) for state in sources.values() for s in state.skipped]
+    if bad:
+        more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
+        raise BuildFailed(
+            f"{bad[0]}{more}; nothing was changed, since --strict allows no skipped file"
+        )
+
+
+def _segments(
+    records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]
+) -> list[SegmentRecord]:
+    renewed = {}
+    fresh = []
+    for outcome in sorted(outcomes, key=lambda o: o.batch):
+        if outcome.kind == "segment":
+            fresh.append(segment_from_json(outcome.value))
+        elif outcome.kind == "components":
+            record = segment_from_json(outcome.value)
+            renewed[record.id] = record
+    kept = [replace(r, components=renewed[r.id].components) if r.id in renewed else r
+            for r in records]  # fmt: skip
+    return [*kept, *fresh]
+
+
+def _report(
+    manifest: Manifest, difference: _Difference, sources: Mapping[str, Any], clock: _Clock
+) -> BuildReport:
+    skipped = tuple(s for state in sources.values() for s in state.skipped)
+    return BuildReport(
+        manifest.version,
+        len(difference.new),
+        len(difference.changed),
+        len(difference.gone),
+        len(difference.kept),
+        len(manifest.segments),
+        manifest.totals,
+        skipped,
+        clock.total(),
+    )

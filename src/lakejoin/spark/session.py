@@ -1,0 +1,133 @@
+"""A Spark session: the caller's, the running one, or one of our own that is stopped at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import BuildFailed, MissingPart
+from lakejoin.spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TRIES = 4  # local mode retries a failed task only when asked to
+
+# Short jobs: the quick compiler and the small collector start fastest.
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.level=ERROR"
+_CONF = {
+    "spark.app.name": "lakejoin",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.adaptive.enabled": "false",
+}
+_LOCAL_CONF = {
+    "spark.driver.memory": "1g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": _JVM,
+}
+
+
+def default_master() -> str:
+    """All cores of this machine, with retries.
+
+    >>> default_master().endswith(",4]")
+    True
+    """
+    return f"local[{usable_cores()},{_TRIES}]"
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def with_retries(master: str) -> str:
+    """A local master with task retries; others as they are.
+
+    >>> with_retries("local[2]"), with_retries("local[2,8]"), with_retries("spark://a:7077")
+    ('local[2,4]', 'local[2,8]', 'spark://a:7077')
+    """
+    if master in ("local", "local[*]"):
+        return default_master() if master == "local[*]" else f"local[1,{_TRIES}]"
+    if master.startswith("local[") and "," not in master:
+        return master[:-1] + f",{_TRIES}]"
+    return master
+
+
+@contextlib.contextmanager
+def session(
+    given: SparkSession | None, master: str | None, conf: Mapping[str, str]
+) -> Iterator[SparkSession]:
+    """The given session, or the running one, or a new one; only a new one is stopped."""
+    found = given or (None if master else _running())
+    if found is not None:
+        yield found
+        return
+    started = _start(master, conf)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def _running() -> SparkSession | None:
+    _need_pyspark()
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    _need_pyspark()
+    from pyspark.sql import SparkSession
+
+    if master is not None and master.startswith("sc://"):
+        return SparkSession.builder.remote(master).getOrCreate()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has chosen the master already
+    builder: Any = SparkSession.builder
+    settings = dict(_CONF)
+    if not submitted:
+        url = with_retries(master or default_master())
+        os.environ["JAVA_HOME"] = str(find_java().path)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        if url.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            settings.update(_LOCAL_CONF)
+        builder = builder.master(url)
+    settings.update(conf)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as problem:  # noqa: BLE001 (whatever the JVM says becomes one sentence)
+        raise BuildFailed(f"Spark did not start: {_first_line(problem)}") from None
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks the session runs at once, as far as it tells."""
+    try:
+        return max(1, int(spark.sparkContext.defaultParallelism))
+    except Exception:  # noqa: BLE001 (Spark Connect has no context to ask)
+        return int(spark.conf.get("spark.default.parallelism", "8") or 8)
+
+
+def _need_pyspark() -> None:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise MissingPart(
+            "building an index needs Spark: pip install 'lakejoin[spark]' (and Java 17 or newer)"
+        ) from None
+
+
+def _first_line(problem: BaseException) -> str:
+    lines = str(problem).strip().splitlines()
+    return lines[0] if lines else type(problem).__name__

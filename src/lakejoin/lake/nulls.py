@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.lake.texts import text_buffers
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -17,9 +19,8 @@ SURE_NULLS = (
     "n/a", "n.a.", "n.a", "#n/a", "#na", "<na>", "-nan", "(null)", "<null>", "[null]", "(none)",
     "(blank)", "\\n", "#value!", "#ref!", "#div/0!", "#name?", "#null!", "#num!", "not available",
 )  # fmt: skip
-# Nulls, except in a column of codes of the same length and case, and unless spelled as a name.
+# Nulls, except in a column of letter codes no longer than they are, written in the same case.
 LETTER_NULLS = ("na", "nan", "nil", "none", "null")
-NAMES = ("Na", "Nan", "Null")
 # Nulls, except in a column of signs or of single characters.
 SIGN_NULLS = ("-", "--", "---", ".", "..", "...", "?", "??", "???")
 
@@ -77,32 +78,37 @@ def null_words(
 
 
 def _is_code(word: str, others: pa.LargeStringArray) -> bool:
-    """Whether a letter word is a name, or a code in a column of such codes."""
-    if word in NAMES:
-        return True
-    case = "[A-Z]" if word.isupper() else "[a-z]" if word.islower() else ""
-    pattern = f"^{case}{{{len(word)}}}$"
-    return bool(case) and _most(others, pattern, len(word), len(word), FEWEST_CODES)
+    """Whether a letter word is a code in a column of such codes, as NA among US and DE."""
+    n = len(word)
+    if word.isupper():
+        short, full = f"^[A-Z]{{1,{n}}}$", f"^[A-Z]{{{n}}}$"
+    elif word.islower():
+        short, full = f"^[a-z]{{1,{n}}}$", f"^[a-z]{{{n}}}$"
+    elif word.istitle():
+        short, full = f"^[A-Z][a-z]{{0,{n - 1}}}$", f"^[A-Z][a-z]{{{n - 1}}}$"
+    else:
+        return False
+    return _most(others, short, n, 1) and _matching(others, full) >= FEWEST_CODES
 
 
 def _is_sign(others: pa.LargeStringArray) -> bool:
     """Whether a column is of signs (+ and -, Morse code) or of many single characters."""
-    return _most(others, r"^[[:punct:]]+$", 1, _LONGEST_SIGNS, 1) or _most(
-        others, "^(?s:.)$", 1, 4, FEWEST_CHARACTERS
+    return _most(others, "^[[:punct:]]+$", _LONGEST_SIGNS, 1) or _most(
+        others, "^(?s:.)$", 4, FEWEST_CHARACTERS
     )
 
 
-def _most(
-    others: pa.LargeStringArray, pattern: str, shortest: int, longest: int, fewest: int
-) -> bool:
+def _most(others: pa.LargeStringArray, pattern: str, longest: int, fewest: int) -> bool:
     """Whether nearly all of the texts match; their lengths in bytes, being cheap, come first."""
+    need = max(fewest, CODE_SHARE * len(others))
+    lengths = np.diff(text_buffers(others).offsets)
+    return int((lengths <= longest).sum()) >= need and _matching(others, pattern) >= need
+
+
+def _matching(texts: pa.LargeStringArray, pattern: str) -> int:
     import pyarrow.compute as pc
 
-    need = max(fewest, CODE_SHARE * len(others))
-    lengths = np.diff(np.frombuffer(others.buffers()[1], np.int64)[: len(others) + 1])
-    if ((lengths >= shortest) & (lengths <= longest)).sum() < need:
-        return False
-    return bool((pc.sum(pc.match_substring_regex(others, pattern)).as_py() or 0) >= need)
+    return int(pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0)
 
 
 def _among(words: pa.LargeStringArray, known: tuple[str, ...]) -> Array:

@@ -116,16 +116,11 @@ def fold_column(distinct: pa.LargeStringArray, rules: ValueRules) -> Folded:
     if evidence.any():
         order = _decide(evidence)
         text, kinds, marks = _run(distinct, True, starts, order, evidence)
+    changed = (marks & CHANGED) != 0
     slow = (marks & SLOW) != 0
     if slow.any():
-        text = _normalise(distinct, text, slow)
-    return Folded(
-        text,
-        kinds,
-        (marks & CHANGED) != 0,
-        (marks & NULLISH) != 0,
-        kinds == EMPTY,
-    )
+        text, changed[slow] = _normalise(distinct, text, slow)
+    return Folded(text, kinds, changed, (marks & NULLISH) != 0, kinds == EMPTY)
 
 
 def _run(
@@ -175,15 +170,18 @@ def _decide(evidence: Array) -> Array:
 
 def _normalise(
     distinct: pa.LargeStringArray, text: pa.LargeStringArray, slow: Array
-) -> pa.LargeStringArray:
-    """Puts the few texts that need Unicode normalising, folded exactly, among the others."""
+) -> tuple[pa.LargeStringArray, Array]:
+    """Folds the few texts that need normalising into their places; which ones it changed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     mask = pa.array(slow)
-    apart = pc.utf8_normalize(distinct.filter(mask), "NFD")
+    original = distinct.filter(mask)
+    apart = pc.utf8_normalize(original, "NFD")
     folded, _, _ = _run(apart, False, *_no_decisions())
-    return pc.replace_with_mask(text, mask, pc.utf8_normalize(folded, "NFC"))
+    composed = pc.utf8_normalize(folded, "NFC")
+    changed = pc.not_equal(composed, original).to_numpy(zero_copy_only=False)
+    return pc.replace_with_mask(text, mask, composed), changed
 
 
 def _no_decisions() -> tuple[Array, Array, Array]:

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import MissingPart
-from lakejoin.store.snapshot import Snapshot
 from lakejoin.storage import Place
+from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.store.catalog import ColumnEntry, TableEntry
-    from lakejoin.store.segment import Segment
     from lakejoin.model import Skipped
     from lakejoin.spark.build import BuildOptions, BuildReport
     from lakejoin.spark.tasks import Listener
+    from lakejoin.store.catalog import ColumnEntry, TableEntry
+    from lakejoin.store.segment import Segment
 
 DEFAULT_INDEX = ".lakejoin"
 

@@ -9,13 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError
-from lakejoin.store.commit import clean, commit, current_manifest
-from lakejoin.store.components import COMPONENTS
-from lakejoin.store.lock import build_lock
-from lakejoin.store.manifest import IndexOptions, Manifest, Totals, segment_from_json, with_dead
-from lakejoin.store.segment import SegmentRecord, lacking
-from lakejoin.store.snapshot import Snapshot
-from lakejoin.store.sources import SourceState, read_sources
 from lakejoin.lake.files import list_files
 from lakejoin.model import ReadLimits, Skipped, SourceFile, ValueRules
 from lakejoin.spark.plan import PlanLimits, pack
@@ -23,6 +16,13 @@ from lakejoin.spark.session import parallelism, session
 from lakejoin.spark.tasks import Listener, Progress, run_tasks
 from lakejoin.spark.work import Job, Outcome, write_work
 from lakejoin.storage import Place
+from lakejoin.store.commit import clean, commit, current_manifest
+from lakejoin.store.components import COMPONENTS
+from lakejoin.store.lock import build_lock
+from lakejoin.store.manifest import IndexOptions, Manifest, Totals, segment_from_json, with_dead
+from lakejoin.store.segment import SegmentRecord, lacking
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.store.sources import SourceState, read_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,7 +98,7 @@ def build_index(
     cluster: Cluster,
     listener: Listener,
 ) -> BuildReport:
-    """Makes the index at a place that of the lakes: reads what is new or changed, drops the rest."""
+    """Makes the index that of the lakes: reads what is new or changed, drops what has gone."""
     clock = _Clock()
     with build_lock(index, options.wait):
         old = current_manifest(index)
@@ -114,9 +114,7 @@ def build_index(
         behind = [r for r in records if lacking(r, COMPONENTS)]
         outcomes: list[Outcome] = []
         if difference.read or behind:
-            job = Job(
-                index.uri, _build_name(old), settings, options.limits, options.memory
-            )
+            job = Job(index.uri, build_name(old), settings, options.limits, options.memory)
             outcomes = _run(job, difference.read, behind, cluster, listener, clock)
         elif not _differs(old, records, difference, options):
             return _report(old, difference, difference.kept, clock)
@@ -182,7 +180,8 @@ def _settings(old: Manifest, options: BuildOptions) -> IndexOptions:
     return wanted
 
 
-def _build_name(old: Manifest) -> str:
+def build_name(old: Manifest) -> str:
+    """A name for the build that follows a version, also the beginning of its segments' names."""
     return f"{old.version + 1:06d}{secrets.token_hex(2)}"
 
 
@@ -274,9 +273,7 @@ def _be_strict(sources: Mapping[str, SourceState]) -> None:
         )
 
 
-def _segments(
-    records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]
-) -> list[SegmentRecord]:
+def _segments(records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]) -> list[SegmentRecord]:
     renewed = {}
     fresh = []
     for outcome in sorted(outcomes, key=lambda o: o.batch):

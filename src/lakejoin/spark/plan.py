@@ -13,8 +13,19 @@ from dataclasses import dataclass, field
 
 from lakejoin.model import SourceFile
 
-FILE_COST = 20_000  # opening a file and finding its dialect costs as much as reading this many bytes
-_PACKED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5, ".zip": 5, ".parquet": 4, ".orc": 4, ".xlsx": 8}
+FILE_COST = (
+    20_000  # opening a file and finding its dialect costs as much as reading this many bytes
+)
+_PACKED = {
+    ".gz": 5,
+    ".bz2": 6,
+    ".xz": 7,
+    ".zst": 5,
+    ".zip": 5,
+    ".parquet": 4,
+    ".orc": 4,
+    ".xlsx": 8,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,15 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import LakejoinError, MissingPart, UnreadableFile
-from lakejoin.store.encode import SegmentBuilder
-from lakejoin.store.manifest import IndexOptions
 from lakejoin.model import ReadLimits, Skipped, SourceFile, TableData
 from lakejoin.spark.progress import Reporter, suspects
 from lakejoin.storage import Place
+from lakejoin.store.encode import SegmentBuilder
+from lakejoin.store.manifest import IndexOptions
 
 if TYPE_CHECKING:
-    from lakejoin.store.segment import SegmentRecord
     from lakejoin.lake.tables import TableStream
+    from lakejoin.store.segment import SegmentRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _tables(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | Sk
         except (UnreadableFile, MissingPart) as problem:
             yield _skipped(file, problem)
             return
-        except Exception:  # noqa: BLE001, S110 (any failure of a reader: the child says more)
+        except Exception:  # noqa: BLE001 (any failure of a reader: the child says more)
             pass
     try:
         for found in open_tables_isolated(file, job.limits):
@@ -228,4 +228,23 @@ def _add_components(job: Job, batch: int, item: dict[str, Any]) -> Iterator[tupl
     yield "components", asdict(add_components(segment, COMPONENTS))
 
 
-_WORKERS = {"files": _read_files, "components": _add_components}
+# -- merging segments -------------------------------------------------------------------------
+
+
+def _merge(job: Job, batch: int, items: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    from lakejoin.store.manifest import segment_from_json
+    from lakejoin.store.merge import live_tables
+    from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import segment_place
+
+    segments = _Segments(job, batch)
+    for item in items:
+        record = segment_from_json(item)
+        for table in live_tables(Segment(segment_place(Place.of(job.index), record), record)):
+            segments.add(table)
+    segments.close()
+    for made in segments.records:
+        yield "segment", asdict(made)
+
+
+_WORKERS = {"files": _read_files, "components": _add_components, "merge": _merge}

@@ -94,7 +94,7 @@ class ArrayFileWriter:
     def _write(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
         self._file.write(view)
-        while len(view):
+        while view:
             room = BLOCK - self._at % BLOCK
             part = view[:room]
             self._hash.update(part)
@@ -190,7 +190,9 @@ class ArrayFile:
             begin = block * BLOCK
             part = self._data[begin : min(begin + BLOCK, self._end)]
             if xxhash.xxh3_64_intdigest(memoryview(part)) != int(self._sums[block]):
-                self._damaged(f"bytes {begin:,} to {begin + len(part):,} do not match their checksum")
+                self._damaged(
+                    f"bytes {begin:,} to {begin + len(part):,} do not match their checksum"
+                )
             self._checked[block] = True
 
     def _damaged(self, what: str) -> None:

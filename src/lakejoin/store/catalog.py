@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.model import ColumnProfile, ColumnType, Dialect, Loss, TableData
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from lakejoin.errors import BusyIndex, MissingIndex
+from lakejoin.storage import Place
 from lakejoin.store.manifest import FILE, IndexOptions, Manifest, Totals, read_manifest
 from lakejoin.store.segment import Segment, SegmentRecord
 from lakejoin.store.snapshot import segment_place
 from lakejoin.store.sources import SourceState, write_sources
-from lakejoin.storage import Place
 
 KEEP_SECONDS = 3600.0
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries the distinct values are counted

@@ -46,7 +46,7 @@ def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
 def write_dictionary(
     out: ArrayFileWriter, seed: int, hashes: Array, offsets: Array, data: Array, order: Array
 ) -> None:
-    """Writes tokens in the order of their codes; `order[code]` is the string that holds its text."""
+    """Writes tokens in the order of their codes; string `order[code]` holds the text."""
     from lakejoin.kernels.lookup import build_directory
 
     out.meta["seed"] = seed

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import BuildFailed
+from lakejoin.model import ColumnType, TableData
+from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.catalog import CatalogWriter
 from lakejoin.store.components import Component
@@ -21,8 +23,6 @@ from lakejoin.store.dictionary import string_buffers, write_dictionary
 from lakejoin.store.rows import RowsWriter
 from lakejoin.store.segment import ComponentRecord, Segment, SegmentRecord, add_components
 from lakejoin.store.texts import write_texts
-from lakejoin.model import ColumnType, TableData
-from lakejoin.storage import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,9 +13,9 @@ from typing import Any
 import xxhash
 
 from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
-from lakejoin.store.segment import ComponentRecord, SegmentRecord
 from lakejoin.model import ValueRules
 from lakejoin.storage import Place
+from lakejoin.store.segment import ComponentRecord, SegmentRecord
 
 FORMAT = 1
 FILE = "MANIFEST.json"
@@ -84,9 +84,7 @@ def read_manifest(index: Place) -> Manifest:
     try:
         data = place.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingIndex(
-            f"no index at {index}; build one with: lakejoin index LAKE"
-        ) from None
+        raise MissingIndex(f"no index at {index}; build one with: lakejoin index LAKE") from None
     body = _parse(place, data)
     if body.get("format", 0) > FORMAT:
         raise NewerIndex(
@@ -111,9 +109,7 @@ def _verify(place: Place, data: bytes, body: dict[str, Any]) -> None:
     text, mark, tail = data.rpartition(b',"checksum":"')
     digest = xxhash.xxh3_64_hexdigest(text + b"}")
     if not mark or tail != f'{digest}"}}\n'.encode() or body.get("checksum") != digest:
-        raise DamagedIndex(
-            f"the index is damaged: {place} does not match its checksum; {_REBUILD}"
-        )
+        raise DamagedIndex(f"the index is damaged: {place} does not match its checksum; {_REBUILD}")
 
 
 _REBUILD = "rebuild it with: lakejoin index --full"

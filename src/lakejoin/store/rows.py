@@ -70,10 +70,9 @@ class RowsWriter:
         starts = np.zeros(len(self._columns) + 1, dtype=np.int64)
         out.begin("ids", np.dtype(np.uint32))
         for i, (pending, ids) in enumerate(zip(self._columns, value_ids, strict=True)):
-            if pending.order is not None:
-                ids = _pick(ids, pending.order)
-            out.append(ids)
-            starts[i + 1] = starts[i] + len(ids)
+            kept = ids if pending.order is None else _pick(ids, pending.order)
+            out.append(kept)
+            starts[i + 1] = starts[i] + len(kept)
         out.add("ids_start", starts)
         out.add("width", np.array([p.width for p in self._columns], dtype=np.uint8))
         out.add("local_start", np.array([p.begin for p in self._columns], dtype=np.int64))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
+from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.components import Component
 from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.postings import Postings
 from lakejoin.store.rows import Rows
-from lakejoin.storage import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,4 +229,3 @@ def lacking(record: SegmentRecord, components: Iterable[Component]) -> list[Comp
         for c in components
         if c.name not in record.components or record.components[c.name].version < c.version
     ]
-

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import DamagedIndex, UnknownTable
+from lakejoin.storage import Place
 from lakejoin.store.catalog import TableEntry
 from lakejoin.store.manifest import Manifest, read_manifest
 from lakejoin.store.segment import Segment, SegmentRecord
 from lakejoin.store.sources import read_skipped
-from lakejoin.storage import Place
 
 if TYPE_CHECKING:
     from lakejoin.model import Skipped

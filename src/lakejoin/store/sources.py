@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import from_bytes, to_bytes
 from lakejoin.store.manifest import NamedFile
-from lakejoin.model import Skipped, SourceFile
-from lakejoin.storage import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,7 @@ Array = np.ndarray[Any, Any]
 _SLICE = 1 << 20  # texts gathered at once while writing
 
 
-def write_texts(
-    out: ArrayFileWriter, name: str, offsets: Array, data: Array, order: Array
-) -> None:
+def write_texts(out: ArrayFileWriter, name: str, offsets: Array, data: Array, order: Array) -> None:
     """Writes strings `order` of an (offsets, data) pair as the texts 0, 1, 2, … called `name`."""
     from lakejoin.kernels.pool import BLOCK, LONG, gather_strings
 
@@ -86,6 +84,4 @@ class Texts:
         np.cumsum(span[:, 1] - span[:, 0], out=place[1:])
         text = np.empty(int(place[-1]), dtype=np.uint8)
         gather(self.bytes_at(span), span, place, text)
-        return pa.LargeStringArray.from_buffers(
-            len(ids), pa.py_buffer(place), pa.py_buffer(text)
-        )
+        return pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(place), pa.py_buffer(text))

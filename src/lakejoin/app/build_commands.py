@@ -1,0 +1,249 @@
+"""Commands that build: index and compact. They run on Spark."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakejoin import api
+from lakejoin.app.lake_commands import index_option, json_option
+from lakejoin.app.printing import console, print_json, seconds, size
+from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    from lakejoin.spark.build import BuildReport
+    from lakejoin.spark.tasks import Listener, Progress
+
+Command = Callable[..., Any]
+
+_SHOWN = 12
+
+
+def cluster_options(command: Command) -> Command:
+    """`--master` and `--conf`."""
+    for option in (
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A Spark setting; may be given several times.",
+        ),
+        click.option(
+            "--master",
+            metavar="URL",
+            help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host "
+            "(Spark Connect).  [default: all cores of this machine]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("index")
+@click.argument("lake", nargs=-1)
+@index_option
+@cluster_options
+@click.option("--full", is_flag=True, help="Read everything again and replace the index.")
+@click.option("--strict", is_flag=True, help="Fail, and change nothing, if a file is skipped.")
+@click.option(
+    "--values",
+    type=click.Choice(["folded", "exact"]),
+    help="folded: case, blanks and number formats do not matter (the default); exact: they do.",
+)
+@click.option(
+    "--all-columns/--key-columns",
+    default=None,
+    help="Search decimals and booleans too (they make accidental joins), or not (the default).",
+)
+@click.option(
+    "--wait",
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait if another process is building this index.  [default: not at all]",
+)
+@json_option
+def index_command(
+    lake: tuple[str, ...],
+    index: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    full: bool,
+    strict: bool,
+    values: str | None,
+    all_columns: bool | None,
+    wait: float,
+    as_json: bool,
+) -> None:
+    """Builds or refreshes the index of LAKE: files, folders, globs or URIs.
+
+    Run again, it reads only what is new or changed and drops what has gone; without LAKE, for the
+    lake that the index was made from. A file that cannot be read is skipped and said so; see
+    `lakejoin skipped`.
+
+    \b
+    Examples:
+      lakejoin index data/
+      lakejoin index 'exports/**/*.csv' warehouse/ --index warehouse.index
+      lakejoin index s3://bucket/lake --master spark://host:7077
+      lakejoin index                     refresh what is there
+
+    \b
+    JSON keys: version, new, changed, gone, unchanged, segments, totals{…}, skipped[], seconds{…}
+    """
+    from lakejoin.spark.build import BuildOptions
+
+    options = BuildOptions(
+        full=full,
+        strict=strict,
+        fold=None if values is None else values == "folded",
+        all_columns=all_columns,
+        wait=wait,
+    )
+    with _progress(quiet=as_json) as listener:
+        report = api.index(
+            lake, index, master=master, conf=_settings(conf), options=options, listener=listener
+        )
+    if as_json:
+        print_json(asdict(report))
+    else:
+        _print_report(report)
+
+
+@click.command("compact")
+@index_option
+@cluster_options
+@click.option("--wait", default=0.0, metavar="SECONDS", help="As for index.")
+@json_option
+def compact_command(
+    index: str | None, master: str | None, conf: tuple[str, ...], wait: float, as_json: bool
+) -> None:
+    """Merges small segments and drops the tables that have gone.
+
+    Many refreshes leave many small segments; fewer, larger ones are searched faster. The lake's
+    files are not read.
+
+    \b
+    JSON keys: version, merged, segments, bytes_before, bytes_after
+    """
+    from lakejoin.spark.build import Cluster
+    from lakejoin.spark.compact import compact_index
+
+    with _progress(quiet=as_json) as listener:
+        report = compact_index(
+            api.index_place(index), Cluster(None, master, _settings(conf)), listener, wait
+        )
+    if as_json:
+        print_json(asdict(report))
+    elif report.merged == 0:
+        click.echo("nothing to compact")
+    else:
+        click.echo(
+            f"merged {report.merged} segments into {report.made}; {report.segments} in all, "
+            f"{size(report.bytes_before)} became {size(report.bytes_after)}"
+        )
+
+
+def _settings(conf: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for one in conf:
+        key, mark, value = one.partition("=")
+        if not mark or not key:
+            raise InputError(f"--conf takes KEY=VALUE, not {one!r}")
+        settings[key] = value
+    return settings
+
+
+@contextlib.contextmanager
+def _progress(quiet: bool) -> Iterator[Listener]:
+    """Shows how far the build is: live on a terminal, a line a stage elsewhere."""
+    screen = console(stderr=True)
+    if quiet or not screen.is_terminal:
+        yield _Lines(quiet)
+        return
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    with Bar(
+        TextColumn("{task.description:<22}"),
+        BarColumn(),
+        TextColumn("{task.fields[what]}"),
+        TimeElapsedColumn(),
+        console=screen,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None, what="")
+
+        def show(progress: Progress) -> None:
+            bar.update(
+                task,
+                description=progress.stage,
+                total=progress.total or None,
+                completed=progress.files,
+                what=_what(progress),
+            )
+
+        yield show
+
+
+class _Lines:
+    """Tells each new stage in a line: for logs."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._stage = ""
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.stage != self._stage and not self._quiet:
+            self._stage = progress.stage
+            count = f" ({progress.total:,} files)" if progress.total else ""
+            click.echo(f"{progress.stage}{count} …", err=True)
+
+
+def _what(progress: Progress) -> str:
+    if not progress.total:
+        return ""
+    parts = [f"{progress.files:,} of {progress.total:,} files"]
+    if progress.seconds > 0 and progress.cells:
+        parts.append(f"{progress.cells / progress.seconds:,.0f} cells/s")
+    if progress.skipped:
+        parts.append(f"{progress.skipped:,} skipped")
+    return ", ".join(parts)
+
+
+def _print_report(report: BuildReport) -> None:
+    totals = report.totals
+    if not (report.new or report.changed or report.gone):
+        click.echo(f"up to date: {report.unchanged:,} files unchanged")
+    else:
+        parts = [(report.new, "new"), (report.changed, "changed"), (report.gone, "gone")]
+        said = [f"{count:,} {word}" for count, word in parts if count]
+        click.echo(f"files: {', '.join(said)}, {report.unchanged:,} unchanged")
+    about = "" if totals.values_exact else "about "
+    click.echo(
+        f"index: {totals.tables:,} tables, {totals.columns:,} columns, {totals.rows:,} rows, "
+        f"{totals.cells:,} cells, {about}{totals.values:,} distinct values, {size(totals.bytes)} "
+        f"in {report.segments} segments"
+    )
+    took = report.seconds
+    speed = ""
+    if took.get("tasks") and report.new:
+        speed = f" ({seconds(took.get('start', 0))} to start Spark)"
+    click.echo(f"time:  {seconds(took['total'])}{speed}")
+    _print_skipped(report)
+
+
+def _print_skipped(report: BuildReport) -> None:
+    if not report.skipped:
+        return
+    reasons = Counter(s.reason for s in report.skipped)
+    said = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    click.echo(f"skipped: {said}")
+    for skipped in report.skipped[:_SHOWN]:
+        click.echo(f"  {skipped}")
+    if len(report.skipped) > _SHOWN:
+        click.echo(f"  … and {len(report.skipped) - _SHOWN:,} more: lakejoin skipped")

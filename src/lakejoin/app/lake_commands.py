@@ -1,0 +1,229 @@
+"""Commands that read an index: info, tables, columns, show, skipped, check. No Spark, no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakejoin import api
+from lakejoin.app.printing import clip, print_json, print_table, size
+
+if TYPE_CHECKING:
+    from lakejoin.api import LakeTable
+
+Command = Callable[..., Any]
+
+
+def index_option(command: Command) -> Command:
+    """`--index DIR`."""
+    return click.option(
+        "--index",
+        metavar="DIR",
+        help="Where the index is.  [default: $LAKEJOIN_INDEX or ./.lakejoin]",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")(command)
+
+
+@click.command("info")
+@index_option
+@json_option
+def info_command(index: str | None, as_json: bool) -> None:
+    """What is in the index: tables, columns, rows, values, size.
+
+    \b
+    JSON keys: tables, columns, rows, cells, values, values_exact, bytes, segments, version,
+    created, lakes, index
+    """
+    info = api.open(index).info()
+    if as_json:
+        print_json(info)
+        return
+    about = "" if info["values_exact"] else "about "
+    lines = {
+        "lake": ", ".join(info["lakes"]),
+        "index": info["index"],
+        "tables": f"{info['tables']:,}",
+        "columns": f"{info['columns']:,}",
+        "rows": f"{info['rows']:,}",
+        "cells": f"{info['cells']:,}",
+        "distinct values": f"{about}{info['values']:,}",
+        "size": f"{size(info['bytes'])} in {info['segments']} segments",
+        "version": f"{info['version']}, made {info['created']}",
+    }
+    for name, value in lines.items():
+        click.echo(f"{name:>16}  {value}")
+
+
+@click.command("tables")
+@click.argument("pattern", required=False)
+@index_option
+@json_option
+def tables_command(pattern: str | None, index: str | None, as_json: bool) -> None:
+    """The tables of the lake, all or those that fit PATTERN.
+
+    PATTERN is a glob such as '*airport*', or a part of the name.
+
+    \b
+    JSON keys: tables[] with table, rows, columns
+    """
+    found = api.open(index).tables(pattern)
+    if as_json:
+        rows = [{"table": t.name, "rows": t.rows, "columns": t.entry.width} for t in found]
+        print_json({"tables": rows})
+        return
+    if not found:
+        click.echo(f"no table fits {pattern!r}" if pattern else "the index holds no table")
+        return
+    print_table(
+        ["table", "rows", "columns"],
+        ([t.name, f"{t.rows:,}", t.entry.width] for t in found),
+        right=["rows", "columns"],
+    )
+    click.echo(f"\n{len(found):,} tables")
+
+
+@click.command("columns")
+@click.argument("table")
+@index_option
+@json_option
+def columns_command(table: str, index: str | None, as_json: bool) -> None:
+    """The columns of TABLE: type, distinct values, nulls, uniqueness, examples.
+
+    Also how the file was read (its dialect) and what was left out of it.
+
+    \b
+    JSON keys: table, source, format, rows, dialect, losses[], columns[] with column, type,
+    indexed, rows, nulls, distinct, uniqueness, min_length, max_length, mean_length,
+    key_likeness, examples, date_format
+    """
+    found = api.open(index).table(table)
+    if as_json:
+        print_json(_columns_json(found))
+        return
+    _print_reading(found)
+    heads = ["column", "type", "distinct", "nulls", "unique", "key", "searched", "examples"]
+    rows = []
+    for column in found.columns():
+        profile = column.profile
+        kind = f"{profile.type} {profile.date_format}".rstrip()
+        rows.append(
+            [
+                column.name,
+                kind,
+                f"{profile.distinct:,}",
+                f"{profile.nulls:,}",
+                f"{profile.uniqueness:.0%}",
+                f"{profile.key_likeness:.2f}",
+                "yes" if column.indexed else "no",
+                ", ".join(clip(e, 24) for e in profile.examples[:4]),
+            ]
+        )
+    print_table(heads, rows, right=["distinct", "nulls", "unique", "key"])
+
+
+def _columns_json(table: LakeTable) -> dict[str, Any]:
+    entry = table.entry
+    columns = []
+    for column in table.columns():
+        profile = asdict(column.profile)
+        columns.append({"column": column.name, "indexed": column.indexed, **profile})
+    return {
+        "table": entry.name,
+        "source": entry.source,
+        "format": entry.format,
+        "rows": entry.rows,
+        "dialect": asdict(entry.dialect) if entry.dialect else None,
+        "losses": [asdict(loss) for loss in entry.losses],
+        "columns": columns,
+    }
+
+
+def _print_reading(table: LakeTable) -> None:
+    entry = table.entry
+    click.echo(f"{entry.name}: {entry.rows:,} rows, {entry.width} columns, {entry.format}")
+    dialect = entry.dialect
+    if dialect is not None:
+        parts = [f"delimiter {dialect.delimiter!r}", f"quote {dialect.quote!r}"]
+        parts += [f"escape {dialect.escape!r}"] if dialect.escape else []
+        parts += [dialect.encoding, "header" if dialect.header else "no header"]
+        parts += [f"{dialect.skip_rows} lines before it"] if dialect.skip_rows else []
+        parts += [f"{dialect.skip_footer} lines after the data"] if dialect.skip_footer else []
+        click.echo(f"read with {', '.join(parts)} (confidence {dialect.confidence:.2f})")
+    for loss in entry.losses:
+        click.echo(f"left out: {loss.reason}, {loss.count:,} times. {loss.detail}".rstrip())
+    click.echo()
+
+
+@click.command("show")
+@click.argument("table")
+@click.option("-n", "--rows", "limit", default=10, show_default=True, help="How many rows.")
+@index_option
+@json_option
+def show_command(table: str, limit: int, index: str | None, as_json: bool) -> None:
+    """The first rows of TABLE, rebuilt from the index.
+
+    \b
+    JSON keys: table, columns[], rows[][], total
+    """
+    found = api.open(index).table(table)
+    data = found.to_arrow(0, max(0, limit))
+    columns = [c.to_pylist() for c in data.columns]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    if as_json:
+        body = {"table": found.name, "columns": data.column_names, "rows": rows}
+        print_json({**body, "total": found.rows})
+        return
+    print_table(data.column_names, ([clip(cell) for cell in row] for row in rows))
+    click.echo(f"\n{len(rows):,} of {found.rows:,} rows")
+
+
+@click.command("skipped")
+@index_option
+@json_option
+def skipped_command(index: str | None, as_json: bool) -> None:
+    """The files, and parts of files, that gave no table, with the reasons.
+
+    \b
+    JSON keys: skipped[] with name, reason, detail
+    """
+    found = api.open(index).skipped()
+    if as_json:
+        print_json({"skipped": [asdict(s) for s in found]})
+        return
+    if not found:
+        click.echo("nothing was skipped")
+        return
+    print_table(["file", "reason", "detail"], ([s.name, s.reason, s.detail] for s in found))
+    click.echo(f"\n{len(found):,} skipped")
+
+
+@click.command("check")
+@index_option
+@json_option
+def check_command(index: str | None, as_json: bool) -> None:
+    """Verifies every checksum and the inner consistency of every segment.
+
+    Names the segment and the file that is damaged, and then exits with 3.
+
+    \b
+    JSON keys: ok, segments[] with segment, checked[]
+    """
+    snapshot = api.open(index).snapshot
+    done: dict[str, list[str]] = {}
+    for segment, what in snapshot.check():
+        done.setdefault(segment, []).append(what)
+        if not as_json and len(done[segment]) == 1:
+            click.echo(f"checking {segment}")
+    if as_json:
+        parts = [{"segment": name, "checked": what} for name, what in done.items()]
+        print_json({"ok": True, "segments": parts})
+        return
+    total = snapshot.manifest.totals.bytes
+    click.echo(f"all is well: {len(snapshot.segments)} segments, {size(total)}")

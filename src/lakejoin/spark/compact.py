@@ -1,0 +1,98 @@
+"""Compaction: merges small segments, and drops the tables that have gone, without the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from lakejoin.spark.build import Cluster, build_name
+from lakejoin.spark.session import session
+from lakejoin.spark.tasks import Listener, Progress, run_tasks
+from lakejoin.spark.work import Job, write_work
+from lakejoin.storage import Place
+from lakejoin.store.commit import clean, commit
+from lakejoin.store.encode import PAIR_BYTES
+from lakejoin.store.lock import build_lock
+from lakejoin.store.manifest import read_manifest, segment_from_json
+from lakejoin.store.segment import SegmentRecord
+from lakejoin.store.sources import read_sources
+
+_MEMORY = 1600 << 20
+_TEXT_BYTES = 24  # expected length of a value's text and spelling
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What a compaction did: how many segments it merged, into how many, and how many there are."""
+
+    version: int
+    merged: int
+    made: int
+    segments: int
+    bytes_before: int
+    bytes_after: int
+
+
+def compact_index(
+    index: Place,
+    cluster: Cluster,
+    listener: Listener,
+    wait: float = 0.0,
+    memory: int = _MEMORY,
+) -> CompactReport:
+    """Merges what can be merged within a worker's memory; readers keep the previous version."""
+    with build_lock(index, wait):
+        old = read_manifest(index)
+        clean(index, old)
+        before = old.totals.bytes
+        groups = choose(old.segments, memory)
+        if not groups:
+            count = len(old.segments)
+            return CompactReport(old.version, 0, 0, count, before, before)
+        job = Job(index.uri, build_name(old), old.options, memory=2 * memory)
+        listener(Progress("starting Spark"))
+        with session(cluster.spark, cluster.master, cluster.conf) as spark:
+            job.scratch.make_folder()
+            for number, group in enumerate(groups):
+                write_work(job, number, "merge", [asdict(record) for record in group])
+            stage = Progress("merging segments")
+            outcomes = run_tasks(spark, job, len(groups), stage, listener)
+        fresh = [segment_from_json(o.value) for o in outcomes if o.kind == "segment"]
+        gone = {record.id for group in groups for record in group}
+        kept = [record for record in old.segments if record.id not in gone]
+        listener(Progress("committing"))
+        sources = read_sources(index, old.files)
+        new = commit(index, old, old.lakes, old.options, [*kept, *fresh], sources)
+        clean(index, new)
+        return CompactReport(
+            new.version, len(gone), len(fresh), len(new.segments), before, new.totals.bytes
+        )
+
+
+def choose(records: Sequence[SegmentRecord], memory: int) -> list[list[SegmentRecord]]:
+    """Groups of segments to write anew: small ones together, and those with dead tables.
+
+    >>> small = SegmentRecord("a", 1, 1, 1, 1, 1, 1, {})
+    >>> [[s.id for s in g] for g in choose([small, replace(small, id="b")], 1 << 30)]
+    [['a', 'b']]
+    >>> choose([small], 1 << 30)
+    []
+    """
+    groups: list[list[SegmentRecord]] = []
+    room = 0
+    for record in sorted(records, key=lambda r: (_need(r), r.id)):
+        need = _need(record)
+        if need > memory // 2 and not record.dead:
+            continue
+        if not groups or need > room:
+            groups.append([])
+            room = memory
+        groups[-1].append(record)
+        room -= need
+    return [g for g in groups if len(g) > 1 or g[0].dead]
+
+
+def _need(record: SegmentRecord) -> int:
+    """About what finishing such a segment takes; see `SegmentBuilder.memory`."""
+    alive = 1 - len(record.dead) / max(1, record.tables)
+    return int(max(record.pairs, record.values) * (PAIR_BYTES + _TEXT_BYTES) * alive)

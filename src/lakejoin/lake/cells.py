@@ -47,7 +47,7 @@ def _plain(column: pa.Array) -> pa.Array:
     if t.is_string_view(kind):
         return column.cast(pa.string())
     if t.is_nested(kind):
-        return pa.array([_json_text(value) for value in column.to_pylist()], pa.string())
+        return pa.array([json_text(value) for value in column.to_pylist()], pa.string())
     if t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind):
         return _bytes_text(column)
     if t.is_binary_view(kind):
@@ -59,15 +59,14 @@ def _bytes_text(column: pa.Array) -> pa.Array:
     """Bytes that are UTF-8 text are that text; others are written in base64."""
     import pyarrow as pa
 
+    kind = pa.large_string() if pa.types.is_large_binary(column.type) else pa.string()
     try:
         if pa.types.is_fixed_size_binary(column.type):
             column = column.cast(pa.binary())
-        return column.cast(
-            pa.large_string() if pa.types.is_large_binary(column.type) else pa.string()
-        )
+        return column.cast(kind)
     except pa.ArrowInvalid:
         texts = [None if v is None else _one_bytes_text(v) for v in column.to_pylist()]
-        return pa.array(texts, pa.string())
+        return pa.array(texts, kind)
 
 
 def _one_bytes_text(value: bytes) -> str:
@@ -77,9 +76,14 @@ def _one_bytes_text(value: bytes) -> str:
         return base64.b64encode(value).decode("ascii")
 
 
-def _json_text(value: Any) -> str | None:
-    if value is None:
-        return None
+def json_text(value: Any) -> str | None:
+    """A value as text: texts as they are, the others as compact JSON.
+
+    >>> json_text({"a": [1, None]}), json_text("x"), json_text(None)
+    ('{"a":[1,null]}', 'x', None)
+    """
+    if value is None or isinstance(value, str):
+        return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_odd)
 
 

@@ -2,87 +2,124 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.lake.blob import Blob
 from lakejoin.lake.dialect import Layout, detect_layout
 from lakejoin.lake.encoding import Decoder, Utf8Stream, detect_encoding
+from lakejoin.lake.footer import FOOTER_WINDOW, Footer, find_footer
+from lakejoin.lake.grammar import Grammar
+from lakejoin.lake.rows import RowParser
 from lakejoin.lake.tables import Losses, TableStream
-from lakejoin.model import ReadLimits
+from lakejoin.model import Dialect, ReadLimits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SAMPLE = 1 << 17
+_TEXT_CONTROLS = (0, 1, 2, 7, 9, 10, 11, 12, 13, 26, 27, 28, 29, 30, 31)
+_CONTROL = bytes(b for b in range(32) if b not in _TEXT_CONTROLS)
 
 
 def open_delimited(blob: Blob, limits: ReadLimits) -> TableStream:
     """The table of a delimited text file."""
+    layout = layout_of(blob, limits)
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        note_preamble(layout, losses)
+        with blob.open() as file:
+            stream = io.BufferedReader(Utf8Stream(file, layout.dialect.encoding, losses), 1 << 20)
+            stream.read(layout.body)
+            yield from body_batches(stream, layout, limits, losses)
+
+    kind = "tsv" if layout.dialect.delimiter == "\t" else "csv"
+    return TableStream(blob.name, kind, layout.names, reading, layout.dialect, layout.notes, limits)
+
+
+def layout_of(blob: Blob, limits: ReadLimits) -> Layout:
+    """Decides encoding, dialect and columns from the beginning (and the end) of a text file."""
     head = blob.head(SAMPLE)
     whole = len(head) < SAMPLE
     encoding = detect_encoding(head, whole)
-    sample = Decoder(encoding.name, Losses()).utf8(head, final=whole).decode("utf-8", "ignore")
-    if not whole:
-        cut = max(sample.rfind("\n"), sample.rfind("\r"))
-        sample = sample[: cut + 1] or sample
-    layout = detect_layout(sample)
-    if len(layout.names) > limits.columns:
-        raise UnreadableFile(blob.name, "too many columns", f"the limit is {limits.columns}")
-    dialect = replace(layout.dialect, encoding=encoding.name)
-
-    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        with blob.open() as file:
-            stream = io.BufferedReader(Utf8Stream(file, encoding.name, losses), 1 << 20)
-            stream.read(layout.body)
-            carry = b""
-            while block := stream.read(limits.batch_bytes):
-                data = carry + block
-                cut = _boundary(data, dialect.quote.encode())
-                carry = data[cut:]
-                if cut:
-                    yield _parse(data[:cut], layout, losses)
-            if carry.strip():
-                yield _parse(carry, layout, losses)
-
-    return TableStream(blob.name, "csv", layout.names, reading, dialect, layout.notes, limits)
+    data = Decoder(encoding.name, Losses()).utf8(head, final=whole)
+    if _is_binary(data):
+        raise UnreadableFile(blob.name, "not a table", "binary data")
+    text = _whole_lines(data, whole).decode("utf-8", "replace")
+    layout = detect_layout(text, blob.label)
+    if layout is None:
+        raise UnreadableFile(blob.name, "empty file")
+    if layout.width > limits.columns:
+        detail = f"{layout.width}, the limit is {limits.columns}"
+        raise UnreadableFile(blob.name, "too many columns", detail)
+    confidence = round(layout.dialect.confidence * encoding.confidence, 3)
+    dialect = replace(layout.dialect, encoding=encoding.name, confidence=confidence)
+    if whole:
+        footer = _footer(data[layout.body :], dialect, layout.width, True)
+        dialect = replace(dialect, skip_footer=footer.empty_rows + len(footer.lines))
+    return replace(layout, dialect=dialect)
 
 
-def _boundary(data: bytes, quote: bytes) -> int:
-    at = data.rfind(b"\n")
-    odd = data.count(quote, 0, at + 1) % 2
-    while odd and at >= 0:
-        at = data.rfind(b"\n", 0, data.rfind(quote, 0, at))
-        odd = not odd
-    return at + 1
+def note_preamble(layout: Layout, losses: Losses) -> None:
+    """Counts the lines before the table that hold text."""
+    if layout.preamble:
+        losses.add("line before the table", len(layout.preamble), layout.preamble[0][:100])
 
 
-def _parse(data: bytes, layout: Layout, losses: Losses) -> pa.RecordBatch:
-    import pyarrow as pa
-    from pyarrow import csv as pcsv
+def body_batches(
+    stream: BinaryIO | io.BufferedReader, layout: Layout, limits: ReadLimits, losses: Losses
+) -> Iterator[pa.RecordBatch]:
+    """The rows of UTF-8 text that begins after the header, in batches of bounded size."""
+    parser = RowParser(layout, losses, 2 * limits.batch_bytes)
+    carry = b""
+    at_start = True
+    while True:
+        block = stream.read(limits.batch_bytes)
+        final = len(block) < limits.batch_bytes
+        data = carry + block if carry else bytes(block)
+        if final:
+            data = without_footer(data, layout, losses, at_start)
+            usable = data
+        else:
+            # The end of what is there may be the footer: it waits for what follows.
+            usable = data[:-FOOTER_WINDOW]
+        if usable:
+            batch, used = parser.parse(usable, final)
+            if batch is not None:
+                yield batch
+            carry = data[used:]
+            at_start = at_start and not used
+        else:
+            carry = data
+        if final:
+            return
 
-    names = list(layout.names)
-    try:
-        table = pcsv.read_csv(
-            pa.py_buffer(data),
-            pcsv.ReadOptions(use_threads=False, column_names=names, block_size=len(data) + 1),
-            pcsv.ParseOptions(delimiter=layout.dialect.delimiter, newlines_in_values=True),
-            pcsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-            ),
-        )
-        return table.combine_chunks().to_batches()[0]
-    except pa.ArrowInvalid:
-        rows = list(
-            csv.reader(io.StringIO(data.decode(), newline=""), delimiter=layout.dialect.delimiter)
-        )
-        columns = list(zip_longest(names, *rows, fillvalue=None))
-        losses.add("row does not fit", sum(1 for r in rows if len(r) != len(names)))
-        return pa.RecordBatch.from_arrays(
-            [pa.array(c[1:], pa.string()) for c in columns[: len(names)]], names=names
-        )
+
+def without_footer(data: bytes, layout: Layout, losses: Losses, at_start: bool) -> bytes:
+    """The text without what stands after the table, which is counted."""
+    window = data[-FOOTER_WINDOW:]
+    footer = _footer(window, layout.dialect, layout.width, len(data) <= FOOTER_WINDOW)
+    losses.add("empty row after the table", footer.empty_rows)
+    if footer.lines:
+        losses.add("line after the table", len(footer.lines), footer.lines[0][:100])
+    cut = len(window) - footer.keep
+    return data[:-cut] if cut else data
+
+
+def _footer(tail: bytes, dialect: Dialect, width: int, at_start: bool) -> Footer:
+    return find_footer(tail, Grammar.of(dialect), width, at_start)
+
+
+def _whole_lines(data: bytes, whole: bool) -> bytes:
+    if whole:
+        return data
+    cut = max(data.rfind(b"\n"), data.rfind(b"\r"))
+    return data[: cut + 1] if cut > 0 else data
+
+
+def _is_binary(data: bytes) -> bool:
+    """Control characters that no text holds, in more than a few places."""
+    return len(data.translate(None, _CONTROL)) < 0.995 * len(data)

@@ -1,59 +1,124 @@
-"""How is this text file written? Delimiter, quote, header: decided by more than one opinion."""
+"""How is this text file written, and which columns does it have?"""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lakejoin.lake.celltypes import Hints
+from lakejoin.lake.grammar import Grammar, Sample, sample_records
+from lakejoin.lake.header import Start, find_start, joined_header
 from lakejoin.lake.names import numbered_names, unique_names
+from lakejoin.lake.repair import fit_record
+from lakejoin.lake.sniff import best_dialect, main_width
 from lakejoin.model import Dialect
 
-DELIMITERS = (",", "\t", ";", "|", "^", ":", " ")
+SCORED_TEXT = 40_000
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A dialect, and the columns it gives; `body` is where the rows begin in the UTF-8 sample."""
+    """A dialect and the columns it gives.
+
+    `body` is the byte of the UTF-8 text at which the rows begin. `hints` say what each column
+    looks like, so that rows that do not fit can be mended the same way wherever they stand.
+    """
 
     dialect: Dialect
     names: tuple[str, ...]
     notes: tuple[str, ...]
     body: int
+    hints: Hints
+    preamble: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
 
 
-def detect_layout(sample: str) -> Layout:
-    best, score = None, -1.0
-    for delimiter in DELIMITERS:
-        rows = [r for r in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter) if r]
-        if not rows:
-            continue
-        width, count = Counter(map(len, rows)).most_common(1)[0]
-        mark = count / len(rows) * (0.1 if width == 1 else 1 - 1 / (1 + width))
-        if mark > score:
-            best, score = delimiter, mark
-    assert best is not None
-    newline = "\r\n" if "\r\n" in sample else "\n" if "\n" in sample else "\r"
-    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=best)
-    first = next(row for row in reader if row)
-    has_header = not any(_number(c) for c in first)
-    names, notes = unique_names(first) if has_header else (numbered_names(len(first)), ())
-    body = 0
-    if has_header:
-        lines = sample.splitlines(keepends=True)
-        body = len("".join(lines[: reader.line_num]).encode())
-    return Layout(
-        Dialect(delimiter=best, newline=newline, header=has_header, confidence=score),
-        names,
-        notes,
-        body,
+def detect_layout(text: str, label: str = "") -> Layout | None:
+    """The layout of a delimited text from its beginning; None where it has no rows at all.
+
+    >>> layout = detect_layout("Prices 2020\\n\\nitem;price\\nbread;2,40\\nmilk;1,10\\neggs;2,0\\n")
+    >>> layout.names, layout.dialect.skip_rows, layout.dialect.delimiter
+    (('item', 'price'), 2, ';')
+    """
+    newline = _newline(text)
+    best = best_dialect(text[:SCORED_TEXT], newline, label)
+    if best is None:
+        dialect = _one_column(text, newline)
+        sample = sample_records(text, dialect)
+        width = 1
+    else:
+        dialect, width = best.dialect, best.width
+        sample = best.sample if len(text) <= SCORED_TEXT else sample_records(text, dialect)
+    if not any(sample.rows):
+        return None
+    start = find_start(sample.rows, width)
+    return _layout(text, dialect, sample, width, start)
+
+
+def _newline(text: str) -> str:
+    pairs = text.count("\r\n")
+    feeds, returns = text.count("\n") - pairs, text.count("\r") - pairs
+    if returns > pairs + feeds:
+        return "\r"
+    return "\r\n" if pairs > feeds else "\n"
+
+
+def _one_column(text: str, newline: str) -> Dialect:
+    """A delimiter that does not occur, so that every line is one cell."""
+    delimiter = next(d for d in ",\t;|\x1f\x1e\x02" if d not in text or d == "\x02")
+    return Dialect(delimiter=delimiter, newline=newline, confidence=0.5)
+
+
+def _layout(text: str, dialect: Dialect, sample: Sample, width: int, start: Start) -> Layout:
+    grammar = Grammar.of(dialect)
+    head = sample.rows[start.skip] if start.skip < len(sample.rows) else []
+    body = sample.rows[start.skip + start.header :]
+    if start.header:
+        if start.header > 1:
+            raw = joined_header(sample.rows[start.skip : start.skip + start.header], width)
+        else:
+            raw, width = _header_cells(text, sample, start.skip, width, grammar, body)
+        names, notes = unique_names(raw)
+        if start.header > 1:
+            notes = (f"the header is joined from {start.header} lines", *notes)
+        first = sample.offsets[start.skip + start.header]
+    else:
+        width = max(width, len(head)) if len(body) <= 1 else width
+        names, notes = numbered_names(width), ()
+        first = sample.offsets[start.skip]
+    skipped = [" ".join(" ".join(row).split()) for row in sample.rows[: start.skip]]
+    dialect = replace(
+        dialect,
+        header=start.header > 0,
+        skip_rows=start.skip,
+        confidence=round(dialect.confidence * (0.5 + 0.5 * start.confidence), 3),
     )
+    usual = main_width([row for row in body if row])
+    padded = [[*row, *[""] * (width - usual)] for row in body if len(row) == usual <= width]
+    hints = Hints.of(padded, width)
+    return Layout(dialect, names, notes, first, hints, tuple(filter(None, skipped)))
 
 
-def _number(text: str) -> bool:
-    try:
-        float(text)
-        return True
-    except ValueError:
-        return False
+def _header_cells(
+    text: str, sample: Sample, at: int, width: int, grammar: Grammar, body: list[list[str]]
+) -> tuple[list[str], int]:
+    """The names that a header row gives, and how many columns there then are."""
+    head = sample.rows[at]
+    if len(head) == width:
+        return head, width
+    filled = sum(1 for cell in head if cell.strip())
+    if filled > width:
+        return head, len(head)
+    if len(head) == width - 1 and _last_filled(body, width):
+        return ["", *head], width  # the first column holds row names, as R writes them
+    raw = text.encode()[sample.offsets[at] : sample.offsets[at + 1]].rstrip(b"\r\n").decode()
+    cells = fit_record(raw, None if sample.stray else head, grammar, width, None).cells
+    return [cell or "" for cell in cells], width
+
+
+def _last_filled(body: list[list[str]], width: int) -> bool:
+    rows = [row for row in body if len(row) == width]
+    return bool(rows) and sum(1 for row in rows if row[-1].strip()) > 0.5 * len(rows)

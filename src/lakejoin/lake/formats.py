@@ -96,3 +96,14 @@ def _looks_json(text: bytes) -> bool:
     return (
         re.match(rb'\s*(?:\{\s*(?:"|\})|\[\s*(?:[\[{"\]]|-?\d|true|false|null))', text) is not None
     )
+
+
+def is_workbook(names: set[str]) -> bool:
+    """Whether a zip archive with these members is an Excel or OpenDocument workbook.
+
+    >>> is_workbook({"xl/workbook.xml"}), is_workbook({"a.csv"})
+    (True, False)
+    """
+    if any(name.startswith("xl/workbook.") for name in names):
+        return True
+    return {"mimetype", "content.xml", "META-INF/manifest.xml"} <= names

@@ -41,9 +41,10 @@ def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def numbered_names(count: int) -> tuple[str, ...]:
-    """Names for the columns of a table without a header.
+    """Names for the columns of a table without a header, told apart from `column_2`, which stands
+    for a name that a header left out.
 
     >>> numbered_names(2)
-    ('column_1', 'column_2')
+    ('col_0', 'col_1')
     """
-    return tuple(f"column_{place}" for place in range(1, count + 1))
+    return tuple(f"col_{place}" for place in range(count))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.lake import isolate
 from lakejoin.lake.blob import Blob, problems_of
-from lakejoin.lake.compression import packed_as, unpacked, zip_members
-from lakejoin.lake.formats import recognise
+from lakejoin.lake.compression import packed_as, unpacked, zip_members, zip_names
+from lakejoin.lake.formats import is_workbook, recognise
 from lakejoin.lake.tables import DEFAULT_LIMITS, Table, TableStream
 from lakejoin.model import ReadLimits, Skipped, SourceFile
 from lakejoin.storage import Place
@@ -17,45 +19,83 @@ __all__ = ["Table", "TableStream", "open_tables", "read"]
 
 _HEAD = 1 << 12
 _DEPTH = 3
+_RISKY = ("excel",)
 _Opener = Callable[[Blob, ReadLimits], Iterator[TableStream | Skipped]]
 
 
 def open_tables(
     source: SourceFile, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[TableStream | Skipped]:
-    """The tables of a file, one after the other; what cannot be read inside a container is skipped.
+    """The tables of a file, one after the other; a part that cannot be read is `Skipped`.
 
-    Raises `UnreadableFile` where the file gives no table at all.
+    Raises `UnreadableFile` where the file gives no table at all. Formats whose reader may take the
+    process down with it are read in a child process.
     """
-    blob = Blob.of_file(source.name, source.uri, source.size)
-    yield from _tables(blob, limits, 0)
+    yield from _tables(Blob.of_file(source.name, source.uri, source.size), limits, _Way())
 
 
-def _tables(blob: Blob, limits: ReadLimits, depth: int) -> Iterator[TableStream | Skipped]:
+def tables_in_process(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
+    """The tables of these bytes without any child process: what the child process itself runs."""
+    yield from _tables(blob, limits, _Way(shielded=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How deep inside packed files we are, and whether this process may be put at risk."""
+
+    depth: int = 0
+    shielded: bool = False
+
+    def inside(self, blob: Blob) -> _Way:
+        if self.depth >= _DEPTH:
+            raise UnreadableFile(blob.name, "packed too deeply")
+        return replace(self, depth=self.depth + 1)
+
+
+def _tables(blob: Blob, limits: ReadLimits, way: _Way) -> Iterator[TableStream | Skipped]:
     with problems_of(blob, "cannot be opened"):
         head = blob.head(_HEAD)
     kind = packed_as(head)
     if kind is not None:
-        if depth >= _DEPTH:
-            raise UnreadableFile(blob.name, "packed too deeply")
-        yield from _tables(unpacked(blob, kind, limits), limits, depth + 1)
+        yield from _tables(unpacked(blob, kind, limits), limits, way.inside(blob))
         return
     form = recognise(head, blob.label)
     if form == "zip":
-        yield from _zip(blob, limits, depth)
-        return
-    if form == "empty":
+        with problems_of(blob, "damaged zip archive"):
+            names = zip_names(blob)
+        form = "excel" if is_workbook(names) else form
+    if form == "zip":
+        yield from _zip(blob, limits, way.inside(blob))
+    elif form == "empty":
         raise UnreadableFile(blob.name, "empty file")
-    if form.startswith("not a table"):
+    elif form.startswith("not a table"):
         raise UnreadableFile(blob.name, "not a table", form.partition(": ")[2])
-    yield from _opener(form)(blob, limits)
+    elif form in _RISKY and not way.shielded:
+        yield from isolate.open_blob_isolated(blob, limits)
+    else:
+        yield from _opener(form)(blob, limits)
+
+
+def _zip(blob: Blob, limits: ReadLimits, way: _Way) -> Iterator[TableStream | Skipped]:
+    any_table = False
+    for member in zip_members(blob, limits):
+        try:
+            for found in _tables(member, limits, way):
+                any_table = True
+                yield found
+        except UnreadableFile as problem:
+            any_table = True
+            yield Skipped(problem.path, problem.reason, problem.detail)
+    if not any_table:
+        raise UnreadableFile(blob.name, "empty archive")
 
 
 def _opener(form: str) -> _Opener:
+    """The reader of a format; each is imported only once it is needed."""
+    from lakejoin.lake import avro, columnar, delimited, excel, json_text, sqlite
+
     def one(opener: Callable[[Blob, ReadLimits], TableStream]) -> _Opener:
         return lambda blob, limits: iter((opener(blob, limits),))
-
-    from lakejoin.lake import columnar, delimited, json_text
 
     return {
         "csv": one(delimited.open_delimited),
@@ -64,15 +104,10 @@ def _opener(form: str) -> _Opener:
         "arrow": one(columnar.open_arrow),
         "arrow stream": one(columnar.open_arrow_stream),
         "orc": one(columnar.open_orc),
+        "avro": one(avro.open_avro),
+        "excel": excel.open_excel,
+        "sqlite": sqlite.open_sqlite,
     }[form]
-
-
-def _zip(blob: Blob, limits: ReadLimits, depth: int) -> Iterator[TableStream | Skipped]:
-    for member in zip_members(blob, limits):
-        try:
-            yield from _tables(member, limits, depth + 1)
-        except UnreadableFile as problem:
-            yield Skipped(problem.path, problem.reason, problem.detail)
 
 
 def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> Table | list[Table]:
@@ -93,5 +128,15 @@ def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> T
         raise InputError(f"there is no file {path}")
     entry = place.entry()
     source = SourceFile(place.name, place.uri, entry.size, entry.mtime_ns)
-    tables = [Table.of(t) for t in open_tables(source, limits) if isinstance(t, TableStream)]
-    return tables[0] if len(tables) == 1 and "#" not in tables[0].name else tables
+    tables: list[Table] = []
+    skipped: list[Skipped] = []
+    for found in open_tables(source, limits):
+        if isinstance(found, Skipped):
+            skipped.append(found)
+        else:
+            tables.append(Table.of(found))
+    if not tables:
+        raise UnreadableFile(source.name, "nothing to read inside", "; ".join(map(str, skipped)))
+    if len(tables) == 1 and ("#" not in tables[0].name or tables[0].format == "excel"):
+        return tables[0]
+    return tables

@@ -1,0 +1,61 @@
+"""What stands after a table: empty rows, and lines of text without a delimiter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakejoin.lake.grammar import Grammar
+
+FOOTER_WINDOW = 1 << 16
+_MOST_LINES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """`keep` bytes of the text belong to the table; the lines after them do not."""
+
+    keep: int
+    empty_rows: int = 0
+    lines: tuple[str, ...] = ()
+
+
+def find_footer(tail: bytes, grammar: Grammar, width: int, at_start: bool) -> Footer:
+    """Looks at the last lines of a text; `at_start` says that `tail` begins with a whole line.
+
+    Nothing is taken from a table of one column, nor a line that holds a delimiter with text
+    around it or a quote: those are rows, even if they do not fit.
+
+    >>> from lakejoin.model import Dialect
+    >>> tail = b"1,2,3\\n4,5,6\\n,,\\n\\nSource: somebody\\n"
+    >>> find_footer(tail, Grammar.of(Dialect()), 3, True)
+    Footer(keep=12, empty_rows=1, lines=('Source: somebody',))
+    """
+    end_mark = b"\r" if grammar.lone_cr else b"\n"
+    begin = 0 if at_start else tail.find(end_mark) + 1
+    if width < 2 or grammar.collapse or (not at_start and begin == 0):
+        return Footer(len(tail))
+    lines = tail[begin:].split(end_mark)
+    quote = bytes((grammar.quote,)) if grammar.quote >= 0 else b"\x00"
+    notes: list[str] = []
+    empty_rows = 0
+    best = (0, 0, 0)
+    for taken, line in enumerate(reversed(lines[1:]), start=1):
+        text = line.strip(b" \t\r" if grammar.separator != b"\t" else b" \r")
+        pieces = text.split(grammar.separator)
+        empty = not b"".join(pieces).replace(quote, b"").strip()
+        if empty:
+            empty_rows += bool(text)
+        elif len(pieces) == 1 and quote not in text and len(notes) < _MOST_LINES:
+            notes.append(text.decode("utf-8", "replace"))
+        else:
+            break
+        # In a table of two columns a line without a delimiter may be a row that lacks a cell,
+        # unless a gap parts it from the table.
+        if width >= 3 or empty or not notes:
+            best = (taken, empty_rows, len(notes))
+    count, empty_rows, kept_notes = best
+    removed = sum(len(line) for line in lines[len(lines) - count :]) + count * len(end_mark)
+    if count == 0:
+        return Footer(len(tail))
+    keep = len(tail) - removed + len(end_mark)
+    return Footer(keep, empty_rows, tuple(reversed(notes[:kept_notes])))

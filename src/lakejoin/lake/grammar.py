@@ -1,0 +1,232 @@
+"""A dialect as the parser needs it, and text taken apart by it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lakejoin.model import Dialect
+
+Array = np.ndarray[Any, Any]
+
+BLANK_RUNS = " +"
+_LF, _CR = 10, 13
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """`delimiter` " +" is a run of blanks; ", " is a comma with blanks after it.
+
+    >>> Grammar.of(Dialect(delimiter=", ")).separator
+    b','
+    """
+
+    separator: bytes
+    quote: int
+    escape: int
+    lone_cr: bool
+    skip_blanks: bool
+    collapse: bool
+
+    @staticmethod
+    def of(dialect: Dialect) -> Grammar:
+        """The grammar of a dialect."""
+        text = dialect.delimiter
+        collapse = text == BLANK_RUNS
+        skip = len(text) == 2 and text[1] == " " and text[0] != " "
+        separator = " " if collapse else text[0] if skip else text
+        return Grammar(
+            separator.encode(),
+            ord(dialect.quote) if dialect.quote else -1,
+            ord(dialect.escape) if dialect.escape else -1,
+            dialect.newline == "\r",
+            skip,
+            collapse,
+        )
+
+    @property
+    def simple(self) -> bool:
+        """Whether ordinary CSV readers know this grammar."""
+        plain = len(self.separator) == 1 and not (self.collapse or self.skip_blanks)
+        return plain and self.escape < 0 and not self.lone_cr
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Where records and cells lie in `data`; see `lakejoin.kernels.delimited`."""
+
+    data: Array
+    starts: Array
+    ends: Array
+    kinds: Array
+    row_cell: Array
+    row_start: Array
+    row_kind: Array
+    used: int
+
+    @property
+    def rows(self) -> int:
+        """How many records there are."""
+        return len(self.row_kind)
+
+    def raw(self, row: int) -> bytes:
+        """The text of a record without its line end."""
+        text = bytes(self.data[self.row_start[row] : self.row_start[row + 1]])
+        return text.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def tokens_of(data: bytes, grammar: Grammar, final: bool, reach: int = 1 << 25) -> Tokens:
+    """The complete records of `data`; what follows `used` belongs to the next block."""
+    from lakejoin.kernels import delimited as kernel
+
+    array = np.frombuffer(data, dtype=np.uint8)
+    separator = np.frombuffer(grammar.separator, dtype=np.uint8)
+    lines = data.count(b"\n") + data.count(b"\r") + 2
+    most = data.count(grammar.separator[:1]) + lines + 2
+    starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    kinds = np.empty(most, np.uint8)
+    row_cell, row_start = np.empty(lines + 1, np.int64), np.empty(lines + 1, np.int64)
+    row_kind = np.empty(lines + 1, np.uint8)
+    rows, cells, used = kernel.tokenize(
+        array,
+        separator,
+        grammar.quote,
+        grammar.escape,
+        grammar.lone_cr,
+        grammar.skip_blanks,
+        grammar.collapse,
+        final,
+        reach,
+        starts,
+        ends,
+        kinds,
+        row_cell,
+        row_start,
+        row_kind,
+    )
+    return Tokens(
+        array,
+        starts[:cells],
+        ends[:cells],
+        kinds[:cells],
+        row_cell[: rows + 1],
+        row_start[: rows + 1],
+        row_kind[:rows],
+        int(used),
+    )
+
+
+def quotes_are_regular(data: Array, grammar: Grammar, inside: bool = False) -> bool:
+    """Whether every quote opens or closes a cell or is doubled, given the state at the start.
+
+    Only then do quotes alternate, so that their parity tells where records end.
+
+    >>> data = np.frombuffer(b'a,"b ""c"" d"', dtype=np.uint8)
+    >>> quotes_are_regular(data, Grammar.of(Dialect()))
+    True
+    """
+    if grammar.quote < 0:
+        return True
+    at = np.flatnonzero(data == grammar.quote)
+    if at.size == 0:
+        return True
+    first = np.flatnonzero(np.diff(at, prepend=at[0] - 2) != 1)
+    length = np.diff(first, append=at.size)
+    begin, end = at[first], at[first] + length
+    left = _separates(data, begin - 1, grammar)
+    right = _separates(data, end, grammar)
+    within = (first + inside) % 2 == 1
+    odd = length % 2 == 1
+    # Inside a cell an even run is text, an odd run closes it. Outside, a run opens a cell; an even
+    # one closes it again at once.
+    good = np.where(within, ~odd | right, left & (odd | right))
+    return bool(good.all())
+
+
+def _separates(data: Array, at: Array, grammar: Grammar) -> Array:
+    outside = (at < 0) | (at >= data.size)
+    byte = data[np.clip(at, 0, data.size - 1)]
+    apart: Array = outside | (byte == grammar.separator[0]) | (byte == _LF) | (byte == _CR)
+    return apart
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The first records of a file as texts, each with the byte it starts at."""
+
+    rows: list[list[str]]
+    offsets: list[int]
+    stray: bool = False
+
+
+def sample_records(text: str, dialect: Dialect, most: int = 400) -> Sample:
+    """The first records of a text, blank ones included.
+
+    Regular text goes through the `csv` module, which needs no compiled kernel to be loaded.
+
+    >>> sample_records("a;b\\n1;2\\n", Dialect(delimiter=";")).rows
+    [['a', 'b'], ['1', '2']]
+    """
+    grammar = Grammar.of(dialect)
+    data = text.encode()
+    if grammar.simple and quotes_are_regular(np.frombuffer(data, dtype=np.uint8), grammar):
+        return _by_csv(text, dialect, most)
+    tokens = tokens_of(data, grammar, final=True)
+    rows = [cells_of(tokens, row, grammar) for row in range(min(most, tokens.rows))]
+    rows = [[] if row == [""] else row for row in rows]
+    offsets = [int(start) for start in tokens.row_start[: len(rows) + 1]]
+    return Sample(rows, offsets, bool(tokens.row_kind[: len(rows)].any()))
+
+
+def _by_csv(text: str, dialect: Dialect, most: int) -> Sample:
+    lines = list(io.StringIO(text, newline=""))
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader(
+        lines,
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote or None,
+        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+    )
+    sizes = [len(line) for line in lines] if text.isascii() else [len(x.encode()) for x in lines]
+    rows: list[list[str]] = []
+    offsets = [0]
+    done = 0
+    for row in reader:
+        rows.append(row)
+        offsets.append(offsets[-1] + sum(sizes[done : reader.line_num]))
+        done = reader.line_num
+        if len(rows) >= most:
+            break
+    return Sample(rows, offsets)
+
+
+def cells_of(tokens: Tokens, row: int, grammar: Grammar) -> list[str]:
+    """The cells of one record as texts."""
+    cells = range(tokens.row_cell[row], tokens.row_cell[row + 1])
+    return [_cell(tokens, cell, grammar) for cell in cells]
+
+
+def _cell(tokens: Tokens, cell: int, grammar: Grammar) -> str:
+    text = bytes(tokens.data[tokens.starts[cell] : tokens.ends[cell]])
+    if tokens.kinds[cell]:
+        text = unescaped(text, grammar)
+    return text.decode("utf-8", "replace")
+
+
+def unescaped(text: bytes, grammar: Grammar) -> bytes:
+    """A cell's text without the quotes and escapes that only protect the next byte."""
+    out = bytearray()
+    at, end = 0, len(text)
+    while at < end:
+        byte = text[at]
+        if at + 1 < end and (
+            byte == grammar.escape or (byte == grammar.quote and text[at + 1] == byte)
+        ):
+            at += 1
+        out.append(text[at])
+        at += 1
+    return bytes(out)

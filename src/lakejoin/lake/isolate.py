@@ -1,0 +1,212 @@
+"""Reading in a child process with limits: a file that kills its reader kills only the child."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import LakejoinError, MissingPart, UnreadableFile
+from lakejoin.lake.blob import Blob, first_line_of
+from lakejoin.lake.tables import Losses, TableStream
+from lakejoin.model import Dialect, Loss, ReadLimits, Skipped, SourceFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_MEMORY_SIGNS = ("memory", "MemoryError", "alloc")
+
+
+def open_tables_isolated(source: SourceFile, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
+    """Like `open_tables`, but parsed in a child process with memory and time limits.
+
+    A child that dies, hangs or starves gives `UnreadableFile` with the reason `reader died`,
+    `reader hung` or `reader ran out of memory`; tables it had finished are still given out.
+    """
+    yield from open_blob_isolated(Blob.of_file(source.name, source.uri, source.size), limits)
+
+
+def open_blob_isolated(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
+    """The tables of these bytes, parsed in a child process."""
+    desk = _Desk()
+    problem: LakejoinError | None = _run_child(blob, limits, desk.folder)
+    results = sorted(desk.folder.glob("*.json"))
+    for path in results:
+        answer = json.loads(path.read_text("utf-8"))
+        if "error" in answer:
+            problem = problem or _raised(answer)
+        elif "skipped" in answer:
+            yield Skipped(*answer["skipped"])
+        else:
+            yield _stream(answer, path.with_suffix(".arrow"), limits, desk)
+    if isinstance(problem, UnreadableFile) and any(
+        p.with_suffix(".arrow").exists() for p in results
+    ):
+        yield Skipped(problem.path, problem.reason, problem.detail)
+    elif problem is not None:
+        raise problem
+
+
+class _Desk:
+    """A temporary folder that goes when the last stream that reads from it goes."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="lakejoin-child-"))
+        weakref.finalize(self, shutil.rmtree, str(self.folder), True)
+
+
+def _stream(answer: dict[str, Any], path: Path, limits: ReadLimits, desk: _Desk) -> TableStream:
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for loss in answer["losses"]:
+            losses.add(**loss)
+        with desk.folder.joinpath(path.name).open("rb") as file, pa.ipc.open_stream(file) as stream:
+            yield from stream
+
+    dialect = answer["dialect"]
+    if dialect is not None:
+        dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
+    names, notes = tuple(answer["names"]), tuple(answer["notes"])
+    return TableStream(answer["name"], answer["format"], names, reading, dialect, notes, limits)
+
+
+# -- the parent's side ------------------------------------------------------------------------
+
+
+def _run_child(blob: Blob, limits: ReadLimits, folder: Path) -> UnreadableFile | None:
+    with blob.as_path() as path:
+        job = {
+            "path": path,
+            "name": blob.name,
+            "label": blob.label,
+            "limits": asdict(limits),
+            "folder": str(folder),
+        }
+        command = [sys.executable, "-m", "lakejoin.lake.isolate"]
+        child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        try:
+            _, errors = child.communicate(json.dumps(job).encode(), timeout=limits.child_seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.communicate()
+            detail = f"no answer in {limits.child_seconds:g} seconds"
+            return UnreadableFile(blob.name, "reader hung", detail)
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+    if child.returncode == 0:
+        return None
+    return _died(blob, child.returncode, errors.decode("utf-8", "replace"), limits)
+
+
+def _died(blob: Blob, code: int, errors: str, limits: ReadLimits) -> UnreadableFile:
+    last = errors.strip().rpartition("\n")[2][:200]
+    if any(sign in last for sign in _MEMORY_SIGNS):
+        detail = f"the limit is {limits.child_bytes} bytes"
+        return UnreadableFile(blob.name, "reader ran out of memory", detail)
+    if code == -getattr(signal, "SIGXCPU", 24):
+        detail = f"no answer in {limits.child_seconds:g} seconds"
+        return UnreadableFile(blob.name, "reader hung", detail)
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return UnreadableFile(blob.name, "reader died", f"{how}; {last}" if last else how)
+
+
+def _raised(answer: dict[str, Any]) -> LakejoinError:
+    if answer["error"] == "MissingPart":
+        return MissingPart(answer["reason"])
+    return UnreadableFile(answer["path"], answer["reason"], answer["detail"])
+
+
+# -- the child's side -------------------------------------------------------------------------
+
+
+def _main() -> None:
+    job = json.loads(sys.stdin.buffer.read())
+    limits = ReadLimits(**job["limits"])
+    _limit(limits)
+    folder = Path(job["folder"])
+    path = Path(job["path"])
+    size = path.stat().st_size
+    blob = Blob(job["name"], job["label"], lambda: path.open("rb"), size, str(path))
+    try:
+        _write_tables(blob, limits, folder)
+    except UnreadableFile as problem:
+        _answer(folder, 10**8, error="UnreadableFile", path=problem.path, reason=problem.reason,
+                detail=problem.detail)  # fmt: skip
+    except MissingPart as problem:
+        _answer(folder, 10**8, error="MissingPart", reason=str(problem))
+    except MemoryError as problem:
+        _answer(folder, 10**8, error="UnreadableFile", path=blob.name,
+                reason="reader ran out of memory", detail=first_line_of(problem))  # fmt: skip
+
+
+def _limit(limits: ReadLimits) -> None:
+    try:
+        import resource
+    except ImportError:  # not a Unix: the time limit of the parent remains
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (limits.child_bytes, limits.child_bytes))
+    seconds = max(1, int(limits.child_seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _write_tables(blob: Blob, limits: ReadLimits, folder: Path) -> None:
+    from lakejoin.lake.read import tables_in_process
+
+    for number, found in enumerate(tables_in_process(blob, limits)):
+        if isinstance(found, Skipped):
+            _answer(folder, number, skipped=[found.name, found.reason, found.detail])
+            continue
+        try:
+            _write_table(found, folder, number)
+        except UnreadableFile as problem:
+            _answer(folder, number, skipped=[found.name, problem.reason, problem.detail])
+
+
+def _write_table(stream: TableStream, folder: Path, number: int) -> None:
+    import pyarrow as pa
+
+    path = folder / f"{number:09d}.arrow"
+    writer = None
+    with path.open("wb") as file:
+        for batch in stream.batches():
+            if writer is None:
+                writer = pa.ipc.new_stream(file, batch.schema)
+            writer.write_batch(batch)
+        if writer is None:
+            fields = [pa.field(name, pa.string()) for name in stream.column_names]
+            writer = pa.ipc.new_stream(file, pa.schema(fields))
+        writer.close()
+    _answer(
+        folder, number, name=stream.name, format=stream.format, names=stream.column_names,
+        notes=stream.notes, dialect=None if stream.dialect is None else asdict(stream.dialect),
+        losses=[_plain(loss) for loss in stream.losses],
+    )  # fmt: skip
+
+
+def _plain(loss: Loss) -> dict[str, Any]:
+    return {"reason": loss.reason, "count": loss.count, "detail": loss.detail}
+
+
+def _answer(folder: Path, number: int, **fields: Any) -> None:
+    """Written last and whole, so that a table without an answer does not exist."""
+    draft = folder / f"{number:09d}.draft"
+    draft.write_text(json.dumps(fields), "utf-8")
+    draft.rename(folder / f"{number:09d}.json")
+
+
+if __name__ == "__main__":
+    _main()

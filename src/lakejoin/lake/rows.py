@@ -1,0 +1,189 @@
+"""Blocks of delimited text as batches: by Arrow's CSV reader where it is regular, else by ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.lake.dialect import Layout
+from lakejoin.lake.grammar import Grammar, Tokens, cells_of, quotes_are_regular, tokens_of
+from lakejoin.lake.repair import Fitted, fit_record
+from lakejoin.lake.tables import Losses
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+
+class RowParser:
+    """Turns the text after the header into batches, block by block.
+
+    >>> from lakejoin.lake.dialect import detect_layout
+    >>> text = "a,b\\n1,2\\n3,4\\n"
+    >>> layout = detect_layout(text)
+    >>> parser = RowParser(layout, Losses(), reach=1 << 20)
+    >>> batch, used = parser.parse(text.encode()[layout.body :], final=True)
+    >>> batch.to_pydict(), used
+    ({'a': ['1', '3'], 'b': ['2', '4']}, 8)
+    """
+
+    def __init__(self, layout: Layout, losses: Losses, reach: int) -> None:
+        self._layout = layout
+        self._grammar = Grammar.of(layout.dialect)
+        self._losses = losses
+        self._reach = reach
+
+    def parse(self, data: bytes, final: bool) -> tuple[pa.RecordBatch | None, int]:
+        """The rows of the complete records of `data`, and how many bytes they take."""
+        cut = len(data) if final else record_end(data, self._grammar)
+        if cut and self._is_plain(data, cut):
+            batch = self._by_arrow(data[:cut] if cut < len(data) else data)
+            if batch is not None:
+                return batch, cut
+            tokens = tokens_of(data[:cut], self._grammar, True, self._reach)
+        else:
+            tokens = tokens_of(data, self._grammar, final, self._reach)
+        return (self._by_tokens(tokens) if tokens.rows else None), tokens.used
+
+    def _is_plain(self, data: bytes, cut: int) -> bool:
+        if not self._grammar.simple:
+            return False
+        returns = data.count(b"\r", 0, cut)
+        if returns and returns != data.count(b"\r\n", 0, cut):
+            return False
+        return quotes_are_regular(np.frombuffer(data, np.uint8, count=cut), self._grammar)
+
+    def _by_arrow(self, data: bytes) -> pa.RecordBatch | None:
+        """Arrow's reader; None where a record does not fit, which ours then has to look at."""
+        import pyarrow as pa
+        from pyarrow import csv
+
+        names = list(self._layout.names)
+        quote = chr(self._grammar.quote) if self._grammar.quote >= 0 else ""
+        quoted = bool(quote) and quote.encode() in data
+        if not data.strip(b"\r\n"):
+            return None
+        try:
+            table = csv.read_csv(
+                pa.py_buffer(data),
+                csv.ReadOptions(use_threads=False, column_names=names, block_size=len(data) + 16),
+                csv.ParseOptions(
+                    delimiter=self._grammar.separator.decode(),
+                    quote_char=quote if quoted else False,
+                    newlines_in_values=quoted,
+                    ignore_empty_lines=len(names) > 1,
+                ),
+                csv.ConvertOptions(
+                    check_utf8=False,
+                    column_types=dict.fromkeys(names, pa.string()),
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        return table.combine_chunks().to_batches()[0] if table.num_rows else None
+
+    # -- the careful way ----------------------------------------------------------------------
+
+    def _by_tokens(self, tokens: Tokens) -> pa.RecordBatch | None:
+        width = self._layout.width
+        counts = np.diff(tokens.row_cell)
+        keep = np.ones(tokens.rows, np.bool_)
+        if width > 1:
+            single = np.flatnonzero(counts == 1)
+            first = tokens.row_cell[single]
+            empty = tokens.starts[first] == tokens.ends[first]
+            keep[single[empty]] = False
+            for row in single[~empty]:
+                keep[row] = bool(tokens.raw(int(row)).strip())
+        rows = np.flatnonzero(keep)
+        if rows.size == 0:
+            return None
+        bad = np.flatnonzero(counts[rows] != width)
+        fitted = [self._fit(tokens, int(rows[i])) for i in bad]
+        return _batch(tokens, rows, bad, fitted, self._layout, self._grammar)
+
+    def _fit(self, tokens: Tokens, row: int) -> Fitted:
+        text = tokens.raw(row).decode("utf-8", "replace")
+        cells = None if tokens.row_kind[row] else cells_of(tokens, row, self._grammar)
+        fitted = fit_record(text, cells, self._grammar, self._layout.width, self._layout.hints)
+        self._losses.add(fitted.reason, 1, f"first: {text[:60]}")
+        return fitted
+
+
+def record_end(data: bytes, grammar: Grammar) -> int:
+    """Where the last complete record ends, if the quotes are regular; 0 where none does."""
+    at = data.rfind(b"\n")
+    if grammar.quote < 0:
+        return at + 1
+    quote = bytes((grammar.quote,))
+    odd = data.count(quote, 0, at + 1) % 2 == 1
+    while odd and at >= 0:
+        at = data.rfind(b"\n", 0, max(0, data.rfind(quote, 0, at)))
+        odd = data.count(quote, 0, at + 1) % 2 == 1
+    return at + 1
+
+
+def _batch(
+    tokens: Tokens,
+    rows: Array,
+    bad: Array,
+    fitted: list[Fitted],
+    layout: Layout,
+    grammar: Grammar,
+) -> pa.RecordBatch:
+    """Gathers the cells column by column; mended cells stand in a text of their own behind."""
+    import pyarrow as pa
+
+    data, patches = tokens.data, _Patches(fitted, len(tokens.data), layout.width)
+    if fitted:
+        data = np.concatenate([data, np.frombuffer(patches.text, dtype=np.uint8)])
+    first = tokens.row_cell[rows].copy()
+    first[bad] = 0
+    columns = []
+    for k in range(layout.width):
+        cell = first + k
+        cell[bad] = 0
+        start, end, kind = tokens.starts[cell], tokens.ends[cell], tokens.kinds[cell]
+        start[bad], end[bad], kind[bad] = patches.starts[:, k], patches.ends[:, k], 0
+        missing = bad[patches.missing[:, k]]
+        columns.append(_column(data, start, end, kind, missing, grammar))
+    return pa.RecordBatch.from_arrays(columns, names=list(layout.names))
+
+
+class _Patches:
+    """The cells of mended records as one text with offsets."""
+
+    def __init__(self, fitted: list[Fitted], base: int, width: int) -> None:
+        cells = [cell for record in fitted for cell in record.cells]
+        texts = [b"" if cell is None else cell.encode("utf-8", "replace") for cell in cells]
+        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
+        ends = base + np.cumsum(sizes)
+        shape = (len(fitted), width)
+        self.text = b"".join(texts)
+        self.ends = ends.reshape(shape)
+        self.starts = (ends - sizes).reshape(shape)
+        missing = np.fromiter((cell is None for cell in cells), np.bool_, len(cells))
+        self.missing = missing.reshape(shape)
+
+
+def _column(
+    data: Array, start: Array, end: Array, kind: Array, missing: Array, grammar: Grammar
+) -> pa.Array:
+    import pyarrow as pa
+
+    from lakejoin.kernels import delimited as kernel
+
+    offsets = np.empty(start.size + 1, np.int32)
+    kernel.cell_bytes(data, start, end, kind, grammar.quote, grammar.escape, offsets)
+    text = np.empty(int(offsets[-1]), np.uint8)
+    kernel.copy_cells(data, start, end, kind, grammar.quote, grammar.escape, text)
+    mask = None
+    if missing.size:
+        valid = np.ones(start.size, np.bool_)
+        valid[missing] = False
+        mask = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    buffers = [mask, pa.py_buffer(offsets), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.string(), start.size, buffers, null_count=missing.size)

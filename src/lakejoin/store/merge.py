@@ -80,5 +80,5 @@ def _localised(ids: Array) -> tuple[Array, Array]:
 
 def _renumbered(cells: Array, local: Array, total: int) -> Array:
     dtype = np.dtype(np.uint8 if total <= 0xFF else np.uint16 if total <= 0xFFFF else np.uint32)
-    padded = np.append(local.astype(dtype), np.array([np.iinfo(dtype).max], dtype))
+    padded = np.append(local, np.uint32(0xFFFFFFFF)).astype(dtype)  # a null keeps all bits set
     return padded[np.minimum(cells, len(local))]

@@ -83,6 +83,11 @@ def _counts_up(cells: Array) -> bool:
     return bool(np.array_equal(cells, np.arange(len(cells), dtype=cells.dtype)))
 
 
+def _counted(codes: Array) -> tuple[Array, Array]:
+    distinct, counts = np.unique(codes, return_counts=True)
+    return distinct, counts.astype(np.int64)
+
+
 def _pick(ids: Array, cells: Array) -> Array:
     """The value id of each cell, with nulls where the cell has all bits set."""
     missing = cells == np.iinfo(cells.dtype).max
@@ -146,15 +151,15 @@ class Rows:
         """A column's distinct codes, ascending, and in how many rows each occurs."""
         cells, ids = self.local(column, rows)
         if cells is None:
-            codes, weights = self.codes_of(ids), None
-            codes = codes[codes != NULL]
-        else:
             codes = self.codes_of(ids)
-            weights = np.bincount(cells[cells != np.iinfo(cells.dtype).max], minlength=len(ids))
-        distinct, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        if weights is not None:
-            counts = np.bincount(inverse, weights=weights, minlength=len(distinct))
-        return distinct, counts.astype(np.int64)
+            return _counted(codes[codes != NULL])
+        weights = np.bincount(np.minimum(cells, len(ids)), minlength=len(ids) + 1)[:-1]
+        if len(ids) and ids[-1] < self.tokens:  # no spellings: every value id is a code, once
+            order = np.argsort(ids)
+            used = weights[order] > 0
+            return ids[order][used], weights[order][used]
+        distinct, inverse = np.unique(self.codes_of(ids), return_inverse=True)
+        return distinct, np.bincount(inverse, weights, len(distinct)).astype(np.int64)
 
     def texts(self, value_ids: Array, tokens: Texts) -> pa.LargeStringArray:
         """The original text of each value id; nulls are null."""

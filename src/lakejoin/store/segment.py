@@ -105,6 +105,12 @@ class Segment:
         return np.asarray(self.catalog.columns["rows"].to_numpy())
 
     @cached_property
+    def _all_unique(self) -> Array:
+        columns = self.catalog.columns
+        values = self.column_rows - columns["nulls"].to_numpy()
+        return np.asarray(columns["distinct"].to_numpy() == values)
+
+    @cached_property
     def indexed(self) -> Array:
         """Whether each column's set is searched."""
         return np.asarray(self.catalog.columns["indexed"].to_numpy(zero_copy_only=False))
@@ -145,16 +151,14 @@ class Segment:
         order = np.argsort(codes, kind="stable")
         start = np.zeros(len(self.dictionary) + 1, dtype=np.int64)
         np.cumsum(np.bincount(codes, minlength=len(self.dictionary)), out=start[1:])
-        return group_ordered(start, columns[order])
+        group_start, list_start, lists = group_ordered(start, columns[order])
+        return group_start, list_start, lists
 
     def repeats(self, column: int) -> Array | None:
         """The multiplicities of an indexed column's set in code order; None if all are one."""
-        if not self.indexed[column]:
+        if not self.indexed[column] or self._all_unique[column]:
             return None
-        profile = self.catalog.columns.slice(column, 1).to_pylist()[0]
-        if profile["distinct"] == profile["rows"] - profile["nulls"]:
-            return None
-        return self.rows.set_with_counts(column, profile["rows"])[1]
+        return self.rows.set_with_counts(column, int(self.column_rows[column]))[1]
 
     # -- checking ------------------------------------------------------------------------------
 

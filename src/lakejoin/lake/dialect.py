@@ -12,7 +12,8 @@ from lakejoin.lake.repair import fit_record
 from lakejoin.lake.sniff import best_dialect, main_width
 from lakejoin.model import Dialect
 
-SCORED_TEXT = 40_000
+SCORED_TEXT = 16_000
+_HINT_ROWS = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def detect_layout(text: str, label: str = "") -> Layout | None:
     (('item', 'price'), 2, ';')
     """
     newline = _newline(text)
-    best = best_dialect(text[:SCORED_TEXT], newline, label)
+    best = best_dialect(_first_lines(text, SCORED_TEXT), newline, label)
     if best is None:
         dialect = _one_column(text, newline)
         sample = sample_records(text, dialect)
@@ -52,10 +53,19 @@ def detect_layout(text: str, label: str = "") -> Layout | None:
     else:
         dialect, width = best.dialect, best.width
         sample = best.sample if len(text) <= SCORED_TEXT else sample_records(text, dialect)
+        width = main_width([row for row in sample.rows if row])
     if not any(sample.rows):
         return None
-    start = find_start(sample.rows, width)
+    start = find_start(sample.rows, width, label)
     return _layout(text, dialect, sample, width, start)
+
+
+def _first_lines(text: str, most: int) -> str:
+    """The beginning of a text up to a line end, where there is one."""
+    if len(text) <= most:
+        return text
+    cut = max(text.rfind("\n", 0, most), text.rfind("\r", 0, most))
+    return text[: cut + 1] if cut > 0 else text[:most]
 
 
 def _newline(text: str) -> str:
@@ -67,9 +77,14 @@ def _newline(text: str) -> str:
 
 
 def _one_column(text: str, newline: str) -> Dialect:
-    """A delimiter that does not occur, so that every line is one cell."""
-    delimiter = next(d for d in ",\t;|\x1f\x1e\x02" if d not in text or d == "\x02")
-    return Dialect(delimiter=delimiter, newline=newline, confidence=0.5)
+    """A delimiter that parts no line, so that every record is one cell."""
+    for delimiter in ",\t;|\x1f\x1e":
+        dialect = Dialect(delimiter=delimiter, newline=newline, confidence=0.5)
+        if delimiter not in text:
+            return dialect
+        if all(len(row) < 2 for row in sample_records(text, dialect).rows):
+            return dialect
+    return Dialect(delimiter="\x02", newline=newline, quote="", confidence=0.3)
 
 
 def _layout(text: str, dialect: Dialect, sample: Sample, width: int, start: Start) -> Layout:
@@ -97,7 +112,9 @@ def _layout(text: str, dialect: Dialect, sample: Sample, width: int, start: Star
         confidence=round(dialect.confidence * (0.5 + 0.5 * start.confidence), 3),
     )
     usual = main_width([row for row in body if row])
-    padded = [[*row, *[""] * (width - usual)] for row in body if len(row) == usual <= width]
+    padded = [[*row, *[""] * (width - usual)] for row in body if len(row) == usual <= width][
+        :_HINT_ROWS
+    ]
     hints = Hints.of(padded, width)
     return Layout(dialect, names, notes, first, hints, tuple(filter(None, skipped)))
 

@@ -8,17 +8,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lakejoin.lake.celltypes import CODE, EMPTY, OTHER, TEXT, cell_class
+from lakejoin.lake.celltypes import CODE, EMPTY, MEASURES, OTHER, TEXT, cell_class
 from lakejoin.lake.grammar import BLANK_RUNS, Sample, sample_records
 from lakejoin.model import Dialect
 
 # How readily each delimiter is believed, all else equal.
 _PRIOR = {",": 1.0, "\t": 1.0, ";": 1.0, "|": 1.0, "^": 0.95, "~": 0.9, ":": 0.75, " ": 0.75}
+_STRONG = frozenset(",\t;|")
 _RARE = ("\x01", "\x1f", "\x1e", "\x02", "\x07", "¦", "§", "!", "#", "*", "@", "&")
 _LONG = ("||", "::", ";;", "~~", "^^", "##", "|~|", "~|~", "^|^", "<|>", "|#|", "\t\t")
 _ENDINGS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|", ".ssv": ";"}
-_SCORED_ROWS = 120
-_SCORED_CELLS = 1500
+_LEAST_SCORE = 0.2
+_SCORED_ROWS = 100
+_SCORED_CELLS = 800
 _STRAY_DELIMITER = {
     d: re.compile(
         "[" + re.escape("".join(set(";|\t^~") - {d})) + "]" + ("" if d == "," else r"|,\S")
@@ -44,18 +46,52 @@ def best_dialect(text: str, newline: str, label: str) -> Candidate | None:
     ';'
     """
     candidates = sorted(_candidates(text, newline), key=lambda c: -c.score)
-    if not candidates:
+    if not candidates or candidates[0].score < _LEAST_SCORE:
         return None
-    return _settled(candidates, text, label)
+    best = _settled(candidates, text, label)
+    if best.dialect.delimiter[0] not in _STRONG and _single_values(text):
+        return None
+    return best
+
+
+def _single_values(text: str) -> bool:
+    """Whether each line is one number, date or time as it stands."""
+    lines = [line for line in text[:8192].replace("\r", "\n").split("\n")[1:] if line.strip()]
+    whole = sum(1 for line in lines if cell_class(line) in MEASURES)
+    return whole > 0.9 * len(lines)
 
 
 def _candidates(text: str, newline: str) -> Iterable[Candidate]:
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
-    found = list(_tried(text, _likely(_PRIOR, lines), newline))
+    likely = _likely(_PRIOR, lines)
+    flawless = _flawless(text, [d for d in likely if d in _STRONG], newline)
+    if flawless is not None:
+        return [flawless]
+    found = list(_tried(text, likely, newline))
     if not found or max(c.score for c in found) < 0.6:
         found += _tried(text, _likely(_RARE, lines), newline)
     found += _tried(text, [d for d in _LONG if _always_whole(d, lines)], newline)
     return found
+
+
+def _flawless(text: str, delimiters: Sequence[str], newline: str) -> Candidate | None:
+    """The only common delimiter that gives every record the same width, if there is one.
+
+    Most files are like that, and need no closer look.
+    """
+    found: list[Candidate] = []
+    for delimiter in delimiters:
+        dialects = list(_quotings(text, Dialect(delimiter=delimiter, newline=newline)))
+        if len(dialects) > 1:
+            return None
+        sample = sample_records(text, dialects[0])
+        rows = [row for row in sample.rows if row]
+        widths = set(map(len, rows))
+        if sample.stray or _spaced(rows, max(widths, default=0), dialects[0]):
+            return None
+        if len(widths) == 1 and len(rows) > 2 and widths != {1}:
+            found.append(Candidate(dialects[0], sample, widths.pop(), 0.95))
+    return found[0] if len(found) == 1 else None
 
 
 def _likely(delimiters: Iterable[str], lines: Sequence[str]) -> list[str]:
@@ -170,8 +206,12 @@ def _score(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> float
     chosen = chosen[: max(4, _SCORED_CELLS // width)]
     known, alike = _cell_quality(chosen, width, dialect)
     prior = _PRIOR.get(dialect.delimiter[0], 0.7)
+    if dialect.delimiter[0] not in _STRONG and (consistency < 0.8 or len(right) < 3):
+        return 0.0
     if dialect.delimiter[0] in " :" and width == 2:
         prior *= 0.6
+    if len(rows[0]) != width:
+        prior *= 0.85
     return prior * consistency * (0.1 + 0.5 * known + 0.4 * alike) * (1 - 0.4 / width)
 
 

@@ -178,7 +178,7 @@ def _is_null(text: str, folded: str, others: Sequence[str]) -> bool:
         letters = [o for o in others if o.isascii() and o.isalpha() and _style(o) & style]
         short = [o for o in letters if len(o) <= len(word)]
         full = [o for o in letters if len(o) == len(word)]
-        return not (len(full) >= 3 and len(short) >= 0.9 * len(others))
+        return not (len(full) >= 2 and len(short) >= 0.9 * len(others))
     signs = [o for o in others if o and len(o.encode()) <= 8 and set(o) <= PUNCTUATION]
     single = [o for o in others if len(o) == 1]
     return not (

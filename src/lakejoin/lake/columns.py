@@ -15,7 +15,7 @@ import numpy as np
 from lakejoin.lake.printing import is_text, printed
 from lakejoin.lake.profile import profile_column
 from lakejoin.lake.texts import TextTable, text_buffers
-from lakejoin.lake.values import canonicalise
+from lakejoin.lake.values import Canonical, canonicalise
 from lakejoin.model import ColumnData, ValueRules, null_id
 
 if TYPE_CHECKING:
@@ -147,34 +147,39 @@ def encode_part(name: str, part: ColumnPart, rules: ValueRules) -> ColumnData:
     """The column that a part makes when it is the whole column."""
     import pyarrow as pa
 
-    originals = part.dictionary
-    counts = _counts(part.cells, len(originals))
+    originals, cells = part.dictionary, part.cells
+    counts = _counts(cells, len(originals))
     found = canonicalise(originals, counts, rules)
-    null = ~np.asarray(found.text.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    tokens, token_of = _tokens(originals, found)
     changed = found.changed
-    if changed.any():
-        table = TextTable()
-        token_of = table.add(found.text)
-        tokens = table.texts()
-    else:
-        token_of = (np.cumsum(~null) - 1).astype(np.uint32)
-        tokens = found.text.drop_null() if null.any() else originals
-    spelled = pa.array(changed)
-    spellings = originals.filter(spelled) if changed.any() else originals.slice(0, 0)
-    spelling_token = token_of[changed].astype(np.uint32)
-    total = len(tokens) + len(spellings)
-    if changed.any() or null.any():
-        ids = token_of.astype(np.uint32)
+    spellings = originals.filter(pa.array(changed)) if changed.any() else originals.slice(0, 0)
+    spelling_token = token_of[changed] if len(spellings) else token_of[:0]
+    token_counts = counts
+    if len(spellings) or found.null.any():
+        total = len(tokens) + len(spellings)
+        ids = token_of.copy()
         ids[changed] = np.arange(len(tokens), total, dtype=np.uint32)
-        ids[null] = null_id(ids.dtype)
-        cells = _look_up(part.cells, narrowed(ids, total))
-    else:
-        cells = part.cells
-    token_counts = np.bincount(token_of[~null], counts[~null], len(tokens)).astype(np.int64)
+        cells = _look_up(cells, narrowed(ids, total))
+        kept = np.where(found.null, len(tokens), token_of)
+        token_counts = np.bincount(kept, counts, len(tokens) + 1)[:-1].astype(np.int64)
     profile = profile_column(
         tokens, token_counts, spellings, counts[changed], spelling_token, len(cells), found
     )
     return ColumnData(name, profile, tokens, spellings, spelling_token, cells)
+
+
+def _tokens(originals: pa.LargeStringArray, found: Canonical) -> tuple[pa.LargeStringArray, Array]:
+    """The distinct canonical values in order of appearance, and the number of each original's."""
+    if found.changed.any():
+        table = TextTable(len(originals), found.text.nbytes)
+        numbers = table.add(found.text)
+        return table.texts(), numbers
+    # Nothing was rewritten, so what is distinct stays so: no second table is needed.
+    if not found.null.any():
+        return originals, np.arange(len(originals), dtype=np.uint32)
+    numbers = np.cumsum(~found.null, dtype=np.uint32) - np.uint32(1)
+    numbers[found.null] = null_id(numbers.dtype)
+    return found.text.drop_null(), numbers
 
 
 def cell_type(distinct: int) -> np.dtype[Any]:

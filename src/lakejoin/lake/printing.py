@@ -55,7 +55,7 @@ def printed(array: pa.Array) -> pa.Array:
         return array.cast(pa.date32()).cast(pa.large_string())
     if t.is_time(kind):
         text = array.cast(pa.large_string())
-        return pc.replace_substring_regex(text, r"(\.\d*?)0+$", r"\1").cast(pa.large_string())
+        return text if kind.unit == "s" else pc.replace_substring_regex(text, r"\.?0+$", "")
     if t.is_decimal(kind):
         return _rewritten(array.cast(pa.large_string()))
     if t.is_duration(kind):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _NO_BYTES = np.zeros(0, np.uint8)
-_FIRST_SLOTS = 512
+_FIRST_SIZE = 256
 _FIRST_BYTES = 4096
 _GROWTH = 4
 
@@ -70,12 +70,13 @@ class TextTable:
     ([2, 1], ['b', 'a', 'c'])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0, expected_bytes: int = 0) -> None:
+        size = max(_FIRST_SIZE, 1 << max(expected - 1, 0).bit_length())
         self.count = 0
-        self._slots = np.zeros(_FIRST_SLOTS, np.uint64)
-        self._hashes = np.empty(_FIRST_SLOTS // 2, np.uint64)
-        self._offsets = np.zeros(_FIRST_SLOTS // 2 + 1, np.int64)
-        self._data = np.empty(_FIRST_BYTES, np.uint8)
+        self._slots = np.zeros(2 * size, np.uint64)
+        self._hashes = np.empty(size, np.uint64)
+        self._offsets = np.zeros(size + 1, np.int64)
+        self._data = np.empty(max(_FIRST_BYTES, expected_bytes), np.uint8)
 
     def add(self, array: pa.Array) -> Array:
         """The number of each text, `0xFFFFFFFF` for a null; new texts are entered."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.lake.nulls import null_starts, null_words
+from lakejoin.lake.nulls import NullWords, decide_nulls, null_table
 from lakejoin.lake.texts import text_array, text_buffers
 from lakejoin.model import ColumnType, ValueRules
 
@@ -39,10 +39,11 @@ CODE_SHARE = 0.01
 class Canonical:
     """The canonical values of a column's distinct texts, and what the column was taken for.
 
-    `text` is null where the value is; `changed` marks the others that differ from the original.
+    `text` is null where `null` is true; `changed` marks the others that differ from the original.
     """
 
     text: pa.LargeStringArray
+    null: Array
     changed: Array
     type: ColumnType
     date_format: str = ""
@@ -82,49 +83,49 @@ def canonicalise(distinct: pa.LargeStringArray, counts: Array, rules: ValueRules
         null = (lengths == 0) | _is_in(distinct, rules.extra_nulls)
         text, changed = distinct, np.zeros(len(distinct), np.bool_)
     else:
-        extra = _canonical_words(rules.extra_nulls)
-        null = null_words(distinct, folded.text, folded.nullish, folded.empty, extra)
+        null = decide_nulls(distinct, folded.kinds, folded.marks)
         text, changed = folded.text, folded.changed & ~null
     if null.any():
         buffers = text_buffers(text)
         text = text_array(buffers.offsets, buffers.data, ~null)
     found = _type(folded.kinds, np.where(null, 0, counts))
-    return Canonical(text, changed, found, _date_format(folded.kinds, counts))
+    return Canonical(text, null, changed, found, _date_format(folded.kinds, counts))
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Texts folded and rewritten, before nulls are decided; `kinds` as in `kernels/numbers.py`."""
+    """Texts folded and rewritten, before nulls are decided.
+
+    `kinds` are those of `kernels/numbers.py`, `marks` those of `kernels/fold.py`.
+    """
 
     text: pa.LargeStringArray
     kinds: Array
+    marks: Array
     changed: Array
-    nullish: Array
-    empty: Array
 
 
 def fold_column(distinct: pa.LargeStringArray, rules: ValueRules) -> Folded:
     """Folds the distinct texts of a column, with dates in the order that the column shows."""
     from lakejoin.kernels.dates import UNDECIDED
-    from lakejoin.kernels.fold import CHANGED, NULLISH, SLOW
-    from lakejoin.kernels.numbers import EMPTY
+    from lakejoin.kernels.fold import CHANGED, SLOW
 
-    starts = null_starts(_canonical_words(rules.extra_nulls))
+    words = null_table(_canonical_words(rules.extra_nulls))
     order = np.full(3, UNDECIDED, np.int8)
     evidence = np.zeros((3, 3), np.int64)
-    text, kinds, marks = _run(distinct, True, starts, order, evidence)
+    text, kinds, marks = _run(distinct, True, words, order, evidence)
     if evidence.any():
         order = _decide(evidence)
-        text, kinds, marks = _run(distinct, True, starts, order, evidence)
+        text, kinds, marks = _run(distinct, True, words, order, evidence)
     changed = (marks & CHANGED) != 0
     slow = (marks & SLOW) != 0
     if slow.any():
-        text, changed[slow] = _normalise(distinct, text, slow)
-    return Folded(text, kinds, changed, (marks & NULLISH) != 0, kinds == EMPTY)
+        text, marks[slow], changed[slow] = _normalise(distinct, text, slow, words)
+    return Folded(text, kinds, marks, changed)
 
 
 def _run(
-    texts: pa.LargeStringArray, check: bool, starts: Array, order: Array, evidence: Array
+    texts: pa.LargeStringArray, check: bool, words: NullWords, order: Array, evidence: Array
 ) -> tuple[pa.LargeStringArray, Array, Array]:
     from lakejoin.kernels.fold import fold_texts
     from lakejoin.lake.unicode import fold_tables, no_tables
@@ -142,7 +143,7 @@ def _run(
         done = fold_texts(
             offsets, data, done,
             tables.replacement, tables.care, tables.piece_offsets, tables.pieces,
-            check, starts, order, evidence, out_offsets, out, kinds, marks,
+            check, *words, order, evidence, out_offsets, out, kinds, marks,
         )  # fmt: skip
         if done == n:
             return text_array(out_offsets, out[: out_offsets[-1]]), kinds, marks
@@ -169,23 +170,24 @@ def _decide(evidence: Array) -> Array:
 
 
 def _normalise(
-    distinct: pa.LargeStringArray, text: pa.LargeStringArray, slow: Array
-) -> tuple[pa.LargeStringArray, Array]:
-    """Folds the few texts that need normalising into their places; which ones it changed."""
+    distinct: pa.LargeStringArray, text: pa.LargeStringArray, slow: Array, words: NullWords
+) -> tuple[pa.LargeStringArray, Array, Array]:
+    """Folds the few texts that need normalising into their places; their marks and changes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     mask = pa.array(slow)
     original = distinct.filter(mask)
     apart = pc.utf8_normalize(original, "NFD")
-    folded, _, _ = _run(apart, False, *_no_decisions())
+    folded, _, _ = _run(apart, False, words, *_no_orders())
     composed = pc.utf8_normalize(folded, "NFC")
+    _, _, marks = _run(composed, False, words, *_no_orders())
     changed = pc.not_equal(composed, original).to_numpy(zero_copy_only=False)
-    return pc.replace_with_mask(text, mask, composed), changed
+    return pc.replace_with_mask(text, mask, composed), marks, changed
 
 
-def _no_decisions() -> tuple[Array, Array, Array]:
-    return np.zeros(256, np.int64), np.zeros(3, np.int8), np.zeros((3, 3), np.int64)
+def _no_orders() -> tuple[Array, Array]:
+    return np.zeros(3, np.int8), np.zeros((3, 3), np.int64)
 
 
 @lru_cache(maxsize=8)
@@ -195,7 +197,7 @@ def _canonical_words(words: tuple[str, ...]) -> tuple[str, ...]:
 
     if not words:
         return ()
-    folded, _, _ = _run(pa.array(words, pa.large_string()), False, *_no_decisions())
+    folded = fold_column(pa.array(words, pa.large_string()), ValueRules()).text
     return tuple(word for word in folded.to_pylist() if word)
 
 

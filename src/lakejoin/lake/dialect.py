@@ -14,6 +14,7 @@ from lakejoin.model import Dialect
 
 SCORED_TEXT = 16_000
 _HINT_ROWS = 150
+_MENDED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ def detect_layout(text: str, label: str = "") -> Layout | None:
         width = main_width([row for row in sample.rows if row])
     if not any(sample.rows):
         return None
+    sample = _mended(text, sample, width, Grammar.of(dialect))
     start = find_start(sample.rows, width, label)
     return _layout(text, dialect, sample, width, start)
 
@@ -131,9 +133,26 @@ def _header_cells(
         return head, len(head)
     if len(head) == width - 1 and _last_filled(body, width):
         return ["", *head], width  # the first column holds row names, as R writes them
-    raw = text.encode()[sample.offsets[at] : sample.offsets[at + 1]].rstrip(b"\r\n").decode()
-    cells = fit_record(raw, None if sample.stray else head, grammar, width, None).cells
+    raw = _record(text.encode(), sample, at)
+    cells = fit_record(raw, None if at in sample.stray else head, grammar, width, None).cells
     return [cell or "" for cell in cells], width
+
+
+def _record(data: bytes, sample: Sample, at: int) -> str:
+    return data[sample.offsets[at] : sample.offsets[at + 1]].rstrip(b"\r\n").decode()
+
+
+def _mended(text: str, sample: Sample, width: int, grammar: Grammar) -> Sample:
+    """The sample with the records that a stray quote had joined or cut taken apart again."""
+    wrong = [at for at in sample.stray if at < _MENDED and len(sample.rows[at]) != width]
+    if not wrong:
+        return sample
+    data = text.encode()
+    rows = list(sample.rows)
+    for at in wrong:
+        cells = fit_record(_record(data, sample, at), None, grammar, width, None).cells
+        rows[at] = [cell or "" for cell in cells]
+    return replace(sample, rows=rows)
 
 
 def _last_filled(body: list[list[str]], width: int) -> bool:

@@ -160,7 +160,7 @@ class Sample:
 
     rows: list[list[str]]
     offsets: list[int]
-    stray: bool = False
+    stray: frozenset[int] = frozenset()
 
 
 def sample_records(text: str, dialect: Dialect, most: int = 400) -> Sample:
@@ -179,7 +179,8 @@ def sample_records(text: str, dialect: Dialect, most: int = 400) -> Sample:
     rows = [cells_of(tokens, row, grammar) for row in range(min(most, tokens.rows))]
     rows = [[] if row == [""] else row for row in rows]
     offsets = [int(start) for start in tokens.row_start[: len(rows) + 1]]
-    return Sample(rows, offsets, bool(tokens.row_kind[: len(rows)].any()))
+    stray = np.flatnonzero(tokens.row_kind[: len(rows)])
+    return Sample(rows, offsets, frozenset(stray.tolist()))
 
 
 def _by_csv(text: str, dialect: Dialect, most: int) -> Sample:

@@ -59,7 +59,8 @@ def _header_lines(rows: Sequence[Row], width: int) -> int:
         hints = Hints.of(body, width)
         below = [k for k in filled if hints.main(k) in MEASURES]
         words = [k for k in filled if cell_class(row[k]) in (CODE, WORD, TEXT)]
-        if len(words) < len(filled) or 2 * len(below) < len(filled) or not _steady(hints, below):
+        few = len(below) < 3 and 2 * len(below) < len(filled)
+        if few or len(words) < len(filled) or not _steady(hints, below):
             break
         lines = at + 1
     if lines > 1 and any(cell_class(cell) in MEASURES - {NUMBER} for cell in rows[0]):

@@ -21,6 +21,7 @@ _ENDINGS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|", ".ssv": ";"}
 _LEAST_SCORE = 0.2
 _SCORED_ROWS = 100
 _SCORED_CELLS = 800
+_QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
 _STRAY_DELIMITER = {
     d: re.compile(
         "[" + re.escape("".join(set(";|\t^~") - {d})) + "]" + ("" if d == "," else r"|,\S")
@@ -70,7 +71,7 @@ def _candidates(text: str, newline: str) -> Iterable[Candidate]:
     found = list(_tried(text, likely, newline))
     if not found or max(c.score for c in found) < 0.6:
         found += _tried(text, _likely(_RARE, lines), newline)
-    found += _tried(text, [d for d in _LONG if _always_whole(d, lines)], newline)
+    found += _tried(text, [d for d in _LONG if _in_every_line(d, lines)], newline)
     return found
 
 
@@ -87,7 +88,7 @@ def _flawless(text: str, delimiters: Sequence[str], newline: str) -> Candidate |
         sample = sample_records(text, dialects[0])
         rows = [row for row in sample.rows if row]
         widths = set(map(len, rows))
-        if sample.stray or _spaced(rows, max(widths, default=0), dialects[0]):
+        if sample.stray or _spaced(text, dialects[0]):
             return None
         if len(widths) == 1 and len(rows) > 2 and widths != {1}:
             found.append(Candidate(dialects[0], sample, widths.pop(), 0.95))
@@ -100,14 +101,9 @@ def _likely(delimiters: Iterable[str], lines: Sequence[str]) -> list[str]:
     return [d for d in delimiters if sum(1 for line in lines if d in line) >= least]
 
 
-def _always_whole(delimiter: str, lines: Sequence[str]) -> bool:
-    """Whether a delimiter of several characters never occurs in part, and in nearly every line."""
-    holding = sum(1 for line in lines if delimiter in line)
-    if holding < 0.8 * len(lines):
-        return False
-    one = delimiter[0]
-    parts = sum(line.replace(delimiter, "").count(one) for line in lines)
-    return parts == 0
+def _in_every_line(delimiter: str, lines: Sequence[str]) -> bool:
+    """Whether a delimiter of several characters occurs in nearly every line."""
+    return sum(1 for line in lines if delimiter in line) >= 0.8 * len(lines)
 
 
 def _tried(text: str, delimiters: Iterable[str], newline: str) -> Iterable[Candidate]:
@@ -129,10 +125,13 @@ def _quotings(text: str, base: Dialect) -> Iterable[Dialect]:
         yield base
         if re.search(before + '"', start) and re.search(r'\\"(?!' + after[3:], text):
             yield replace(base, escape="\\")
-    if len(re.findall(before + r"'[^'\r\n]*'" + after, start)) >= 2:
-        yield replace(base, quote="'")
+    single = len(re.findall(before + r"'(?:[^'\r\n]|'')*'" + after, start))
+    if single >= 2:
+        double = len(re.findall(before + r'"(?:[^"\r\n]|"")*"' + after, start))
+        sure = 1.0 if single > double else 0.9
+        yield replace(base, quote="'", confidence=sure)
         if "\\'" in text:
-            yield replace(base, quote="'", escape="\\")
+            yield replace(base, quote="'", escape="\\", confidence=sure)
     if not doubles:
         yield base
 
@@ -151,7 +150,9 @@ def _tried_one(text: str, dialect: Dialect) -> Candidate | None:
         if runs is not None:
             return runs
     score = _score(rows, width, dialect)
-    if _spaced(rows, width, dialect):
+    if dialect.quote == "'":
+        score *= 1.05 if dialect.confidence == 1.0 else 1.0
+    if _spaced(text, dialect):
         dialect = replace(dialect, delimiter=dialect.delimiter + " ")
         sample = sample_records(text, dialect)
         rows = [row for row in sample.rows if row]
@@ -176,13 +177,15 @@ def _blank_runs(
     return Candidate(runs, sample, width, _score(filled, width, runs))
 
 
-def _spaced(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> bool:
-    """Whether a blank follows every delimiter, so that it belongs to it."""
-    if dialect.delimiter not in (",", ";", "|", ":"):
+def _spaced(text: str, dialect: Dialect) -> bool:
+    """Whether a blank follows every delimiter outside quotes, so that it belongs to it."""
+    delimiter = dialect.delimiter
+    if delimiter not in (",", ";", "|", ":") or delimiter + " " not in text:
         return False
-    later = [cell for row in rows if len(row) == width for cell in row[1:]]
-    blank = sum(1 for cell in later if cell.startswith(" "))
-    return blank > 0 and blank >= 0.9 * sum(1 for cell in later if cell)
+    bare = _QUOTED.sub("", text) if dialect.quote == '"' else text
+    count = bare.count(delimiter)
+    last = len(re.findall(re.escape(delimiter) + r"[\r\n]", bare))
+    return count > last and bare.count(delimiter + " ") >= 0.97 * (count - last)
 
 
 def main_width(rows: Sequence[Sequence[str]]) -> int:

@@ -78,6 +78,15 @@ def test_null_words(texts: list[str]) -> None:
 
 
 @_QUICK
+@given(
+    st.lists(st.sampled_from(["Nan", "Null", "nan", "None", "Élodie", "x", "O'Hara", "Ab1", "Ab"])),
+    st.integers(7, 12),
+)
+def test_names_that_are_null_words(texts: list[str], others: int) -> None:
+    _check([*texts, *(f"Name{chr(97 + i)}" for i in range(others))], ValueRules())
+
+
+@_QUICK
 @given(st.lists(st.one_of(_dateish, _numberish), min_size=1, max_size=8))
 def test_dates_and_numbers(texts: list[str]) -> None:
     _check(texts, ValueRules())

@@ -174,6 +174,14 @@ def _is_null(text: str, folded: str, others: Sequence[str]) -> bool:
     """Whether an open null word is a null beside the other, certain values of its column."""
     if folded in LETTER_NULLS:
         word = text.strip()
+        names = [
+            o
+            for o in others
+            if o and unicodedata.category(o[0]) == "Lu" and len(o.encode()) < 256
+            and all(c.isalpha() or c in "'’-" for c in o)
+        ]  # fmt: skip
+        if word in ("Nan", "Null") and len(names) >= 10 and len(names) >= 0.9 * len(others):
+            return False
         style = _style(word) & {"upper", "lower", "title"}
         letters = [o for o in others if o.isascii() and o.isalpha() and _style(o) & style]
         short = [o for o in letters if len(o) <= len(word)]

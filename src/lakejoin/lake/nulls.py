@@ -21,6 +21,8 @@ SURE_NULLS = (
 )  # fmt: skip
 # Nulls, except in a column of letter codes no longer than they are, written in the same case.
 LETTER_NULLS = ("na", "nan", "nil", "none", "null")
+# A first name and a surname in a column of names, where no program writes a null with a capital.
+NAMES = ("Nan", "Null")
 # Nulls, except in a column of signs or of single characters.
 SIGN_NULLS = ("-", "--", "---", ".", "..", "...", "?", "??", "???")
 
@@ -28,7 +30,9 @@ SIGN_NULLS = ("-", "--", "---", ".", "..", "...", "?", "??", "???")
 CODE_SHARE = 0.9
 FEWEST_CODES = 2
 FEWEST_CHARACTERS = 10
+FEWEST_NAMES = 10
 _LONGEST_SIGNS = 8
+_LONGEST_NAME = 255
 
 
 class NullWords(NamedTuple):
@@ -83,7 +87,9 @@ def decide_nulls(original: pa.LargeStringArray, kinds: Array, marks: Array) -> A
 
 
 def _is_code(word: str, others: pa.LargeStringArray) -> bool:
-    """Whether a letter word is a code in a column of such codes, as NA among US and DE."""
+    """Whether a letter word is a code among codes (NA beside US, DE) or a name among names."""
+    if word in NAMES and _most(others, "^\\p{Lu}[\\p{L}'’-]*$", _LONGEST_NAME, FEWEST_NAMES):
+        return True
     n = len(word)
     if word.isupper():
         short, full = f"^[A-Z]{{1,{n}}}$", f"^[A-Z]{{{n}}}$"

@@ -88,8 +88,9 @@ def canonicalise(distinct: pa.LargeStringArray, counts: Array, rules: ValueRules
     if null.any():
         buffers = text_buffers(text)
         text = text_array(buffers.offsets, buffers.data, ~null)
-    found = _type(folded.kinds, np.where(null, 0, counts))
-    return Canonical(text, null, changed, found, _date_format(folded.kinds, counts))
+    rows = np.where(null, 0, counts)
+    found = _type(folded.kinds, rows)
+    return Canonical(text, null, changed, found, _date_format(found, folded.kinds, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,13 +235,13 @@ def _type(kinds: Array, rows: Array) -> ColumnType:
     return ColumnType.TEXT if text >= total / 2 else ColumnType.MIXED
 
 
-def _date_format(kinds: Array, counts: Array) -> str:
-    """The format of most rows with dates; both orders where the column leaves it open."""
+def _date_format(found: ColumnType, kinds: Array, rows: Array) -> str:
+    """The format of most rows of a column of dates; both orders where the column leaves it open."""
     from lakejoin.kernels.dates import FORMAT_SHIFT
     from lakejoin.kernels.numbers import DATE, OPEN_DATE
 
-    dates = (kinds & 7) == DATE
-    if dates.any():
-        rows = np.bincount(kinds[dates] >> FORMAT_SHIFT, weights=counts[dates])
-        return FORMATS[int(rows.argmax())]
-    return OPEN_FORMAT if (kinds == OPEN_DATE).any() else ""
+    if found is ColumnType.DATE:
+        dates = (kinds & 7) == DATE
+        return FORMATS[int(np.bincount(kinds[dates] >> FORMAT_SHIFT, rows[dates]).argmax())]
+    undecided = rows[kinds == OPEN_DATE].sum()
+    return OPEN_FORMAT if undecided and undecided >= TYPE_SHARE * rows.sum() else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 
@@ -62,6 +63,9 @@ def cli() -> None:
 
 def main() -> None:
     """Runs a command; every failure is one sentence on standard error and a non-zero exit."""
+    if not os.environ.get("LAKEJOIN_DEBUG"):
+        # Libraries log tracebacks of failures that are told here in a sentence (py4j on Ctrl-C).
+        logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = cli.main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

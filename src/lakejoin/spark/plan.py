@@ -36,7 +36,7 @@ class PlanLimits:
 
     cores: int = 2
     batch_bytes: int = 160 << 20
-    least_bytes: int = 8 << 20
+    least_bytes: int = 4 << 20
 
 
 @dataclass(order=True, slots=True)

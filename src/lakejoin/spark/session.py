@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.errors import BuildFailed, MissingPart
+from lakejoin.errors import BuildFailed, InputError, MissingPart
 from lakejoin.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -66,8 +66,13 @@ def session(
     given: SparkSession | None, master: str | None, conf: Mapping[str, str]
 ) -> Iterator[SparkSession]:
     """The given session, or the running one, or a new one; only a new one is stopped."""
-    found = given or (None if master else _running())
+    found = given or _running()
     if found is not None:
+        if given is None and master is not None:
+            raise InputError(
+                "a Spark session is already running in this process: leave the master out to use "
+                "it, or stop it first"
+            )
         yield found
         return
     started = _start(master, conf)

@@ -53,7 +53,7 @@ def layout_of(blob: Blob, limits: ReadLimits) -> Layout:
     if layout is None:
         raise UnreadableFile(blob.name, "empty file")
     if layout.width > limits.columns:
-        detail = f"{layout.width}, the limit is {limits.columns}"
+        detail = f"the limit is {limits.columns}"
         raise UnreadableFile(blob.name, "too many columns", detail)
     confidence = round(layout.dialect.confidence * encoding.confidence, 3)
     dialect = replace(layout.dialect, encoding=encoding.name, confidence=confidence)

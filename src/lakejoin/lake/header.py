@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ _BODY_ROWS = 60
 _MOST_HEADER_LINES = 5
 # Files that by custom hold rows only.
 _BARE = (".dat", ".data")
+_WORDS = frozenset((CODE, WORD, TEXT))
+_LETTER = re.compile(r"[^\W\d_]")
 _COMMENT = ("#", "%", "//", "--", "!")
 
 
@@ -46,9 +49,11 @@ def find_start(rows: Sequence[Row], width: int, label: str = "") -> Start:
 def _header_lines(rows: Sequence[Row], width: int) -> int:
     """How many records the header takes where it takes several; 0 where it does not.
 
-    The second and third record belong to it where they are words above columns of measures.
+    A further record belongs to it where it holds words, mostly above columns of measures, and
+    either fills gaps that the first one leaves or is complete (units, say).
     """
     lines = 0
+    gaps = {k for k, cell in enumerate(rows[0]) if not cell.strip()}
     for at in range(1, min(_MOST_HEADER_LINES, len(rows) - 3)):
         row, body = rows[at], [r for r in rows[at + 1 : at + 1 + _BODY_ROWS] if len(r) == width]
         if len(row) != width or len(body) < 3:
@@ -56,11 +61,13 @@ def _header_lines(rows: Sequence[Row], width: int) -> int:
         filled = [k for k, cell in enumerate(row) if cell.strip()]
         if not filled:
             continue
+        if not all(_LETTER.search(row[k]) and cell_class(row[k]) in _WORDS for k in filled):
+            break
         hints = Hints.of(body, width)
         below = [k for k in filled if hints.main(k) in MEASURES]
-        words = [k for k in filled if cell_class(row[k]) in (CODE, WORD, TEXT)]
-        few = len(below) < 3 and 2 * len(below) < len(filled)
-        if few or len(words) < len(filled) or not _steady(hints, below):
+        divides = not gaps.isdisjoint(filled) and 2 * len(below) >= len(filled)
+        complete = len(filled) == width and len(below) >= 3
+        if not (divides or complete or (lines > 1 and below)) or not _steady(hints, below):
             break
         lines = at + 1
     if lines > 1 and any(cell_class(cell) in MEASURES - {NUMBER} for cell in rows[0]):
@@ -104,11 +111,13 @@ def _preamble(rows: Sequence[Row], width: int) -> int:
         return start
     usual = sorted(_filled(row) for row in rows[:_LOOK_AHEAD] if len(row) == width)
     least = 0.25 * usual[len(usual) // 2] if usual else 0.0
-    for at in range(start, min(len(rows), _LOOK_AHEAD)):
-        row = rows[at]
-        if row and _filled(row) >= least and _fits(row, width) and _holds(rows, at, width):
-            return at
-    return start
+    fitting = [
+        at
+        for at in range(start, min(len(rows), _LOOK_AHEAD))
+        if rows[at] and _filled(rows[at]) >= least and _fits(rows[at], width)
+    ]
+    exact = [at for at in fitting if len(rows[at]) == width or at == fitting[0]]
+    return next((at for at in exact if _holds(rows, at, width)), (*fitting, start)[0])
 
 
 def _blank_lead(rows: Sequence[Row]) -> int:
@@ -138,10 +147,10 @@ def _holds(rows: Sequence[Row], at: int, width: int) -> bool:
     """
     following = [row for row in rows[at + 1 : at + 6] if row]
     if not following:
-        return True
+        return False
     if len(rows[at]) == width:
         right = sum(1 for row in following if len(row) == width)
-        return right * 2 >= len(following)
+        return right * 3 >= len(following)
     if len(following[0]) != width:
         return False
     return header_evidence(following[0], following[1:], width) < 0.25

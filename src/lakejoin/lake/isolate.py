@@ -22,7 +22,7 @@ from lakejoin.model import Dialect, Loss, ReadLimits, Skipped, SourceFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MEMORY_SIGNS = ("memory", "MemoryError", "alloc")
+_MEMORY_SIGNS = ("memory allocation", "MemoryError", "out of memory", "capacity overflow")
 
 
 def open_tables_isolated(source: SourceFile, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
@@ -113,7 +113,7 @@ def _run_child(blob: Blob, limits: ReadLimits, folder: Path) -> UnreadableFile |
 
 def _died(blob: Blob, code: int, errors: str, limits: ReadLimits) -> UnreadableFile:
     last = errors.strip().rpartition("\n")[2][:200]
-    if any(sign in last for sign in _MEMORY_SIGNS):
+    if any(sign in errors for sign in _MEMORY_SIGNS):
         detail = f"the limit is {limits.child_bytes} bytes"
         return UnreadableFile(blob.name, "reader ran out of memory", detail)
     if code == -getattr(signal, "SIGXCPU", 24):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_LONGEST = 200
+
 
 def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names made unique and non-empty, and a note for each that was changed.
 
     An empty name becomes `column_` and its place counted from one; a name seen before gets the
-    first free number. Blanks around a name and line ends inside it go.
+    first free number. Blanks around a name and line ends inside it go, and so does what is beyond
+    200 characters.
 
     >>> unique_names(["a", "", "a", "b "])[0]
     ('a', 'column_2', 'a_2', 'b')
     """
-    clean = [" ".join(name.split()) if name else "" for name in raw]
+    clean = [" ".join(name[:_LONGEST].split()) if name else "" for name in raw]
     taken = {name for name in clean if name}
     used: set[str] = set()
     names: list[str] = []

@@ -227,6 +227,9 @@ def _domains(
         np.array([0, 1, 2, 3, 4], dtype=np.uint8), count, p=[0.45, 0.15, 0.2, 0.12, 0.08]
     )
 
+    # Keys look like keys; and a table of one column has no blanks that a reader could split at.
+    kind = np.where(key, random.integers(TextKind.CODE, TextKind.STAMP, count), kind)
+
     vocabulary = max(50, int(cells * shape.vocabulary))
     # Reference domains of falling popularity; the first is the calendar.
     places = 50 + cells // 50_000

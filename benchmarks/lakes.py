@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,7 +44,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-sys.path.insert(0, str(Path(__file__).parent))
 from cell_text import WIDTH, Int64, TextKind, spell
 from lake_plan import CHUNK, DAYS, SHAPES, Batch, Plan
 
@@ -109,7 +107,7 @@ def generate(
     The statistics stand beside the folder in `<folder>.json`, so that the lake holds only tables.
     """
     record = folder.parent / f"{folder.name}.json"
-    wanted = {"cells": cells, "kind": kind, "seed": seed, "format": format, "version": 1}
+    wanted = {"cells": cells, "kind": kind, "seed": seed, "format": format, "version": 2}
     if record.exists():
         found = json.loads(record.read_text())
         if found["wanted"] == wanted:
@@ -258,7 +256,7 @@ def _mix(key: npt.NDArray[np.uint64], plan: Plan) -> npt.NDArray[np.uint64]:
 
 
 def _header(columns: int) -> list[str]:
-    return [f"column {c + 1}" for c in range(columns)]
+    return [f"column_{c + 1}" for c in range(columns)]
 
 
 def _write_csv(folder: Path, batch: Batch, matrix: npt.NDArray[np.uint8], length: Int64) -> int:

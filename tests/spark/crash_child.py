@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import lakejoin
+from fake_spark import FakeSpark
 from lakejoin.spark.build import BuildOptions
-from spark.fake_spark import FakeSpark
 
 
 def build(lake: str, index: str) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import lakejoin
+from conftest import Index
+from fake_spark import FakeSpark
 from lakejoin.errors import BuildFailed, BusyIndex, InputError, MissingIndex, UnknownTable
 from lakejoin.model import ColumnType
 from lakejoin.spark import work
@@ -21,8 +23,6 @@ from lakejoin.store import components
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.lock import build_lock
 from lakejoin.store.segment import Segment
-from spark.conftest import Index
-from spark.fake_spark import FakeSpark
 
 NAMES = [
     "base.sqlite#empty",

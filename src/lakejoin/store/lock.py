@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 from lakejoin.errors import BusyIndex
 from lakejoin.storage import Place
@@ -26,10 +27,10 @@ def build_lock(index: Place, wait: float = 0.0) -> Iterator[None]:
     that ends. Elsewhere a small file does, which a dead builder leaves behind: it counts for six
     hours, and the commit checks in any case that nobody else has committed.
     """
-    index.make_folder()
     deadline = time.monotonic() + wait
     keeper = _local_lock if index.local else _remote_lock
     while True:
+        index.make_folder()
         with contextlib.ExitStack() as stack:
             if stack.enter_context(keeper(index)):
                 yield
@@ -66,11 +67,33 @@ def _local_lock(index: Place) -> Iterator[bool]:
         except BlockingIOError:
             yield False
             return
+        if not _is_still(index, handle):  # its holder removed it meanwhile: take the next one
+            yield False
+            return
         os.ftruncate(handle, 0)
         os.pwrite(handle, _owner(), 0)
         yield True
+        _leave_nothing(index)
+    except BaseException:
+        _leave_nothing(index)
+        raise
     finally:
         os.close(handle)
+
+
+def _is_still(index: Place, handle: int) -> bool:
+    try:
+        return os.path.samestat(Path((index / _FILE).uri).stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _leave_nothing(index: Place) -> None:
+    """Removes the folder of a first build that made nothing; the lock is still held."""
+    if index.children() == [_FILE]:
+        with contextlib.suppress(OSError):
+            Path((index / _FILE).uri).unlink()
+            Path(index.uri).rmdir()
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakejoin
+from fake_spark import FakeSpark
 from lakejoin.spark.build import BuildOptions, BuildReport
-from spark.fake_spark import FakeSpark
 
 Index = Callable[..., BuildReport]
 

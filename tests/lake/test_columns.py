@@ -184,6 +184,15 @@ def test_text_that_is_not_utf8_is_mended() -> None:
     assert data.tokens.to_pylist() == ["ok", "caf\ufffd"]
 
 
+def test_only_what_a_dictionary_uses_counts() -> None:
+    dictionary = pa.array(["unused", "b", "A", None, "b"])
+    array = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1, None, 3, 4, 2]), dictionary)
+    data = encode_query(array.slice(1))
+    assert _decoded(data)[1] == ["A", "b", None, None, "b", "A"]
+    assert data.tokens.to_pylist() == ["a", "b"]
+    assert data.profile.distinct == 2
+
+
 def test_slices_are_read_in_place() -> None:
     array = pa.array(["x", None, "b", "É", None, "b", "y"])
     assert _decoded(encode_query(array.slice(1, 5)))[1] == [None, "b", "É", None, "b"]

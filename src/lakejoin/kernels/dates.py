@@ -33,7 +33,7 @@ _MONTH_STARTS[_MONTHS[::_MONTH_WIDTH], _MONTHS[1::_MONTH_WIDTH]] = True
 _DAYS_BEFORE_EPOCH = 719468  # from 0000-03-01 to 1970-01-01
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _separator(byte: int) -> int:
     """0 for `/`, 1 for `-`, 2 for `.`, else -1."""
     if byte == _SLASH:
@@ -43,7 +43,7 @@ def _separator(byte: int) -> int:
     return 2 if byte == _DOT else -1
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _digits(out: Array, p: int, stop: int) -> tuple[int, int]:
     """The digits at `p`: their value and how many they are (5 means too many)."""
     value = 0
@@ -87,7 +87,7 @@ def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
     return 0, q
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _day_number(year: int, month: int, day: int) -> int:
     y = year - 1 if month <= 2 else year
     era = y // 400
@@ -96,7 +96,7 @@ def _day_number(year: int, month: int, day: int) -> int:
     return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _DAYS_BEFORE_EPOCH
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _civil(number: int) -> tuple[int, int, int]:
     z = number + _DAYS_BEFORE_EPOCH
     era = z // 146097
@@ -109,7 +109,7 @@ def _civil(number: int) -> tuple[int, int, int]:
     return of_era + era * 400 + (1 if month <= 2 else 0), month, day
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _two(out: Array, p: int, value: int) -> None:
     out[p] = 48 + value // 10
     out[p + 1] = 48 + value % 10

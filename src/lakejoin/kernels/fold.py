@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.dates import rewrite_date
-from lakejoin.kernels.hashing import load_word
 from lakejoin.kernels.numbers import BOOLEAN, EMPTY, LONGEST_PLAIN, TEXT, is_digit, rewrite_number
+from lakejoin.kernels.text import same_bytes, word_at
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +50,7 @@ def _ascii_fold() -> Array:
 _FOLD = _ascii_fold()
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def _code_point(data: Array, p: int, stop: int) -> tuple[int, int]:
     """The code point of the UTF-8 sequence at `p`, and its length."""
     b: Any = np.int64(data[p])
@@ -151,10 +151,10 @@ def _fold_plain(data: Array, p: int, stop: int, out: Array, at: int) -> int:
     while p < stop:
         left = stop - p
         if left >= 8:
-            word = load_word(data, p)
+            word = word_at(data, p)
         else:
             if p + 8 <= end:
-                word = load_word(data, p)
+                word = word_at(data, p)
             else:
                 word = np.uint64(0)
                 for j in range(left):
@@ -178,20 +178,6 @@ def _fold_plain(data: Array, p: int, stop: int, out: Array, at: int) -> int:
         p += 8
         at += 8
     return 1 if changed else 0
-
-
-@njit(inline="always")
-def _equal(a: Array, p: int, b: Array, q: int, length: int) -> bool:
-    i = 0
-    while i + 8 <= length:
-        if load_word(a, p + i) != load_word(b, q + i):
-            return False
-        i += 8
-    while i < length:
-        if a[p + i] != b[q + i]:
-            return False
-        i += 1
-    return True
 
 
 @njit(cache=True, nogil=True)
@@ -253,8 +239,8 @@ def fold_texts(
                     end, kind = rewrite_date(out, start, folded, order, evidence)
             elif 97 <= first <= 122:
                 length = end - start
-                if (length == 4 and _equal(out, start, _TRUE, 0, 4)) or (
-                    length == 5 and _equal(out, start, _FALSE, 0, 5)
+                if (length == 4 and same_bytes(out, start, _TRUE, 0, 4)) or (
+                    length == 5 and same_bytes(out, start, _FALSE, 0, 5)
                 ):
                     kind = BOOLEAN
                 elif is_digit(out[end - 1]) or out[end - 1] in (109, 122, 99, 116):
@@ -264,12 +250,12 @@ def fold_texts(
         if end > start:
             for w in range(word_firsts[out[start]], word_firsts[np.int64(out[start]) + 1]):
                 size = word_offsets[w + 1] - word_offsets[w]
-                if size == end - start and _equal(words, word_offsets[w], out, start, size):
+                if size == end - start and same_bytes(words, word_offsets[w], out, start, size):
                     mark = word_marks[w]
         if plain >= 0 and kind in (TEXT, BOOLEAN):
             changed = plain == 1
         else:
-            changed = end - start != stop - p or not _equal(out, start, data, p, end - start)
+            changed = end - start != stop - p or not same_bytes(out, start, data, p, end - start)
         if changed:
             mark |= CHANGED
         out_offsets[i + 1] = end

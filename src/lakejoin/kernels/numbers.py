@@ -18,7 +18,7 @@ LONGEST_PLAIN = 40
 _ZERO, _NINE, _PLUS, _MINUS, _DOT, _E = 48, 57, 43, 45, 46, 101
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
 def is_digit(byte: int) -> bool:
     """Whether a byte is an ASCII digit."""
     return _ZERO <= byte <= _NINE

@@ -27,18 +27,24 @@ NULL_CELL = np.uint32(0xFFFFFFFF)
 _BLOCK = 256
 
 
-@njit(inline="always")
+@njit(cache=True, nogil=True)
+def word_at(data: Array, p: int) -> np.uint64:
+    """Eight bytes at any position; a function of its own keeps compiling short."""
+    return load_word(data, p)
+
+
+@njit(cache=True, nogil=True)
 def _hash(data: Array, p: int, stop: int, end: int) -> np.uint64:
     h = _SEED ^ (np.uint64(stop - p) * _LENGTH)
     while p + 8 <= stop:
-        h = mix(h, load_word(data, p))
+        h = mix(h, word_at(data, p))
         p += 8
     left = stop - p
     if left > 0:
         word = np.uint64(0)
         if p + 8 <= end:
             keep = np.uint64(64 - 8 * left)
-            word = (load_word(data, p) << keep) >> keep
+            word = (word_at(data, p) << keep) >> keep
         else:
             for j in range(left):
                 word |= np.uint64(data[p + j]) << np.uint64(8 * j)
@@ -46,11 +52,12 @@ def _hash(data: Array, p: int, stop: int, end: int) -> np.uint64:
     return finish(h)
 
 
-@njit(inline="always")
-def _same(a: Array, p: int, b: Array, q: int, length: int) -> bool:
+@njit(cache=True, nogil=True)
+def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
+    """Whether `length` bytes of `a` from `p` on are those of `b` from `q` on."""
     i = 0
     while i + 8 <= length:
-        if load_word(a, p + i) != load_word(b, q + i):
+        if word_at(a, p + i) != word_at(b, q + i):
             return False
         i += 8
     while i < length:
@@ -126,7 +133,7 @@ def number_texts(
                 if slot & _HIGH == tag:
                     known = np.int64(slot & _LOW) - 1
                     start = text_offsets[known]
-                    if text_offsets[known + 1] - start == length and _same(
+                    if text_offsets[known + 1] - start == length and same_bytes(
                         data, p, texts, start, length
                     ):
                         numbers[row] = known

@@ -77,9 +77,10 @@ class ColumnEncoder:
         return ColumnPart(self._table.texts(), self._all_cells())
 
     def finish(self) -> ColumnData:
-        """The whole column: canonical values, spellings, cells and profile."""
+        """The whole column: canonical values, spellings, cells, profile. Empties the encoder."""
         part = self.part()
-        self._cells.clear()
+        self._table = TextTable()
+        self._cells = []
         return encode_part(self.name, part, self.rules)
 
     def _number(self, chunk: pa.Array) -> Array:
@@ -87,12 +88,18 @@ class ColumnEncoder:
 
         if is_text(chunk.type):
             return self._table.add(_valid_text(chunk))
-        if pa.types.is_dictionary(chunk.type) or _repeats(chunk):
+        if pa.types.is_dictionary(chunk.type):
+            # Only what the cells use, by first appearance: a dictionary may hold more.
+            encoded = chunk.indices.dictionary_encode()
+            distinct = chunk.dictionary.take(encoded.dictionary)
+        elif _repeats(chunk):
             encoded = chunk.dictionary_encode()
-            numbers = self._table.add(_valid_text(printed(encoded.dictionary)))
-            indices = encoded.indices.cast(pa.uint32()).fill_null(len(numbers)).to_numpy()
-            return _look_up(indices, numbers)
-        return self._table.add(_valid_text(printed(chunk)))
+            distinct = encoded.dictionary
+        else:
+            return self._table.add(_valid_text(printed(chunk)))
+        numbers = self._table.add(_valid_text(printed(distinct)))
+        indices = encoded.indices.cast(pa.uint32()).fill_null(len(numbers)).to_numpy()
+        return _look_up(indices, numbers)
 
     def _narrow(self, numbers: Array) -> Array:
         return narrowed(numbers, self._table.count)

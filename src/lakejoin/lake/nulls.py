@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lakejoin.lake.texts import text_buffers
+from lakejoin.lake.texts import sealed, text_buffers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,10 +57,10 @@ def null_table(extra: tuple[str, ...] = ()) -> NullWords:
     words = sorted((word.encode(), mark) for word, mark in marks.items())
     starts = np.array([word[0] for word, _ in words], np.int64)
     return NullWords(
-        np.searchsorted(starts, np.arange(257)),
-        np.cumsum([0, *(len(word) for word, _ in words)], dtype=np.int64),
-        np.frombuffer(b"".join(word for word, _ in words), np.uint8),
-        np.array([mark for _, mark in words], np.uint8),
+        sealed(np.searchsorted(starts, np.arange(257))),
+        sealed(np.cumsum([0, *(len(word) for word, _ in words)], dtype=np.int64)),
+        sealed(np.frombuffer(b"".join(word for word, _ in words), np.uint8)),
+        sealed(np.array([mark for _, mark in words], np.uint8)),
     )
 
 

@@ -101,12 +101,12 @@ def _examples(
 
 def _most_frequent(counts: Array) -> Array:
     """The tokens with the largest counts, the largest first; the earlier one where they tie."""
-    most = min(EXAMPLES, len(counts))
-    least = np.partition(counts, len(counts) - most)[len(counts) - most]
-    above = np.flatnonzero(counts > least)
-    level = np.flatnonzero(counts == least)[: most - len(above)]
-    chosen = np.concatenate([above, level])
-    return chosen[np.lexsort((chosen, -counts[chosen]))]
+    repeated = np.flatnonzero(counts > 1)
+    if len(repeated) < EXAMPLES:
+        # The first five that occur once are enough to fill up with, and few to sort.
+        once = np.flatnonzero(counts[: 2 * EXAMPLES] == 1)
+        repeated = np.sort(np.concatenate([repeated, once]))
+    return repeated[np.argsort(-counts[repeated], kind="stable")][:EXAMPLES]
 
 
 def _as_written(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _NO_BYTES = np.zeros(0, np.uint8)
+_NO_BYTES.flags.writeable = False
 _FIRST_SIZE = 256
 _FIRST_BYTES = 4096
 _GROWTH = 4
@@ -34,14 +35,21 @@ def text_buffers(array: pa.Array) -> TextBuffers:
     width = np.int64 if pa.types.is_large_string(array.type) else np.int32
     rows = len(array)
     if offsets is None or rows == 0:
-        return TextBuffers(np.zeros(rows + 1, np.int64), _NO_BYTES, _NO_BYTES, 0)
+        return TextBuffers(sealed(np.zeros(rows + 1, np.int64)), _NO_BYTES, _NO_BYTES, 0)
     flat = np.frombuffer(offsets, width)[array.offset : array.offset + rows + 1]
     return TextBuffers(
-        flat.astype(np.int64, copy=False),
-        _NO_BYTES if data is None else np.frombuffer(data, np.uint8),
-        _NO_BYTES if array.null_count == 0 else np.frombuffer(bitmap, np.uint8),
+        sealed(flat.astype(np.int64, copy=False)),
+        _NO_BYTES if data is None else sealed(np.frombuffer(data, np.uint8)),
+        _NO_BYTES if array.null_count == 0 else sealed(np.frombuffer(bitmap, np.uint8)),
         array.offset,
     )
+
+
+def sealed(array: Array) -> Array:
+    """A read-only view. Kernels take every input so: each other kind would be compiled again."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def text_array(offsets: Array, data: Array, valid: Array | None = None) -> pa.LargeStringArray:

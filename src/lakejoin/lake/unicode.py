@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from lakejoin.lake.texts import sealed
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -78,7 +80,8 @@ def fold_tables() -> FoldTables:
     encoded = [piece.encode() for piece in pieces]
     offsets = np.zeros(len(encoded) + 1, np.int32)
     np.cumsum([len(piece) for piece in encoded], out=offsets[1:])
-    return FoldTables(replacement, care, offsets, np.frombuffer(b"".join(encoded), np.uint8))
+    joined = np.frombuffer(b"".join(encoded), np.uint8)
+    return FoldTables(sealed(replacement), sealed(care), sealed(offsets), sealed(joined))
 
 
 def _composing() -> frozenset[str]:
@@ -112,6 +115,5 @@ def no_tables() -> FoldTables:
     """Empty tables, for texts that are all ASCII: nothing is looked up in them."""
     import numpy as np
 
-    return FoldTables(
-        np.zeros(0, np.int16), np.zeros(0, np.uint8), np.zeros(1, np.int32), np.zeros(0, np.uint8)
-    )
+    kinds = (np.int16, np.uint8, np.int32, np.uint8)
+    return FoldTables(*(sealed(np.zeros(0, kind)) for kind in kinds))

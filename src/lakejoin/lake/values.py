@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.lake.nulls import NullWords, decide_nulls, null_table
-from lakejoin.lake.texts import text_array, text_buffers
+from lakejoin.lake.texts import sealed, text_array, text_buffers
 from lakejoin.model import ColumnType, ValueRules
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _run(
         done = fold_texts(
             offsets, data, done,
             tables.replacement, tables.care, tables.piece_offsets, tables.pieces,
-            check, *words, order, evidence, out_offsets, out, kinds, marks,
+            check, *words, sealed(order), evidence, out_offsets, out, kinds, marks,
         )  # fmt: skip
         if done == n:
             return text_array(out_offsets, out[: out_offsets[-1]]), kinds, marks

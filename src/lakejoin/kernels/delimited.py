@@ -34,12 +34,18 @@ def _at_delimiter(data: Array, at: int, delimiter: Array) -> bool:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _at_line_end(data: Array, at: int, lone_cr: bool) -> bool:
+def _line_end(data: Array, at: int, lone_cr: bool) -> int:
+    """How many bytes the line end at this place takes; 0 where there is none."""
     if data[at] == _LF:
-        return True
+        return 1
     if data[at] != _CR:
-        return False
-    return lone_cr or (at + 1 < data.size and data[at + 1] == _LF)
+        return 0
+    after = at + 1
+    while after < data.size and data[after] == _CR:
+        after += 1
+    if after < data.size and data[after] == _LF:
+        return after + 1 - at
+    return 1 if lone_cr else 0
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +83,7 @@ def _closing_quote(
                     after += 1
             if after >= end:
                 return (at, escaped, strays) if final else (_MORE, 0, 0)
-            if _at_delimiter(data, after, delimiter) or _at_line_end(data, after, lone_cr):
+            if _at_delimiter(data, after, delimiter) or _line_end(data, after, lone_cr) > 0:
                 return at, escaped, strays
             if data[after] == _CR and after + 1 >= end and not final:
                 return _MORE, 0, 0
@@ -133,13 +139,11 @@ def tokenize(
             if collapse:
                 while at < end and _at_delimiter(data, at, delimiter):
                     at += 1
-                if cells > first_cell and (at >= end or _at_line_end(data, at, lone_cr)):
+                if cells > first_cell and (at >= end or _line_end(data, at, lone_cr) > 0):
                     # blanks after the last cell are no further cell
-                    if at >= end:
-                        complete = final
-                    else:
-                        at += 2 if data[at] == _CR and at + 1 < end and data[at + 1] == _LF else 1
-                        complete = True
+                    complete = final if at >= end else True
+                    if at < end:
+                        at += _line_end(data, at, lone_cr)
                     break
             look = at
             if not blank_delimiter:
@@ -174,7 +178,7 @@ def tokenize(
                         continue
                     if c == delimiter[0] and _at_delimiter(data, at, delimiter):
                         break
-                    if c in (_LF, _CR) and _at_line_end(data, at, lone_cr):
+                    if c in (_LF, _CR) and _line_end(data, at, lone_cr) > 0:
                         break
                     at += 1
                 at = min(at, end)
@@ -204,7 +208,7 @@ def tokenize(
                     complete = True
                     break
                 continue
-            at += 2 if data[at] == _CR and at + 1 < end and data[at + 1] == _LF else 1
+            at += _line_end(data, at, lone_cr)
             complete = True
             break
         if not complete:

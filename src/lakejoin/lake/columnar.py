@@ -49,6 +49,19 @@ def open_parquet(
     return TableStream(blob.name, "parquet", names, reading, None, notes, limits)
 
 
+def parquet_row_groups(blob: Blob) -> list[int]:
+    """The unpacked size of each row group."""
+    import pyarrow.parquet as pq
+
+    with (
+        problems_of(blob, "damaged Parquet file"),
+        blob.random_access() as where,
+        pq.ParquetFile(where) as file,
+    ):
+        groups = range(file.metadata.num_row_groups)
+        return [file.metadata.row_group(i).total_byte_size for i in groups]
+
+
 def open_arrow(blob: Blob, limits: ReadLimits) -> TableStream:
     """The table of an Arrow IPC file (Feather version 2)."""
     import pyarrow as pa

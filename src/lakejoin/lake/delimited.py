@@ -5,17 +5,17 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.lake.blob import Blob
 from lakejoin.lake.dialect import Layout, detect_layout
-from lakejoin.lake.encoding import Decoder, Utf8Stream, detect_encoding
+from lakejoin.lake.encoding import Decoder, detect_encoding, utf8_stream
 from lakejoin.lake.footer import FOOTER_WINDOW, Footer, find_footer
 from lakejoin.lake.grammar import Grammar
 from lakejoin.lake.rows import RowParser
 from lakejoin.lake.tables import Losses, TableStream
-from lakejoin.model import Dialect, ReadLimits
+from lakejoin.model import ReadLimits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ def open_delimited(blob: Blob, limits: ReadLimits) -> TableStream:
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         note_preamble(layout, losses)
         with blob.open() as file:
-            stream = io.BufferedReader(Utf8Stream(file, layout.dialect.encoding, losses), 1 << 20)
+            stream = utf8_stream(file, layout.dialect.encoding, losses)
             stream.read(layout.body)
             yield from body_batches(stream, layout, limits, losses)
 
@@ -58,7 +58,7 @@ def layout_of(blob: Blob, limits: ReadLimits) -> Layout:
     confidence = round(layout.dialect.confidence * encoding.confidence, 3)
     dialect = replace(layout.dialect, encoding=encoding.name, confidence=confidence)
     if whole:
-        footer = _footer(data[layout.body :], dialect, layout.width, True)
+        footer = tail_footer(data[layout.body :], layout, at_start=True)
         dialect = replace(dialect, skip_footer=footer.empty_rows + len(footer.lines))
     return replace(layout, dialect=dialect)
 
@@ -70,47 +70,56 @@ def note_preamble(layout: Layout, losses: Losses) -> None:
 
 
 def body_batches(
-    stream: BinaryIO | io.BufferedReader, layout: Layout, limits: ReadLimits, losses: Losses
+    stream: io.BufferedReader,
+    layout: Layout,
+    limits: ReadLimits,
+    losses: Losses,
+    footer: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of UTF-8 text that begins after the header, in batches of bounded size."""
+    """The rows of UTF-8 text that begins with a record, in batches of bounded size.
+
+    `footer` says that the text goes on to the end of the file, so that what stands after the
+    table has to be found.
+    """
     parser = RowParser(layout, losses, 2 * limits.batch_bytes)
     carry = b""
-    at_start = True
+    held = FOOTER_WINDOW if footer else 0
     while True:
         block = stream.read(limits.batch_bytes)
         final = len(block) < limits.batch_bytes
         data = carry + block if carry else bytes(block)
-        if final:
-            data = without_footer(data, layout, losses, at_start)
-            usable = data
-        else:
-            # The end of what is there may be the footer: it waits for what follows.
-            usable = data[:-FOOTER_WINDOW]
+        if final and footer:
+            data = _without_footer(data, layout, losses)
+        # The end of what is there may be the footer: it waits for what follows.
+        usable = data if final or not held else data[:-held]
         if usable:
             batch, used = parser.parse(usable, final)
             if batch is not None:
                 yield batch
             carry = data[used:]
-            at_start = at_start and not used
         else:
             carry = data
         if final:
             return
 
 
-def without_footer(data: bytes, layout: Layout, losses: Losses, at_start: bool) -> bytes:
+def _without_footer(data: bytes, layout: Layout, losses: Losses) -> bytes:
     """The text without what stands after the table, which is counted."""
-    window = data[-FOOTER_WINDOW:]
-    footer = _footer(window, layout.dialect, layout.width, len(data) <= FOOTER_WINDOW)
+    footer = tail_footer(data[-FOOTER_WINDOW:], layout, at_start=len(data) <= FOOTER_WINDOW)
+    note_footer(footer, losses)
+    return data[: -footer.removed] if footer.removed else data
+
+
+def tail_footer(tail: bytes, layout: Layout, at_start: bool) -> Footer:
+    """What stands after the table in the last bytes of a file."""
+    return find_footer(tail, Grammar.of(layout.dialect), layout.width, at_start)
+
+
+def note_footer(footer: Footer, losses: Losses) -> None:
+    """Counts the lines after the table."""
     losses.add("empty row after the table", footer.empty_rows)
     if footer.lines:
         losses.add("line after the table", len(footer.lines), footer.lines[0][:100])
-    cut = len(window) - footer.keep
-    return data[:-cut] if cut else data
-
-
-def _footer(tail: bytes, dialect: Dialect, width: int, at_start: bool) -> Footer:
-    return find_footer(tail, Grammar.of(dialect), width, at_start)
 
 
 def _whole_lines(data: bytes, whole: bool) -> bytes:

@@ -177,6 +177,11 @@ class Utf8Stream(io.RawIOBase):
         super().close()
 
 
+def utf8_stream(file: BinaryIO, encoding: str, losses: Losses) -> io.BufferedReader:
+    """A file of any encoding as UTF-8 bytes; `read(n)` gives fewer only at the end."""
+    return io.BufferedReader(Utf8Stream(file, encoding, losses), 1 << 20)
+
+
 def text_stream(file: BinaryIO, encoding: str, losses: Losses) -> io.TextIOWrapper:
     """A file as text lines."""
     raw = io.BufferedReader(Utf8Stream(file, encoding, losses), 1 << 18)

@@ -12,9 +12,10 @@ _MOST_LINES = 60
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """`keep` bytes of the text belong to the table; the lines after them do not."""
+    """`keep` bytes of the text belong to the table; the `removed` ones after them do not."""
 
     keep: int
+    removed: int = 0
     empty_rows: int = 0
     lines: tuple[str, ...] = ()
 
@@ -28,7 +29,7 @@ def find_footer(tail: bytes, grammar: Grammar, width: int, at_start: bool) -> Fo
     >>> from lakejoin.model import Dialect
     >>> tail = b"1,2,3\\n4,5,6\\n,,\\n\\nSource: somebody\\n"
     >>> find_footer(tail, Grammar.of(Dialect()), 3, True)
-    Footer(keep=12, empty_rows=1, lines=('Source: somebody',))
+    Footer(keep=12, removed=21, empty_rows=1, lines=('Source: somebody',))
     """
     end_mark = b"\r" if grammar.lone_cr else b"\n"
     begin = 0 if at_start else tail.find(end_mark) + 1
@@ -58,4 +59,4 @@ def find_footer(tail: bytes, grammar: Grammar, width: int, at_start: bool) -> Fo
     if count == 0:
         return Footer(len(tail))
     keep = len(tail) - removed + len(end_mark)
-    return Footer(keep, empty_rows, tuple(reversed(notes[:kept_notes])))
+    return Footer(keep, len(tail) - keep, empty_rows, tuple(reversed(notes[:kept_notes])))

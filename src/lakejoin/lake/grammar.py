@@ -76,7 +76,7 @@ class Tokens:
     def raw(self, row: int) -> bytes:
         """The text of a record without its line end."""
         text = bytes(self.data[self.row_start[row] : self.row_start[row + 1]])
-        return text.removesuffix(b"\n").removesuffix(b"\r")
+        return text.removesuffix(b"\n").rstrip(b"\r")
 
 
 def tokens_of(data: bytes, grammar: Grammar, final: bool, reach: int = 1 << 25) -> Tokens:
@@ -120,8 +120,8 @@ def tokens_of(data: bytes, grammar: Grammar, final: bool, reach: int = 1 << 25) 
     )
 
 
-def quotes_are_regular(data: Array, grammar: Grammar, inside: bool = False) -> bool:
-    """Whether every quote opens or closes a cell or is doubled, given the state at the start.
+def quotes_are_regular(data: Array, grammar: Grammar) -> bool:
+    """Whether every quote opens or closes a cell or is doubled, in text that begins a record.
 
     Only then do quotes alternate, so that their parity tells where records end.
 
@@ -129,22 +129,29 @@ def quotes_are_regular(data: Array, grammar: Grammar, inside: bool = False) -> b
     >>> quotes_are_regular(data, Grammar.of(Dialect()))
     True
     """
+    return regular_quotes(data, grammar)[0]
+
+
+def regular_quotes(data: Array, grammar: Grammar) -> tuple[bool, bool]:
+    """The same for text that begins outside a quoted cell, and for text that begins inside one."""
     if grammar.quote < 0:
-        return True
+        return True, False
     at = np.flatnonzero(data == grammar.quote)
     if at.size == 0:
-        return True
+        return True, True
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 2) != 1)
     length = np.diff(first, append=at.size)
-    begin, end = at[first], at[first] + length
-    left = _separates(data, begin - 1, grammar)
-    right = _separates(data, end, grammar)
-    within = (first + inside) % 2 == 1
+    left = _separates(data, at[first] - 1, grammar)
+    right = _separates(data, at[first] + length, grammar)
+    odd_place = first % 2 == 1
     odd = length % 2 == 1
     # Inside a cell an even run is text, an odd run closes it. Outside, a run opens a cell; an even
     # one closes it again at once.
-    good = np.where(within, ~odd | right, left & (odd | right))
-    return bool(good.all())
+    within = ~odd | right
+    without = left & (odd | right)
+    from_outside = np.where(odd_place, within, without)
+    from_inside = np.where(odd_place, without, within)
+    return bool(from_outside.all()), bool(from_inside.all())
 
 
 def _separates(data: Array, at: Array, grammar: Grammar) -> Array:

@@ -25,12 +25,12 @@ _WIDE = 1000
 def open_json(blob: Blob, limits: ReadLimits) -> TableStream:
     """The table of a JSON document or of JSON Lines, whichever the text is."""
     encoding = detect_encoding(blob.head(_HEAD), whole=False).name
-    if _is_lines(blob, encoding):
+    if is_json_lines(blob, encoding):
         return _open_lines(blob, encoding, limits)
     return _open_document(blob, encoding, limits)
 
 
-def _is_lines(blob: Blob, encoding: str) -> bool:
+def is_json_lines(blob: Blob, encoding: str = "utf-8") -> bool:
     """JSON Lines: the first line is a whole value and more text follows it."""
     with text_stream(blob.open(), encoding, Losses()) as lines:
         first = ""
@@ -100,7 +100,15 @@ def _open_lines(blob: Blob, encoding: str, limits: ReadLimits) -> TableStream:
             break
     if not rows or bad > rows:
         raise UnreadableFile(blob.name, "not valid JSON", f"{bad} lines are no JSON objects")
-    names, notes = _names(blob, list(keys), rows, cells, limits)
+    _names(blob, list(keys), rows, cells, limits)
+    return json_lines_stream(blob, tuple(keys), limits, encoding)
+
+
+def json_lines_stream(
+    blob: Blob, keys: tuple[str, ...], limits: ReadLimits, encoding: str = "utf-8"
+) -> TableStream:
+    """The rows of JSON Lines whose keys are known."""
+    names, notes = unique_names(keys)
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         step = _rows_at_once(len(keys))

@@ -1,0 +1,246 @@
+"""Pieces of a huge file that are read in parallel and together give exactly the whole.
+
+A delimited file is cut at line starts. Each piece is scanned on its own: how many quotes it holds,
+and where its first record begins if it starts outside or inside a quoted cell. Going through these
+answers in order then tells which of the two it is for each piece. Where quotes are not regular,
+parity tells nothing, and the record ends are found by reading through the file once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lakejoin.errors import UnreadableFile
+from lakejoin.lake.blob import Blob
+from lakejoin.lake.columnar import open_parquet, parquet_row_groups
+from lakejoin.lake.compression import packed_as
+from lakejoin.lake.delimited import body_batches, layout_of, note_footer, note_preamble, tail_footer
+from lakejoin.lake.dialect import Layout
+from lakejoin.lake.encoding import Decoder, utf8_stream
+from lakejoin.lake.footer import FOOTER_WINDOW, Footer
+from lakejoin.lake.formats import recognise
+from lakejoin.lake.grammar import Grammar
+from lakejoin.lake.json_text import is_json_lines, json_lines_stream
+from lakejoin.lake.json_values import keys_of
+from lakejoin.lake.ranges import ByteRange, open_range
+from lakejoin.lake.split_scan import (
+    Scan,
+    scan_json_lines,
+    scan_quotes,
+    starts_by_parity,
+    starts_by_reading,
+)
+from lakejoin.lake.tables import DEFAULT_LIMITS, Losses, TableStream
+from lakejoin.model import ReadLimits, SourceFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NO_BYTES = ByteRange(0, 0)
+_SPLITTABLE = ("utf-8", "utf-8-sig", "cp1252", "latin-1")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A file and where it may be cut, before anything is known about its records."""
+
+    source: SourceFile
+    format: str
+    cuts: tuple[ByteRange, ...] = ()
+    layout: Layout | None = None
+    footer: Footer = field(default_factory=lambda: Footer(0))
+    row_groups: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One part of a file that can be read on its own; `number` of `count`, in order."""
+
+    source: SourceFile
+    format: str
+    number: int
+    count: int
+    bytes: ByteRange = _NO_BYTES
+    layout: Layout | None = None
+    footer: Footer | None = None
+    keys: tuple[str, ...] = ()
+    row_groups: tuple[int, ...] = ()
+
+
+def plan_pieces(
+    source: SourceFile, piece_bytes: int, limits: ReadLimits = DEFAULT_LIMITS
+) -> Split | None:
+    """Where a file may be cut; None where it has to be read as a whole."""
+    blob = Blob.of_file(source.name, source.uri, source.size)
+    head = blob.head(1 << 12)
+    if source.size <= piece_bytes or packed_as(head) is not None:
+        return None
+    form = recognise(head, blob.label)
+    if form == "parquet":
+        groups = _packed_groups(parquet_row_groups(blob), piece_bytes)
+        return Split(source, form, row_groups=groups) if len(groups) > 1 else None
+    if form == "json" and is_json_lines(blob):
+        return Split(source, "jsonl", tuple(_cuts(blob, ByteRange(0, source.size), piece_bytes)))
+    if form == "csv":
+        return _plan_delimited(blob, source, piece_bytes, limits)
+    return None
+
+
+def scan_piece(split: Split, number: int) -> Scan:
+    """Looks through one cut; cuts can be scanned in parallel."""
+    if split.format == "parquet":
+        return Scan()
+    cut = split.cuts[number]
+    blob = Blob.of_file(split.source.name, split.source.uri, split.source.size)
+    if split.format == "jsonl":
+        return scan_json_lines(blob, cut)
+    assert split.layout is not None
+    return scan_quotes(blob, cut, Grammar.of(split.layout.dialect))
+
+
+def resolve(
+    split: Split, scans: Sequence[Scan], limits: ReadLimits = DEFAULT_LIMITS
+) -> list[Piece]:
+    """The pieces, from what all cuts tell."""
+    source, form = split.source, split.format
+    if form == "parquet":
+        count = len(split.row_groups)
+        return [Piece(source, form, i, count, row_groups=g) for i, g in enumerate(split.row_groups)]
+    if form == "jsonl":
+        keys = tuple(keys_of(dict.fromkeys(scan.keys) for scan in scans))
+        if len(keys) > limits.columns or not keys:
+            raise UnreadableFile(source.name, "too many columns", f"the limit is {limits.columns}")
+        count = len(split.cuts)
+        return [Piece(source, form, i, count, cut, keys=keys) for i, cut in enumerate(split.cuts)]
+    starts = starts_by_parity(split.cuts, scans)
+    if starts is None:
+        assert split.layout is not None
+        grammar = Grammar.of(split.layout.dialect)
+        blob = Blob.of_file(source.name, source.uri, source.size)
+        starts = starts_by_reading(blob, split.cuts, grammar, limits)
+    ends = [*starts[1:], split.cuts[-1].end]
+    ranges = [ByteRange(s, e) for s, e in zip(starts, ends, strict=True) if e > s]
+    return [
+        Piece(source, form, i, len(ranges), r, split.layout, split.footer)
+        for i, r in enumerate(ranges)
+    ]
+
+
+def split_file(
+    source: SourceFile, piece_bytes: int, limits: ReadLimits = DEFAULT_LIMITS
+) -> list[Piece]:
+    """The pieces of a file, scanned one after the other; none where it cannot be cut.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "n.csv"
+    ...     size = file.write_text("a,b\\n" + "1,2\\n" * 100)
+    ...     pieces = split_file(SourceFile("n.csv", str(file), size, 0), 100)
+    ...     [sum(b.num_rows for b in open_piece(p).batches()) for p in pieces]
+    [25, 25, 25, 25]
+    """
+    split = plan_pieces(source, piece_bytes, limits)
+    if split is None:
+        return []
+    count = len(split.row_groups) or len(split.cuts)
+    return resolve(split, [scan_piece(split, number) for number in range(count)], limits)
+
+
+def open_piece(piece: Piece, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
+    """The rows of one piece; the pieces in order give what reading the whole file gives."""
+    source = piece.source
+    blob = Blob.of_file(source.name, source.uri, source.size)
+    if piece.format == "parquet":
+        return open_parquet(blob, limits, piece.row_groups)
+    if piece.format == "jsonl":
+        part = Blob(blob.name, blob.label, lambda: open_range(blob, piece.bytes))
+        return json_lines_stream(part, piece.keys, limits)
+    layout = piece.layout
+    assert layout is not None
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        if piece.number == 0:
+            note_preamble(layout, losses)
+        # The mark at the start of a file is before the first piece.
+        encoding = layout.dialect.encoding.removesuffix("-sig")
+        with open_range(blob, piece.bytes) as file:
+            stream = utf8_stream(file, encoding, losses)
+            yield from body_batches(stream, layout, limits, losses, footer=False)
+        if piece.number == piece.count - 1 and piece.footer is not None:
+            note_footer(piece.footer, losses)
+
+    kind = "tsv" if layout.dialect.delimiter == "\t" else "csv"
+    return TableStream(blob.name, kind, layout.names, reading, layout.dialect, layout.notes, limits)
+
+
+# -- planning ---------------------------------------------------------------------------------
+
+
+def _packed_groups(sizes: Sequence[int], piece_bytes: int) -> tuple[tuple[int, ...], ...]:
+    groups: list[tuple[int, ...]] = []
+    current: list[int] = []
+    held = 0
+    for number, size in enumerate(sizes):
+        if current and held + size > piece_bytes:
+            groups.append(tuple(current))
+            current, held = [], 0
+        current.append(number)
+        held += size
+    return (*groups, tuple(current)) if current else tuple(groups)
+
+
+def _plan_delimited(
+    blob: Blob, source: SourceFile, piece_bytes: int, limits: ReadLimits
+) -> Split | None:
+    layout = layout_of(blob, limits)
+    dialect = layout.dialect
+    if dialect.encoding not in _SPLITTABLE or dialect.newline == "\r":
+        return None
+    begin = _raw_offset(blob, layout)
+    if begin is None or begin >= source.size:
+        return None
+    footer = _raw_footer(blob, layout, begin, source.size)
+    cuts = tuple(_cuts(blob, ByteRange(begin, source.size - footer.removed), piece_bytes))
+    return Split(source, "csv", cuts, layout, footer) if len(cuts) > 1 else None
+
+
+def _raw_offset(blob: Blob, layout: Layout) -> int | None:
+    """Where the rows begin in the file's own bytes; None where decoding changed more than bytes."""
+    encoding = layout.dialect.encoding
+    head = blob.head(4 * layout.body + 16)
+    text = Decoder(encoding, Losses()).utf8(head, final=True)[: layout.body]
+    try:
+        raw = text.decode("utf-8").encode(encoding)
+    except UnicodeError:
+        return None
+    return len(raw) if head.startswith(raw) else None
+
+
+def _raw_footer(blob: Blob, layout: Layout, begin: int, size: int) -> Footer:
+    start = max(begin, size - FOOTER_WINDOW)
+    with open_range(blob, ByteRange(start, size)) as file:
+        tail = file.read(size - start)
+    return tail_footer(tail, layout, at_start=start == begin)
+
+
+def _cuts(blob: Blob, whole: ByteRange, piece_bytes: int) -> Iterator[ByteRange]:
+    """Ranges of about `piece_bytes` that begin at line starts."""
+    at = whole.start
+    while at < whole.end:
+        end = _line_start(blob, at + piece_bytes, whole.end)
+        yield ByteRange(at, end)
+        at = end
+
+
+def _line_start(blob: Blob, at: int, end: int) -> int:
+    """The first line start at or after a place."""
+    while at < end:
+        with open_range(blob, ByteRange(at - 1, min(end, at + (1 << 16)))) as file:
+            block = file.read(1 << 17)
+        found = block.find(b"\n")
+        if found >= 0:
+            return at + found
+        at += len(block) - 1
+    return end

@@ -1,0 +1,155 @@
+"""Where do the records of a cut begin? Seen from the cut alone, and from the whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lakejoin.lake.blob import Blob
+from lakejoin.lake.grammar import Grammar, regular_quotes, tokens_of
+from lakejoin.lake.json_text import parse_lines
+from lakejoin.lake.json_values import keys_of
+from lakejoin.lake.ranges import ByteRange, open_range
+from lakejoin.lake.rows import record_end
+from lakejoin.model import ReadLimits
+
+_BLOCK = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What one cut tells by itself.
+
+    `first` is where its first record begins if the cut starts outside or inside a quoted cell
+    (None: no record begins in it), `regular` whether its quotes make sense then, `odd` whether it
+    holds an odd number of quotes. `keys` are the names that JSON Lines use, in order.
+    """
+
+    first: tuple[int | None, int | None] = (None, None)
+    regular: tuple[bool, bool] = (True, True)
+    odd: bool = False
+    keys: tuple[str, ...] = ()
+    rows: int = 0
+
+
+# -- scanning ---------------------------------------------------------------------------------
+
+
+def scan_json_lines(blob: Blob, cut: ByteRange) -> Scan:
+    keys: dict[str, None] = {}
+    rows = 0
+    part = Blob(blob.name, blob.label, lambda: open_range(blob, cut))
+    for block in _line_blocks(part):
+        values, _ = parse_lines(block)
+        keys_of(values, keys)
+        rows += len(values)
+    return Scan(keys=tuple(keys), rows=rows)
+
+
+def _line_blocks(blob: Blob) -> Iterator[list[str]]:
+    with blob.open() as file:
+        carry = b""
+        while block := file.read(_BLOCK):
+            data = carry + block
+            end = data.rfind(b"\n") + 1
+            carry = data[end:]
+            yield data[:end].decode("utf-8", "replace").split("\n")
+        if carry:
+            yield [carry.decode("utf-8", "replace")]
+
+
+def scan_quotes(blob: Blob, cut: ByteRange, grammar: Grammar) -> Scan:
+    """Goes through a cut in blocks of whole lines, under both assumptions about its start."""
+    odd = False
+    regular = [True, True]
+    first: list[int | None] = [cut.start, None]
+    with open_range(blob, cut) as file:
+        carry, base = b"", cut.start
+        while True:
+            block = file.read(_BLOCK)
+            data = carry + block
+            end = len(data) if not block else data.rfind(b"\n") + 1
+            lines = data[:end]
+            if lines:
+                outside, inside = regular_quotes(np.frombuffer(lines, np.uint8), grammar)
+                regular[0] &= inside if odd else outside
+                regular[1] &= outside if odd else inside
+                if first[1] is None:
+                    first[1] = _first_outside(lines, base, grammar, odd)
+                odd ^= grammar.quote >= 0 and lines.count(bytes((grammar.quote,))) % 2 == 1
+            base += end
+            carry = data[end:]
+            if not block:
+                return Scan((first[0], first[1]), (regular[0], regular[1]), odd)
+
+
+def _first_outside(lines: bytes, base: int, grammar: Grammar, odd: bool) -> int | None:
+    """The first line start outside quotes where the cut started inside them."""
+    if grammar.quote < 0:
+        return base
+    quote = bytes((grammar.quote,))
+    if odd:
+        return base
+    at = lines.find(quote)
+    while at >= 0:
+        upto = lines.find(b"\n", at)
+        if upto < 0:
+            return None
+        if lines.count(quote, 0, upto) % 2 == 1:
+            return base + upto + 1
+        at = lines.find(quote, upto)
+    return None
+
+
+# -- where records begin ----------------------------------------------------------------------
+
+
+def starts_by_parity(cuts: Sequence[ByteRange], scans: Sequence[Scan]) -> list[int] | None:
+    """Record starts at or after each cut; None where some quote is irregular."""
+    starts: list[int] = []
+    inside = False
+    for cut, scan in zip(cuts, scans, strict=True):
+        if not scan.regular[inside]:
+            return None
+        first = scan.first[inside]
+        if first is not None and first < cut.end:
+            starts.append(first)
+        inside ^= scan.odd
+    return starts
+
+
+def starts_by_reading(
+    blob: Blob, cuts: Sequence[ByteRange], grammar: Grammar, limits: ReadLimits
+) -> list[int]:
+    """The same by going through all records in order, exactly as reading the whole file does."""
+    wanted = [cut.start for cut in cuts[1:]]
+    starts = [cuts[0].start]
+    whole = ByteRange(cuts[0].start, cuts[-1].end)
+    with open_range(blob, whole) as file:
+        carry, base = b"", whole.start
+        while True:
+            block = file.read(limits.batch_bytes)
+            data = carry + block
+            final = not block
+            used, found = _records(data, grammar, final, 2 * limits.batch_bytes)
+            for place in found + base:
+                if wanted and place >= wanted[0] and place < whole.end:
+                    starts.append(int(place))
+                    wanted = [w for w in wanted if w > place]
+            base += used
+            carry = data[used:]
+            if final:
+                return starts
+
+
+def _records(
+    data: bytes, grammar: Grammar, final: bool, reach: int
+) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """How many bytes the complete records take, and places among them where a record begins."""
+    cut = len(data) if final else record_end(data, grammar)
+    if cut and grammar.simple and regular_quotes(np.frombuffer(data, np.uint8, cut), grammar)[0]:
+        return cut, np.array([cut], dtype=np.int64)
+    tokens = tokens_of(data, grammar, final, reach)
+    return tokens.used, tokens.row_start.astype(np.int64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import gzip
+import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -92,10 +93,9 @@ def _csv(delimiter: str = ",", encoding: str = "utf-8", packed: bool = False) ->
 
 def _json(lines: bool, packed: bool = False) -> Writer:
     def write(table: pa.Table, path: Path) -> None:
-        import orjson
-
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         records = table.to_pylist()
-        data = b"\n".join(map(orjson.dumps, records)) if lines else orjson.dumps(records)
+        data = ("\n".join(map(encode, records)) if lines else encode(records)).encode("utf-8")
         path.write_bytes(_gzipped(data) if packed else data)
 
     return write

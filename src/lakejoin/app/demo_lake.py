@@ -24,7 +24,7 @@ from lakejoin.errors import InputError, MissingPart
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LAYOUT = 1  # raise it when the same packages would give other files
+LAYOUT = 2  # raise it when the same packages would give other files
 MARKER = ".demo-lake.json"
 SOURCES = (
     "airportsdata",

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1
+export PIP_USER=0  # a setting that some machines have, and that no environment can obey
 
 say() { echo "lakejoin: $*" >&2; }
 

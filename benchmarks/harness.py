@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
+import psutil  # type: ignore[import-untyped, unused-ignore]
 
 RESULTS = Path(__file__).parent / "results"
 _INTERVAL = 0.2

@@ -121,7 +121,7 @@ def tokens_of(data: bytes, grammar: Grammar, final: bool, reach: int = 1 << 25) 
 
 
 def quotes_are_regular(data: Array, grammar: Grammar) -> bool:
-    """Whether every quote opens or closes a cell or is doubled, in text that begins a record.
+    """Whether every quote of whole records opens or closes a cell or is doubled.
 
     Only then do quotes alternate, so that their parity tells where records end.
 
@@ -129,11 +129,12 @@ def quotes_are_regular(data: Array, grammar: Grammar) -> bool:
     >>> quotes_are_regular(data, Grammar.of(Dialect()))
     True
     """
-    return regular_quotes(data, grammar)[0]
+    even = grammar.quote < 0 or np.count_nonzero(data == grammar.quote) % 2 == 0
+    return even and regular_quotes(data, grammar)[0]
 
 
 def regular_quotes(data: Array, grammar: Grammar) -> tuple[bool, bool]:
-    """The same for text that begins outside a quoted cell, and for text that begins inside one."""
+    """The same for lines that begin outside a quoted cell, and for such that begin inside one."""
     if grammar.quote < 0:
         return True, False
     at = np.flatnonzero(data == grammar.quote)

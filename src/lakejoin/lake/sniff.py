@@ -22,6 +22,7 @@ _LEAST_SCORE = 0.2
 _SCORED_ROWS = 100
 _SCORED_CELLS = 800
 _QUOTED = re.compile(r'"(?:[^"\r\n]|"")*"')
+_QUOTED_TEXT = re.compile(r'"(?:[^"]|"")*"')
 _STRAY_DELIMITER = {
     d: re.compile(
         "[" + re.escape("".join(set(";|\t^~") - {d})) + "]" + ("" if d == "," else r"|,\S")
@@ -63,8 +64,12 @@ def _single_values(text: str) -> bool:
 
 
 def _candidates(text: str, newline: str) -> Iterable[Candidate]:
-    lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    lines = _filled_lines(text)
     likely = _likely(_PRIOR, lines)
+    if '"' in text:
+        # Line ends inside quotes would make the delimiters look rare.
+        bare = _filled_lines(_QUOTED_TEXT.sub('""', text))
+        likely = list(dict.fromkeys([*likely, *_likely(_PRIOR, bare)]))
     flawless = _flawless(text, [d for d in likely if d in _STRONG], newline)
     if flawless is not None:
         return [flawless]
@@ -73,6 +78,10 @@ def _candidates(text: str, newline: str) -> Iterable[Candidate]:
         found += _tried(text, _likely(_RARE, lines), newline)
     found += _tried(text, [d for d in _LONG if _in_every_line(d, lines)], newline)
     return found
+
+
+def _filled_lines(text: str) -> list[str]:
+    return [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
 
 
 def _flawless(text: str, delimiters: Sequence[str], newline: str) -> Candidate | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lakejoin.lake.blob import Blob
-from lakejoin.lake.grammar import Grammar, regular_quotes, tokens_of
+from lakejoin.lake.grammar import Grammar, quotes_are_regular, regular_quotes, tokens_of
 from lakejoin.lake.json_text import parse_lines
 from lakejoin.lake.json_values import keys_of
 from lakejoin.lake.ranges import ByteRange, open_range
@@ -117,7 +117,7 @@ def starts_by_parity(cuts: Sequence[ByteRange], scans: Sequence[Scan]) -> list[i
         if first is not None and first < cut.end:
             starts.append(first)
         inside ^= scan.odd
-    return starts
+    return None if inside else starts
 
 
 def starts_by_reading(
@@ -149,7 +149,7 @@ def _records(
 ) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """How many bytes the complete records take, and places among them where a record begins."""
     cut = len(data) if final else record_end(data, grammar)
-    if cut and grammar.simple and regular_quotes(np.frombuffer(data, np.uint8, cut), grammar)[0]:
+    if cut and grammar.simple and quotes_are_regular(np.frombuffer(data, np.uint8, cut), grammar):
         return cut, np.array([cut], dtype=np.int64)
     tokens = tokens_of(data, grammar, final, reach)
     return tokens.used, tokens.row_start.astype(np.int64)

@@ -21,8 +21,8 @@ class FakeSpark:
         self.jobs = 0
 
     def range(self, begin: int, end: int, step: int, partitions: int) -> FakeSpark:
-        assert (begin, step, partitions) == (0, 1, end), "one number a partition"
-        self._numbers = range(end)
+        assert (step, partitions) == (1, end - begin), "one number a partition"
+        self._numbers = range(begin, end)
         return self
 
     def mapInArrow(self, function: Callable[[Batches], Batches], schema: str) -> FakeSpark:  # noqa: N802

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -129,12 +130,15 @@ class ColumnData:
 
 @dataclass(frozen=True, slots=True)
 class TableData:
-    """One table ready to be indexed, with where it came from and what was lost on the way."""
+    """One table ready to be indexed, with where it came from and what was lost on the way.
+
+    `columns` are taken once, in order: a large table makes them one by one as they are taken.
+    """
 
     name: str
     source: str
     rows: int
-    columns: tuple[ColumnData, ...]
+    columns: Iterable[ColumnData]
     format: str = ""
     dialect: Dialect | None = None
     losses: tuple[Loss, ...] = ()

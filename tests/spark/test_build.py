@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakejoin
@@ -15,7 +17,7 @@ from conftest import Index
 from fake_spark import FakeSpark
 from lakejoin.errors import BuildFailed, BusyIndex, InputError, MissingIndex, UnknownTable
 from lakejoin.model import ColumnType
-from lakejoin.spark import work
+from lakejoin.spark import reading
 from lakejoin.spark.build import Cluster
 from lakejoin.spark.compact import compact_index
 from lakejoin.storage import Place
@@ -87,13 +89,13 @@ def test_a_refresh_reads_only_what_is_new_or_changed(
     (lake / "cities.csv").write_text("city,country\nBern,CH\n")
     (lake / "sub" / "codes.tsv").unlink()
     read: list[str] = []
-    tables = work._tables
+    tables = reading.tables_of
 
     def listening(job: Any, file: Any, deadly: bool) -> Any:
         read.append(file.name)
         return tables(job, file, deadly)
 
-    monkeypatch.setattr(work, "_tables", listening)
+    monkeypatch.setattr(reading, "tables_of", listening)
     report = index()
     assert sorted(read) == ["cities.csv", "new.csv"]
     assert (report.new, report.changed, report.gone, report.unchanged) == (1, 1, 1, 3)
@@ -221,9 +223,9 @@ def test_a_reader_that_fails_in_the_middle_is_skipped(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lakejoin.lake import isolate
-    from lakejoin.lake import read as reading
+    from lakejoin.lake import read as lake_read
 
-    honest = reading.open_tables
+    honest = lake_read.open_tables
 
     def failing(source: Any, limits: Any) -> Any:
         if source.name == "cities.csv":
@@ -233,7 +235,7 @@ def test_a_reader_that_fails_in_the_middle_is_skipped(
     def failing_again(source: Any, limits: Any) -> Any:
         raise MemoryError("no more")
 
-    monkeypatch.setattr(reading, "open_tables", failing)
+    monkeypatch.setattr(lake_read, "open_tables", failing)
     monkeypatch.setattr(isolate, "open_tables_isolated", failing_again)
     report = index(lake)
     assert [s.name for s in report.skipped] == ["cities.csv", "page.html"]
@@ -243,7 +245,7 @@ def test_a_reader_that_fails_in_the_middle_is_skipped(
 def test_what_killed_a_task_is_isolated_in_the_next_attempt(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = work._tables
+    tables = reading.tables_of
     deadly_seen: dict[str, bool] = {}
 
     class Killed(BaseException):
@@ -255,7 +257,7 @@ def test_what_killed_a_task_is_isolated_in_the_next_attempt(
         deadly_seen[file.name] = deadly
         return tables(job, file, deadly)
 
-    monkeypatch.setattr(work, "_tables", dying)
+    monkeypatch.setattr(reading, "tables_of", dying)
 
     class Retrying(FakeSpark):
         def toArrow(self) -> Any:  # noqa: N802
@@ -326,7 +328,7 @@ def test_a_new_component_comes_without_reading_files(
         def build(self, source: Segment, out: ArrayFileWriter) -> None:
             out.add("size", source.postings.set_sizes())
 
-    monkeypatch.setattr(work, "_tables", None)
+    monkeypatch.setattr(reading, "tables_of", None)
     for module in ("lakejoin.store.components", "lakejoin.spark.build"):
         monkeypatch.setattr(f"{module}.COMPONENTS", (*components.COMPONENTS, Sizes()))
     report = index(lake)
@@ -375,3 +377,52 @@ def test_damage_is_named_and_never_gives_a_wrong_answer(
                 continue
             assert answer == good
         path.write_bytes(whole)
+
+
+def test_a_large_file_in_pieces_gives_the_same_table(
+    lake: Path, index: Index, tmp_path: Path
+) -> None:
+    """Quoted line ends, a late null word and a late date order: decided by the whole column."""
+    rows = [
+        f'{i},"note {i % 90}\nover ""two"" lines",{i % 12 + 1:02d}/{i % 11 + 1:02d}/2020,NA'
+        for i in range(6000)
+    ]
+    rows += ["x,last,12/31/2020,DE", "y,last,12/30/2020,FR", "z,last,01/01/2020,CH"]
+    (lake / "large.csv").write_text("id,note,day,code\n" + "\n".join(rows) + "\n")
+    pq.write_table(pa.table({"n": range(9000)}), lake / "large.parquet", row_group_size=1000)
+    lines = (json.dumps({"a": i, **({"b": f"B{i}"} if i > 4000 else {})}) for i in range(5000))
+    (lake / "large.jsonl").write_text("\n".join(lines))
+    index(lake)
+    opened = lakejoin.open(tmp_path / "index")
+    whole = {t.name: (t.to_arrow(), t.columns(), t.entry.dialect) for t in opened.tables()}
+    report = index(lake, full=True, piece_bytes=10_000)
+    assert report.skipped[0].name == "page.html"
+    opened = lakejoin.open(tmp_path / "index")
+    for table in opened.tables():
+        arrow, columns, dialect = whole[table.name]
+        assert table.to_arrow().equals(arrow)
+        assert [(c.name, c.profile) for c in table.columns()] == [
+            (c.name, c.profile) for c in columns
+        ]
+        assert table.entry.dialect == dialect
+    assert {"large.csv", "large.parquet", "large.jsonl"} <= set(whole)
+    assert opened.table("large.csv").columns()[2].profile.type == ColumnType.DATE
+    assert list(opened.snapshot.check())
+
+
+def test_a_piece_that_fails_makes_the_file_be_read_whole(
+    lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakejoin.lake import split
+
+    (lake / "large.csv").write_text("a,b\n" + "".join(f"{i},x{i}\n" for i in range(9000)))
+    honest = split.open_piece
+
+    def failing(piece: Any, limits: Any) -> Any:
+        if piece.number == 2:
+            raise ValueError("a bug")
+        return honest(piece, limits)
+
+    monkeypatch.setattr(split, "open_piece", failing)
+    index(lake, piece_bytes=20_000)
+    assert lakejoin.open(tmp_path / "index").table("large.csv").rows == 9000

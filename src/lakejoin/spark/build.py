@@ -5,21 +5,21 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError
 from lakejoin.lake.files import list_files
 from lakejoin.model import ReadLimits, Skipped, SourceFile, ValueRules
-from lakejoin.spark.plan import PlanLimits, pack
-from lakejoin.spark.session import parallelism, session
-from lakejoin.spark.tasks import Listener, Progress, run_tasks
-from lakejoin.spark.work import Job, Outcome, write_work
+from lakejoin.spark.job import Job, Outcome
+from lakejoin.spark.rounds import read_lake
+from lakejoin.spark.session import session
+from lakejoin.spark.tasks import Listener, Progress
 from lakejoin.storage import Place
 from lakejoin.store.commit import clean, commit, current_manifest
 from lakejoin.store.components import COMPONENTS
 from lakejoin.store.lock import build_lock
-from lakejoin.store.manifest import IndexOptions, Manifest, Totals, segment_from_json, with_dead
+from lakejoin.store.manifest import IndexOptions, Manifest, Totals, with_dead
 from lakejoin.store.segment import SegmentRecord, lacking
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.sources import SourceState, read_sources
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 class BuildOptions:
     """How to build. `fold` and `all_columns` left at None are what the index was built with.
 
-    `memory` bounds what one worker may take to finish a segment; `wait` is how many seconds to
-    wait for another builder; `strict` fails on the first file that gives no table.
+    `memory` bounds what one worker may take to finish a segment; a file more than twice as large
+    as `piece_bytes` is parsed in pieces of about that size; `wait` is how many seconds to wait for
+    another builder; `strict` fails on the first file that gives no table.
     """
 
     full: bool = False
@@ -42,6 +43,7 @@ class BuildOptions:
     all_columns: bool | None = None
     wait: float = 0.0
     memory: int = 1600 << 20
+    piece_bytes: int = 96 << 20
     limits: ReadLimits = field(default_factory=ReadLimits)
 
 
@@ -115,7 +117,9 @@ def build_index(
         outcomes: list[Outcome] = []
         if difference.read or behind:
             job = Job(index.uri, build_name(old), settings, options.limits, options.memory)
-            outcomes = _run(job, difference.read, behind, cluster, listener, clock)
+            outcomes = _run(
+                job, difference.read, behind, options.piece_bytes, cluster, listener, clock
+            )
         elif not _differs(old, records, difference, options):
             return _report(old, difference, difference.kept, clock)
         listener(Progress("committing"))
@@ -225,6 +229,7 @@ def _run(
     job: Job,
     files: Sequence[SourceFile],
     behind: Sequence[SegmentRecord],
+    piece_bytes: int,
     cluster: Cluster,
     listener: Listener,
     clock: _Clock,
@@ -232,16 +237,7 @@ def _run(
     listener(Progress("starting Spark", total=len(files)))
     with session(cluster.spark, cluster.master, cluster.conf) as spark:
         clock.lap("start")
-        batches = pack(files, PlanLimits(cores=parallelism(spark)))
-        job.scratch.make_folder()
-        for number, batch in enumerate(batches):
-            items = [[f.name, f.uri, f.size, f.mtime_ns] for f in batch]
-            write_work(job, number, "files", items)
-        for number, record in enumerate(behind, start=len(batches)):
-            write_work(job, number, "components", asdict(record))
-        stage = Progress("reading and encoding", total=len(files))
-        count = len(batches) + len(behind)
-        outcomes = run_tasks(spark, job, count, stage, listener)
+        outcomes = read_lake(spark, job, files, behind, piece_bytes, listener)
         clock.lap("tasks")
     for outcome in outcomes:
         if outcome.kind == "seconds":
@@ -254,8 +250,8 @@ def _sources(difference: _Difference, outcomes: Sequence[Outcome]) -> dict[str, 
     skipped: dict[str, list[Skipped]] = {}
     for outcome in outcomes:
         if outcome.kind == "skipped":
-            source, *what = outcome.value
-            skipped.setdefault(source, []).append(Skipped(*what))
+            source, what = outcome.value
+            skipped.setdefault(source, []).append(what)
     fresh = {
         f.name: SourceState(f.size, f.mtime_ns, tuple(skipped.get(f.name, ())))
         for f in difference.read
@@ -276,12 +272,11 @@ def _be_strict(sources: Mapping[str, SourceState]) -> None:
 def _segments(records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]) -> list[SegmentRecord]:
     renewed = {}
     fresh = []
-    for outcome in sorted(outcomes, key=lambda o: o.batch):
+    for outcome in outcomes:
         if outcome.kind == "segment":
-            fresh.append(segment_from_json(outcome.value))
+            fresh.append(outcome.value)
         elif outcome.kind == "components":
-            record = segment_from_json(outcome.value)
-            renewed[record.id] = record
+            renewed[outcome.value.id] = outcome.value
     kept = [replace(r, components=renewed[r.id].components) if r.id in renewed else r
             for r in records]  # fmt: skip
     return [*kept, *fresh]

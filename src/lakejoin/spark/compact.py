@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from lakejoin.spark.build import Cluster, build_name
+from lakejoin.spark.job import Job, write_work
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress, run_tasks
-from lakejoin.spark.work import Job, write_work
 from lakejoin.storage import Place
 from lakejoin.store.commit import clean, commit
 from lakejoin.store.encode import PAIR_BYTES
 from lakejoin.store.lock import build_lock
-from lakejoin.store.manifest import read_manifest, segment_from_json
+from lakejoin.store.manifest import read_manifest
 from lakejoin.store.segment import SegmentRecord
 from lakejoin.store.sources import read_sources
 
@@ -54,10 +54,10 @@ def compact_index(
         with session(cluster.spark, cluster.master, cluster.conf) as spark:
             job.scratch.make_folder()
             for number, group in enumerate(groups):
-                write_work(job, number, "merge", [asdict(record) for record in group])
+                write_work(job, number, "merge", group)
             stage = Progress("merging segments")
-            outcomes = run_tasks(spark, job, len(groups), stage, listener)
-        fresh = [segment_from_json(o.value) for o in outcomes if o.kind == "segment"]
+            outcomes = run_tasks(spark, job, range(len(groups)), stage, listener)
+        fresh = [o.value for o in outcomes if o.kind == "segment"]
         gone = {record.id for group in groups for record in group}
         kept = [record for record in old.segments if record.id not in gone]
         listener(Progress("committing"))
@@ -72,6 +72,7 @@ def compact_index(
 def choose(records: Sequence[SegmentRecord], memory: int) -> list[list[SegmentRecord]]:
     """Groups of segments to write anew: small ones together, and those with dead tables.
 
+    >>> from dataclasses import replace
     >>> small = SegmentRecord("a", 1, 1, 1, 1, 1, 1, {})
     >>> [[s.id for s in g] for g in choose([small, replace(small, id="b")], 1 << 30)]
     [['a', 'b']]

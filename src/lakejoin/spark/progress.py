@@ -63,6 +63,10 @@ class Reporter:
         )
         self._write(force=self._file is not None)
 
+    def add_cells(self, cells: int) -> None:
+        """A part of a file was read."""
+        self.note = replace(self.note, cells=self.note.cells + cells)
+
     def finish(self) -> None:
         """The batch is done."""
         self.note = replace(self.note, done=True, current="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,15 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import BuildFailed
+from lakejoin.spark.job import Job, Outcome
 from lakejoin.spark.progress import read_notes
-from lakejoin.spark.work import Job, Outcome, run_batch
+from lakejoin.spark.work import run_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 _POLL_SECONDS = 0.25
-_SCHEMA = "batch long, kind string, body string"
+_SCHEMA = "outcome binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +39,22 @@ Listener = Callable[[Progress], None]
 
 
 def run_tasks(
-    spark: SparkSession, job: Job, batches: int, stage: Progress, listener: Listener
+    spark: SparkSession, job: Job, batches: range, stage: Progress, listener: Listener
 ) -> list[Outcome]:
-    """Runs batches 0 … n-1, one task each, without a shuffle; returns all that they gave back."""
+    """Runs a range of batches, one task each, without a shuffle; returns all they gave back."""
+    if not batches:
+        return []
     with _watching(job, stage, listener):
         rows = (
-            spark.range(0, batches, 1, batches)
+            spark.range(batches.start, batches.stop, 1, len(batches))
             .mapInArrow(partial(_run_partition, job), _SCHEMA)
             .toArrow()
         )
-    outcomes = [Outcome(**row) for row in rows.to_pylist()]
+    outcomes = [pickle.loads(body) for body in rows["outcome"].to_pylist()]
     failed = [o.value for o in outcomes if o.kind == "failed"]
     if failed:
         raise BuildFailed(f"{failed[0]}; the previous index is untouched")
-    return outcomes
+    return sorted(outcomes, key=lambda o: o.batch)
 
 
 def _run_partition(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -58,14 +62,8 @@ def _run_partition(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
     for numbers in batches:
         for number in numbers.column(0).to_pylist():
-            found = list(run_batch(job, number))
-            yield pa.record_batch(
-                {
-                    "batch": pa.array([o.batch for o in found], pa.int64()),
-                    "kind": pa.array([o.kind for o in found], pa.string()),
-                    "body": pa.array([o.body for o in found], pa.string()),
-                }
-            )
+            found = [pickle.dumps(outcome) for outcome in run_batch(job, number)]
+            yield pa.record_batch({"outcome": pa.array(found, pa.binary())})
 
 
 class _watching:  # noqa: N801 (used as a function, in a with statement)

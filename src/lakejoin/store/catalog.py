@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.model import ColumnProfile, ColumnType, Dialect, Loss, TableData
+from lakejoin.model import ColumnData, ColumnProfile, ColumnType, Dialect, Loss, TableData
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_PROFILE = [f.name for f in fields(ColumnProfile)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +50,25 @@ class CatalogWriter:
         self._tables: list[dict[str, Any]] = []
         self._columns: list[dict[str, Any]] = []
 
-    def add(self, table: TableData, indexed: Sequence[bool]) -> None:
-        """Adds a table whose columns are searched or not as `indexed` says."""
+    def add_table(self, table: TableData, width: int) -> None:
+        """Adds a table whose `width` columns were added last."""
         self._tables.append(
             {
                 "name": table.name,
                 "source": table.source,
                 "rows": table.rows,
-                "first": len(self._columns),
-                "width": len(table.columns),
+                "first": len(self._columns) - width,
+                "width": width,
                 "format": table.format,
                 "dialect": json.dumps(asdict(table.dialect)) if table.dialect else None,
                 "losses": json.dumps([asdict(loss) for loss in table.losses]),
             }
         )
-        for column, searched in zip(table.columns, indexed, strict=True):
-            profile = asdict(column.profile)
-            profile["type"] = str(column.profile.type)
-            profile["examples"] = list(column.profile.examples)
-            self._columns.append({"name": column.name, "indexed": searched, **profile})
+
+    def add_column(self, column: ColumnData, indexed: bool) -> None:
+        """Adds a column that is searched or not."""
+        profile = {name: getattr(column.profile, name) for name in _PROFILE}
+        self._columns.append({"name": column.name, "indexed": indexed, **profile})
 
     def write(self, out: ArrayFileWriter) -> None:
         """Writes both tables."""

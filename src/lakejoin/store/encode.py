@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import BuildFailed
-from lakejoin.model import ColumnType, TableData
+from lakejoin.model import ColumnData, ColumnType, TableData
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.catalog import CatalogWriter
@@ -104,22 +104,27 @@ class SegmentBuilder:
         pairs = self._tokens.count + self._spellings.count
         return pairs * PAIR_BYTES + self._tokens.bytes + self._spellings.bytes + self._cell_bytes
 
-    def add(self, table: TableData) -> None:
-        """Adds a table."""
-        indexed = [
-            c.profile.type in self._searched and c.profile.distinct > 0 for c in table.columns
-        ]
-        self._catalog.add(table, indexed)
-        self._indexed += indexed
+    def add(self, table: TableData) -> int:
+        """Adds a table; returns how many cells it has."""
+        width = 0
+        for column in table.columns:
+            self._add_column(column)
+            width += 1
+        self._catalog.add_table(table, width)
         self._counts.tables += 1
         self._counts.rows += table.rows
-        self._counts.cells += table.rows * len(table.columns)
-        for column in table.columns:
-            self._tokens.add(column.tokens)
-            self._spellings.add(column.spellings)
-            self._token_counts.append(len(column.tokens))
-            self._spelling_token.append(column.spelling_token)
-            self._cell_bytes += self._rows.add(column)
+        self._counts.cells += table.rows * width
+        return table.rows * width
+
+    def _add_column(self, column: ColumnData) -> None:
+        indexed = column.profile.type in self._searched and column.profile.distinct > 0
+        self._catalog.add_column(column, indexed)
+        self._indexed.append(indexed)
+        self._tokens.add(column.tokens)
+        self._spellings.add(column.spellings)
+        self._token_counts.append(len(column.tokens))
+        self._spelling_token.append(column.spelling_token)
+        self._cell_bytes += self._rows.add(column)
 
     def finish(self, components: Iterable[Component]) -> SegmentRecord:
         """Gives out the codes, writes all files, and says what was written."""

@@ -1,0 +1,169 @@
+"""What a task does with files: reads and encodes them, and writes segments.
+
+Segments go to folders of the task's own attempt; only what it returns, and the driver then names
+in the manifest, exists. So a task that dies midway leaves no trace in the result.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import MissingPart, UnreadableFile
+from lakejoin.model import Skipped, SourceFile, TableData
+from lakejoin.spark.job import Job
+from lakejoin.spark.progress import Reporter, suspects
+from lakejoin.store.encode import SegmentBuilder
+
+if TYPE_CHECKING:
+    from lakejoin.lake.columns import ColumnEncoder
+    from lakejoin.lake.tables import TableStream
+    from lakejoin.store.segment import SegmentRecord
+
+
+class SegmentWriter:
+    """Collects tables into segments, closing one when it has grown to its bound."""
+
+    def __init__(self, job: Job, batch: int) -> None:
+        self._job = job
+        self._batch = batch
+        self._builder: SegmentBuilder | None = None
+        self.records: list[SegmentRecord] = []
+        self.seconds = 0.0
+
+    def add(self, table: TableData) -> int:
+        """Adds a table; returns how many cells it has."""
+        if self._builder is None:
+            name = f"{self._job.build}-{self._batch:06d}-{secrets.token_hex(4)}"
+            self._builder = SegmentBuilder(self._job.segments / name, self._job.options.all_columns)
+        cells = self._builder.add(table)
+        if self._builder.memory > self._job.memory:
+            self.close()
+        return cells
+
+    def close(self) -> None:
+        """Finishes the segment that is open, if there is one."""
+        from lakejoin.store.components import COMPONENTS
+
+        if self._builder is not None:
+            begin = time.perf_counter()
+            self.records.append(self._builder.finish(COMPONENTS))
+            self._builder = None
+            self.seconds += time.perf_counter() - begin
+
+    def outcomes(self) -> Iterator[tuple[str, Any]]:
+        """Closes, and gives what a task returns of its segments."""
+        self.close()
+        for record in self.records:
+            yield "segment", record
+
+
+def read_files(job: Job, batch: int, files: list[SourceFile]) -> Iterator[tuple[str, Any]]:
+    """Reads whole files into segments."""
+    reporter = Reporter(job.scratch, batch)
+    deadly = suspects(job.scratch, batch)
+    segments = SegmentWriter(job, batch)
+    begin = time.perf_counter()
+    for position, file in enumerate(files):
+        reporter.begin_file(position, file.name)
+        cells = skipped = 0
+        for table in tables_of(job, file, position in deadly):
+            if isinstance(table, Skipped):
+                skipped += 1
+                yield "skipped", (file.name, table)
+            else:
+                cells += segments.add(table)
+        reporter.end_file(cells, skipped)
+    reading = time.perf_counter() - begin - segments.seconds
+    yield from segments.outcomes()
+    yield "seconds", {"read": reading, "build": segments.seconds}
+    reporter.finish()
+
+
+def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | Skipped]:
+    """The tables of a file; what fails is tried once more in a child process, then skipped.
+
+    A `deadly` file killed an earlier attempt at its batch: it is read in a child from the start.
+    """
+    from lakejoin.lake.isolate import open_tables_isolated
+    from lakejoin.lake.read import open_tables
+
+    done: set[str] = set()
+    if not deadly:
+        try:
+            with watchdog(job):
+                for found in open_tables(file, job.limits):
+                    yield (result := _encoded(job, file, found))
+                    done.add(result.name)
+            return
+        except (UnreadableFile, MissingPart) as problem:
+            yield _skipped(file, problem)
+            return
+        except Exception:  # noqa: BLE001 (any failure of a reader: the child says more)
+            pass
+    try:
+        for found in open_tables_isolated(file, job.limits):
+            if found.name not in done:
+                yield _encoded(job, file, found)
+    except (UnreadableFile, MissingPart) as problem:
+        yield _skipped(file, problem)
+    except Exception as problem:  # noqa: BLE001 (one bad file never stops the job)
+        yield Skipped(file.name, "reader failed", f"{type(problem).__name__}: {problem}"[:300])
+
+
+def _skipped(file: SourceFile, problem: UnreadableFile | MissingPart) -> Skipped:
+    if isinstance(problem, UnreadableFile):
+        return Skipped(problem.path, problem.reason, problem.detail)
+    return Skipped(file.name, "a library is missing", str(problem))
+
+
+def _encoded(job: Job, file: SourceFile, found: TableStream | Skipped) -> TableData | Skipped:
+    if isinstance(found, Skipped):
+        return found
+    try:
+        encoders, rows = encode_stream(job, found)
+    except UnreadableFile as problem:
+        return Skipped(found.name, problem.reason, problem.detail)
+    encoders.reverse()  # each encoder's memory goes as its column is finished and taken
+    columns = (encoders.pop().finish() for _ in range(len(encoders)))
+    losses = tuple(found.losses)
+    return TableData(found.name, file.name, rows, columns, found.format, found.dialect, losses)
+
+
+def encode_stream(job: Job, stream: TableStream) -> tuple[list[ColumnEncoder], int]:
+    """Takes a table's batches into one encoder a column; also the number of rows."""
+    from lakejoin.lake.columns import ColumnEncoder
+
+    encoders = [ColumnEncoder(name, job.options.rules) for name in stream.column_names]
+    rows = 0
+    for batch in stream.batches():
+        rearm(job)
+        rows += batch.num_rows
+        for encoder, column in zip(encoders, batch.columns, strict=True):
+            encoder.append(column)
+    return encoders, rows
+
+
+@contextmanager
+def watchdog(job: Job) -> Iterator[None]:
+    """Ends this worker when its reader hangs in native code; the retry then isolates the file."""
+    rearm(job)
+    try:
+        yield
+    finally:
+        if job.watchdog:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def rearm(job: Job) -> None:
+    """A sign of life: the time allowed begins anew."""
+    if job.watchdog:
+        faulthandler.dump_traceback_later(job.limits.child_seconds, exit=True, file=_NOWHERE)
+
+
+_NOWHERE = open(os.devnull, "w")  # noqa: SIM115, PTH123 (kept open: the watchdog writes to it)

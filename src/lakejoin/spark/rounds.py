@@ -1,0 +1,113 @@
+"""The rounds of tasks that read a lake: most files in one, the pieces of huge ones in three."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import LakejoinError
+from lakejoin.model import SourceFile
+from lakejoin.spark.job import Job, Outcome, write_work
+from lakejoin.spark.plan import PlanLimits, expected_bytes, pack
+from lakejoin.spark.session import parallelism
+from lakejoin.spark.tasks import Listener, Progress, run_tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakejoin.lake.split import Piece, Split
+    from lakejoin.spark.pieces import ParsedPiece
+    from lakejoin.store.segment import SegmentRecord
+
+Work = tuple[str, Any]
+
+
+class Rounds:
+    """Runs rounds of batches of one build; batches are numbered through."""
+
+    def __init__(self, spark: SparkSession, job: Job, stage: Progress, listener: Listener) -> None:
+        self._spark = spark
+        self._job = job
+        self._stage = stage
+        self._listener = listener
+        self._next = 0
+        job.scratch.make_folder()
+
+    def run(self, work: Sequence[Work]) -> list[Outcome]:
+        """One task for each kind and items."""
+        first, self._next = self._next, self._next + len(work)
+        for number, (kind, items) in enumerate(work, start=first):
+            write_work(self._job, number, kind, items)
+        batches = range(first, self._next)
+        return run_tasks(self._spark, self._job, batches, self._stage, self._listener)
+
+
+def read_lake(
+    spark: SparkSession,
+    job: Job,
+    files: Sequence[SourceFile],
+    behind: Sequence[SegmentRecord],
+    piece_bytes: int,
+    listener: Listener,
+) -> list[Outcome]:
+    """Reads files into segments and completes the segments that lack a component."""
+    stage = Progress("reading and encoding", total=len(files))
+    rounds = Rounds(spark, job, stage, listener)
+    splits = _splits(job, files, piece_bytes)
+    pieces = _pieces(job, rounds, splits)
+    cut = {name for name, found in pieces.items() if found}
+    whole = [f for f in files if f.name not in cut]
+    work: list[Work] = [
+        ("files", batch) for batch in pack(whole, PlanLimits(cores=parallelism(spark)))
+    ]
+    work += [("components", record) for record in behind]
+    work += [("piece", piece) for name in sorted(cut) for piece in pieces[name]]
+    outcomes = rounds.run(work)
+    parsed: dict[str, list[ParsedPiece]] = {name: [] for name in sorted(cut)}
+    for outcome in outcomes:
+        if outcome.kind == "piece":
+            parsed[outcome.value.source.name].append(outcome.value)
+    last: list[Work] = []
+    for name, done in parsed.items():
+        complete = len(done) == len(pieces[name])
+        last.append(("assemble", done) if complete else ("files", [splits[name].source]))
+    return outcomes + rounds.run(last)
+
+
+def _splits(job: Job, files: Sequence[SourceFile], piece_bytes: int) -> dict[str, Split]:
+    """Where the large files may be cut; one that cannot be cut is read as a whole."""
+    from lakejoin.lake.split import plan_pieces
+
+    found = {}
+    for file in files:
+        if expected_bytes(file) <= 2 * piece_bytes:
+            continue
+        try:
+            split = plan_pieces(file, piece_bytes, job.limits)
+        except (LakejoinError, OSError, ValueError):
+            continue  # reading it will say what is wrong
+        if split is not None:
+            found[file.name] = split
+    return found
+
+
+def _pieces(job: Job, rounds: Rounds, splits: dict[str, Split]) -> dict[str, list[Piece]]:
+    """The pieces of each split file, exactly at record ends; none where that fails."""
+    from lakejoin.lake.split import resolve
+
+    counts = {n: len(s.row_groups) or len(s.cuts) for n, s in splits.items()}
+    work: list[Work] = [("scan", (splits[n], i)) for n, c in counts.items() for i in range(c)]
+    scans: dict[str, dict[int, Any]] = {name: {} for name in splits}
+    for outcome in rounds.run(work):
+        if outcome.kind == "scan":
+            name, number, scan = outcome.value
+            scans[name][number] = scan
+    pieces: dict[str, list[Piece]] = {}
+    for name, split in splits.items():
+        if len(scans[name]) < counts[name]:
+            continue
+        try:
+            pieces[name] = resolve(split, [scans[name][i] for i in range(counts[name])], job.limits)
+        except (LakejoinError, OSError, ValueError):
+            continue
+    return pieces

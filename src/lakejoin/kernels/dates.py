@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.numbers import DATE, OPEN_DATE, TEXT, is_digit
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +33,7 @@ _MONTH_STARTS[_MONTHS[::_MONTH_WIDTH], _MONTHS[1::_MONTH_WIDTH]] = True
 _DAYS_BEFORE_EPOCH = 719468  # from 0000-03-01 to 1970-01-01
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _separator(byte: int) -> int:
     """0 for `/`, 1 for `-`, 2 for `.`, else -1."""
     if byte == _SLASH:
@@ -43,7 +43,7 @@ def _separator(byte: int) -> int:
     return 2 if byte == _DOT else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _digits(out: Array, p: int, stop: int) -> tuple[int, int]:
     """The digits at `p`: their value and how many they are (5 means too many)."""
     value = 0
@@ -54,7 +54,7 @@ def _digits(out: Array, p: int, stop: int) -> tuple[int, int]:
     return value, n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _valid(year: int, month: int, day: int) -> bool:
     if year < 1 or month < 1 or month > 12 or day < 1 or day > 31:
         return False
@@ -64,7 +64,7 @@ def _valid(year: int, month: int, day: int) -> bool:
     return day <= 30 or month not in (4, 6, 9, 11)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
     """The month named at `p` (0 for none) and where its name ends."""
     q = p
@@ -87,7 +87,7 @@ def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
     return 0, q
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _day_number(year: int, month: int, day: int) -> int:
     y = year - 1 if month <= 2 else year
     era = y // 400
@@ -96,7 +96,7 @@ def _day_number(year: int, month: int, day: int) -> int:
     return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - _DAYS_BEFORE_EPOCH
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _civil(number: int) -> tuple[int, int, int]:
     z = number + _DAYS_BEFORE_EPOCH
     era = z // 146097
@@ -109,13 +109,13 @@ def _civil(number: int) -> tuple[int, int, int]:
     return of_era + era * 400 + (1 if month <= 2 else 0), month, day
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _two(out: Array, p: int, value: int) -> None:
     out[p] = 48 + value // 10
     out[p + 1] = 48 + value % 10
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _zone(out: Array, p: int, stop: int, signs: bool) -> tuple[bool, int]:
     """The UTC offset in minutes that fills `out[p:stop]`; (False, 0) where there is none."""
     if out[p] == _BLANK:
@@ -152,178 +152,142 @@ def _zone(out: Array, p: int, stop: int, signs: bool) -> tuple[bool, int]:
     return True, -total if out[p] == _DASH else total
 
 
-@njit(cache=True, nogil=True)
-def rewrite_date(
-    out: Array, start: int, stop: int, order: Array, evidence: Array
-) -> tuple[int, int]:
-    """Rewrites the date in `out[start:stop]` in place: (its new end, its kind with its format).
-
-    What is not a date comes back as `TEXT`; a date whose order the column has not decided as
-    `OPEN_DATE`; both unchanged. At most 16 bytes are added.
-    """
-    no = (stop, TEXT)
-    if stop - start < 8:
+@kernel
+def _read_numbers(out: Array, p: int, stop: int) -> tuple[int, int, int, int, int, bool]:
+    """A date of three numbers at `p`: (end or -1, the numbers, separator, is the year first)."""
+    no = (-1, 0, 0, 0, 0, False)
+    one, n1 = _digits(out, p, stop)
+    p += n1
+    separator = _separator(out[p]) if p < stop else -1
+    if separator < 0:
         return no
-    year = month = day = 0
-    separator = -1
-    first = second = 0
-    kind = 0
-    p = start
-    if is_digit(out[p]):
-        value, n = _digits(out, p, stop)
+    two, n2 = _digits(out, p + 1, stop)
+    q = p + 1 + n2
+    if n2 < 1 or n2 > 2 or q >= stop or out[q] != out[p]:
+        return no
+    three, n3 = _digits(out, q + 1, stop)
+    year_first = n1 == 4 and 1 <= n3 <= 2
+    if not year_first and not (1 <= n1 <= 2 and n3 == 4):
+        return no
+    if year_first and separator == 2 and n2 + n3 != 4:  # 2020.1.10 is rather a version
+        return no
+    return q + 1 + n3, one, two, three, separator, year_first
+
+
+@kernel
+def _read_named(out: Array, p: int, stop: int) -> tuple[int, int, int, int]:
+    """A date with a month's name at `p`: (its end or -1, year, month, day)."""
+    no = (-1, 0, 0, 0)
+    day = 0
+    day_first = is_digit(out[p])
+    if day_first:
+        day, n = _digits(out, p, stop)
         p += n
-        if n == 4:
-            separator = _separator(out[p])
-            if separator < 0:
-                return no
-            year = value
-            month, n = _digits(out, p + 1, stop)
-            q = p + 1 + n
-            if n < 1 or n > 2 or q >= stop or out[q] != out[p]:
-                return no
-            day, n2 = _digits(out, q + 1, stop)
-            if n2 < 1 or n2 > 2 or (separator == 2 and n + n2 != 4):
-                return no
-            p = q + 1 + n2
-            kind = _YMD + separator
-            separator = -1
-        elif n <= 2:
-            separator = _separator(out[p])
-            if separator >= 0 and is_digit(out[p + 1]):
-                first = value
-                second, n = _digits(out, p + 1, stop)
-                q = p + 1 + n
-                if n > 2 or q >= stop or out[q] != out[p]:
-                    return no
-                year, n = _digits(out, q + 1, stop)
-                if n != 4:
-                    return no
-                p = q + 1 + n
-            else:
-                separator = -1
-                day = value
-                if out[p] in (_BLANK, _DASH, _SLASH):
-                    p += 1
-                month, q = _month_name(out, p, stop)
-                if month == 0:
-                    return no
-                p = q
-                if p < stop and out[p] == _COMMA:
-                    p += 1
-                if p < stop and out[p] in (_BLANK, _DASH, _SLASH):
-                    p += 1
-                year, n = _digits(out, p, stop)
-                if n != 4:
-                    return no
-                p += n
-                kind = _DAY_NAME
-        else:
+        if n > 2 or p >= stop:
             return no
-    else:
-        month, p = _month_name(out, p, stop)
-        if month == 0:
-            return no
+        if out[p] in (_BLANK, _DASH, _SLASH):
+            p += 1
+    month, p = _month_name(out, p, stop)
+    if month == 0:
+        return no
+    if not day_first:
         if p < stop and out[p] == _DOT:
             p += 1
         if p >= stop or out[p] not in (_BLANK, _DASH, _SLASH):
             return no
         day, n = _digits(out, p + 1, stop)
+        p += 1 + n
         if n < 1 or n > 2:
             return no
-        p += 1 + n
-        if p < stop and out[p] == _COMMA:
-            p += 1
-        if p < stop and out[p] in (_BLANK, _DASH, _SLASH):
-            p += 1
-        elif out[p - 1] != _COMMA:
-            return no
-        year, n = _digits(out, p, stop)
-        if n != 4:
-            return no
-        p += n
-        kind = _NAME_DAY
-
-    day_first = separator >= 0 and _valid(year, second, first)
-    month_first = separator >= 0 and _valid(year, first, second)
-    if separator >= 0:
-        if not (day_first or month_first):
-            return no
-    elif not _valid(year, month, day):
+    before = p
+    if p < stop and out[p] == _COMMA:
+        p += 1
+    if p < stop and out[p] in (_BLANK, _DASH, _SLASH):
+        p += 1
+    if p == before and not day_first:  # 31jan2020 is a date, jan 312020 is not
         return no
+    year, n = _digits(out, p, stop)
+    if n != 4:
+        return no
+    return p + n, year, month, day
 
-    hour = minute = second_of = 0
+
+@kernel
+def _read_time(
+    out: Array, p: int, stop: int, year_first: bool
+) -> tuple[bool, int, int, int, bool, int]:
+    """The time that fills `out[p:stop]`.
+
+    (whether it does, its seconds of the day, where its fraction is and how long, whether it has a
+    UTC offset, that offset in minutes)
+    """
+    no = (False, 0, 0, 0, False, 0)
+    iso = out[p] == _T and year_first
+    if out[p] == _COMMA and p + 1 < stop and out[p + 1] == _BLANK:
+        p += 1
+    elif out[p] != _BLANK and not iso:
+        return no
+    p += 1
+    hour, n = _digits(out, p, stop)
+    p += n
+    if n < 1 or n > 2 or p >= stop or out[p] != _COLON:
+        return no
+    minute, n = _digits(out, p + 1, stop)
+    p += 1 + n
+    if n != 2:
+        return no
+    second = 0
     fraction = p
     fraction_digits = 0
-    zoned = False
-    offset = 0
-    if p < stop:
-        iso = out[p] == _T and kind in (_YMD, _YMD + 1, _YMD + 2)
-        if out[p] == _COMMA and p + 1 < stop and out[p + 1] == _BLANK:
-            p += 1
-        elif out[p] != _BLANK and not iso:
-            return no
-        p += 1
-        hour, n = _digits(out, p, stop)
-        p += n
-        if n < 1 or n > 2 or p >= stop or out[p] != _COLON:
-            return no
-        minute, n = _digits(out, p + 1, stop)
+    has_seconds = p < stop and out[p] == _COLON
+    if has_seconds:
+        second, n = _digits(out, p + 1, stop)
         p += 1 + n
         if n != 2:
             return no
-        seconds = p < stop and out[p] == _COLON
-        if seconds:
-            second_of, n = _digits(out, p + 1, stop)
-            p += 1 + n
-            if n != 2:
+        if p < stop and out[p] == _DOT:
+            fraction = p + 1
+            p = fraction
+            while p < stop and is_digit(out[p]):
+                p += 1
+            fraction_digits = p - fraction
+            if fraction_digits == 0:
                 return no
-            if p < stop and out[p] == _DOT:
-                fraction = p + 1
-                p = fraction
-                while p < stop and is_digit(out[p]):
-                    p += 1
-                fraction_digits = p - fraction
-                if fraction_digits == 0:
-                    return no
-        q = p + 1 if p < stop and out[p] == _BLANK else p
-        if q + 1 < stop and out[q + 1] == 109 and out[q] in (97, 112):  # am, pm
-            if hour < 1 or hour > 12:
-                return no
-            hour = hour % 12 + (12 if out[q] == 112 else 0)
-            p = q + 2
-        if p < stop:
-            zoned, offset = _zone(out, p, stop, seconds or iso)
-            if not zoned:
-                return no
-        if hour > 23 or minute > 59 or second_of > 59:
+    q = p + 1 if p < stop and out[p] == _BLANK else p
+    if q + 1 < stop and out[q + 1] == 109 and out[q] in (97, 112):  # am, pm
+        if hour < 1 or hour > 12:
             return no
-
-    if separator >= 0:
-        if day_first != month_first:
-            evidence[separator, 0 if day_first else 1] += 1
-        else:
-            evidence[separator, 2] += 1
-        decided = order[separator]
-        if decided == DAY_FIRST and day_first:
-            day, month, kind = first, second, _DMY + separator
-        elif decided == MONTH_FIRST and month_first:
-            day, month, kind = second, first, _MDY + separator
-        else:
-            return stop, OPEN_DATE
-
-    if offset != 0:
-        minutes = _day_number(year, month, day) * 1440 + hour * 60 + minute - offset
-        year, month, day = _civil(minutes // 1440)
-        if year < 1 or year > 9999:
+        hour = hour % 12 + (12 if out[q] == 112 else 0)
+        p = q + 2
+    zoned = False
+    offset = 0
+    if p < stop:
+        zoned, offset = _zone(out, p, stop, has_seconds or iso)
+        if not zoned:
             return no
-        hour = (minutes % 1440) // 60
-        minute = minutes % 60
+    if hour > 23 or minute > 59 or second > 59:
+        return no
+    return True, hour * 3600 + minute * 60 + second, fraction, fraction_digits, zoned, offset
+
+
+@kernel
+def _write(
+    out: Array,
+    start: int,
+    date: tuple[int, int, int],
+    seconds: int,
+    fraction: int,
+    fraction_digits: int,
+    zoned: bool,
+) -> int:
+    """Writes a date, and its time unless that is midnight, to `out[start:]`; where it ends."""
     while fraction_digits > 0 and out[fraction + fraction_digits - 1] == 48:
         fraction_digits -= 1
     end = start + 10
-    if hour + minute + second_of + fraction_digits > 0:
+    if seconds + fraction_digits > 0:
         end = start + 19
         if fraction_digits > 0:
+            # The fraction's digits move first, before anything is written over them.
             if fraction < end + 1:
                 for j in range(fraction_digits - 1, -1, -1):
                     out[end + 1 + j] = out[fraction + j]
@@ -336,15 +300,74 @@ def rewrite_date(
             out[end] = _Z
             end += 1
         out[start + 10] = _BLANK
-        _two(out, start + 11, hour)
+        _two(out, start + 11, seconds // 3600)
         out[start + 13] = _COLON
-        _two(out, start + 14, minute)
+        _two(out, start + 14, seconds // 60 % 60)
         out[start + 16] = _COLON
-        _two(out, start + 17, second_of)
-    _two(out, start, year // 100)
-    _two(out, start + 2, year % 100)
+        _two(out, start + 17, seconds % 60)
+    _two(out, start, date[0] // 100)
+    _two(out, start + 2, date[0] % 100)
     out[start + 4] = _DASH
-    _two(out, start + 5, month)
+    _two(out, start + 5, date[1])
     out[start + 7] = _DASH
-    _two(out, start + 8, day)
+    _two(out, start + 8, date[2])
+    return end
+
+
+@kernel
+def rewrite_date(
+    out: Array, start: int, stop: int, order: Array, evidence: Array
+) -> tuple[int, int]:
+    """Rewrites the date in `out[start:stop]` in place: (its new end, its kind with its format).
+
+    What is not a date comes back as `TEXT`; a date whose order the column has not decided as
+    `OPEN_DATE`; both unchanged. At most 16 bytes are added.
+    """
+    no = (stop, TEXT)
+    if stop - start < 8:
+        return no
+    p, one, two, three, separator, year_first = _read_numbers(out, start, stop)
+    day_first = month_first = False
+    if p < 0:
+        p, year, month, day = _read_named(out, start, stop)
+        kind = _DAY_NAME if is_digit(out[start]) else _NAME_DAY
+        known = p > 0 and _valid(year, month, day)
+    elif year_first:
+        year, month, day = one, two, three
+        kind = _YMD + separator
+        known = _valid(year, month, day)
+    else:
+        year, month, day = three, 0, 0
+        kind = 0
+        day_first = _valid(year, two, one)
+        month_first = _valid(year, one, two)
+        known = day_first or month_first
+    if not known:
+        return no
+
+    seconds, fraction, fraction_digits, zoned, offset = 0, p, 0, False, 0
+    if p < stop:
+        known, seconds, fraction, fraction_digits, zoned, offset = _read_time(
+            out, p, stop, year_first
+        )
+        if not known:
+            return no
+
+    if kind == 0:
+        column = 2 if day_first and month_first else 0 if day_first else 1
+        evidence[separator, column] += 1
+        decided = order[separator]
+        if decided == DAY_FIRST and day_first:
+            day, month, kind = one, two, _DMY + separator
+        elif decided == MONTH_FIRST and month_first:
+            day, month, kind = two, one, _MDY + separator
+        else:
+            return stop, OPEN_DATE
+    if offset != 0:
+        seconds -= offset * 60
+        year, month, day = _civil(_day_number(year, month, day) + seconds // 86400)
+        seconds %= 86400
+        if year < 1 or year > 9999:
+            return no
+    end = _write(out, start, (year, month, day), seconds, fraction, fraction_digits, zoned)
     return end, DATE | (kind << FORMAT_SHIFT)

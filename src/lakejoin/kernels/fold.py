@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.dates import rewrite_date
 from lakejoin.kernels.numbers import BOOLEAN, EMPTY, LONGEST_PLAIN, TEXT, is_digit, rewrite_number
 from lakejoin.kernels.text import same_bytes, word_at
@@ -50,7 +51,7 @@ def _ascii_fold() -> Array:
 _FOLD = _ascii_fold()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _code_point(data: Array, p: int, stop: int) -> tuple[int, int]:
     """The code point of the UTF-8 sequence at `p`, and its length."""
     b: Any = np.int64(data[p])
@@ -65,7 +66,7 @@ def _code_point(data: Array, p: int, stop: int) -> tuple[int, int]:
     return 0xFFFD, stop - p
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fold_one(
     data: Array,
     p: int,
@@ -180,7 +181,7 @@ def _fold_plain(data: Array, p: int, stop: int, out: Array, at: int) -> int:
     return 1 if changed else 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fold_texts(
     offsets: Array,
     data: Array,

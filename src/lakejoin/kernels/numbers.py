@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -18,13 +19,13 @@ LONGEST_PLAIN = 40
 _ZERO, _NINE, _PLUS, _MINUS, _DOT, _E = 48, 57, 43, 45, 46, 101
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_digit(byte: int) -> bool:
     """Whether a byte is an ASCII digit."""
     return _ZERO <= byte <= _NINE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rewrite_number(out: Array, start: int, stop: int) -> tuple[int, int]:
     """Rewrites the number in `out[start:stop]` in place: (its new end, its kind).
 
@@ -81,7 +82,7 @@ def rewrite_number(out: Array, start: int, stop: int) -> tuple[int, int]:
     return end, DECIMAL if fraction_digits else INTEGER
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rewrite_exponent(
     out: Array,
     start: int,

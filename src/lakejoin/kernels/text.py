@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.hashing import finish, load_word, mix
 
 Array = np.ndarray[Any, Any]
@@ -27,13 +27,13 @@ NULL_CELL = np.uint32(0xFFFFFFFF)
 _BLOCK = 256
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def word_at(data: Array, p: int) -> np.uint64:
     """Eight bytes at any position; a function of its own keeps compiling short."""
     return load_word(data, p)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash(data: Array, p: int, stop: int, end: int) -> np.uint64:
     h = _SEED ^ (np.uint64(stop - p) * _LENGTH)
     while p + 8 <= stop:
@@ -52,7 +52,7 @@ def _hash(data: Array, p: int, stop: int, end: int) -> np.uint64:
     return finish(h)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
     """Whether `length` bytes of `a` from `p` on are those of `b` from `q` on."""
     i = 0
@@ -67,7 +67,7 @@ def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number_texts(
     offsets: Array,
     data: Array,
@@ -143,7 +143,7 @@ def number_texts(
     return row, count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_slots(hashes: Array, count: int, slots: Array) -> None:
     """Enters `count` distinct texts into empty, larger slots."""
     mask = np.uint64(slots.shape[0] - 1)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
-from lakejoin.errors import UnreadableFile
+from lakejoin.errors import LakejoinError, UnreadableFile
 from lakejoin.storage import Place
 
 COPY_BYTES = 1 << 20
@@ -99,27 +99,12 @@ def first_line_of(problem: BaseException) -> str:
 @contextmanager
 def problems_of(blob: Blob, reason: str) -> Iterator[None]:
     """Turns what a library raises over bad bytes into one `UnreadableFile`."""
-    import pyarrow as pa
-
     try:
         yield
-    except UnreadableFile:
+    except LakejoinError:
         raise
     except MemoryError as problem:
-        raise UnreadableFile(
-            blob.name, "reader ran out of memory", first_line_of(problem)
-        ) from problem
-    except (
-        pa.ArrowException,
-        OSError,
-        EOFError,
-        ValueError,
-        KeyError,
-        IndexError,
-        TypeError,
-        ArithmeticError,
-        RuntimeError,
-        AttributeError,
-        NotImplementedError,
-    ) as problem:
+        detail = first_line_of(problem)
+        raise UnreadableFile(blob.name, "reader ran out of memory", detail) from problem
+    except Exception as problem:  # noqa: BLE001 (over bad bytes, libraries raise anything)
         raise UnreadableFile(blob.name, reason, first_line_of(problem)) from problem

@@ -66,10 +66,13 @@ def recognise(head: bytes, label: str) -> str:
         return "not a table: markup (HTML or XML)"
     if _JSON_START.match(text) and (label.lower().endswith(_JSON_ENDINGS) or _looks_json(text)):
         return "json"
+    if label.lower().endswith(_JSON_ENDINGS) and _JSON_SCALAR.fullmatch(text):
+        return "json"
     return "csv"
 
 
 _JSON_ENDINGS = (".json", ".jsonl", ".ndjson", ".geojson")
+_JSON_SCALAR = re.compile(rb'\s*(?:"[^"]*"|-?[\d.eE+-]+|true|false|null)\s*')
 
 
 def _checked(kind: str, head: bytes, label: str) -> str:

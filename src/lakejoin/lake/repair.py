@@ -86,7 +86,7 @@ def _other_delimiter(
         cells = _strict_cells(text, separator, chr(grammar.quote))
         if cells is not None and len(cells) == width:
             misfit = sum(hints.surprise(k, cell) for k, cell in enumerate(cells))
-            if misfit < 0.15 * width:
+            if misfit < 0.3 * width:
                 return list(cells)
     return None
 

@@ -15,7 +15,7 @@ _NO_BYTES = np.zeros(0, np.uint8)
 _NO_BYTES.flags.writeable = False
 _FIRST_SIZE = 256
 _FIRST_BYTES = 4096
-_GROWTH = 4
+_FEW = 1 << 18
 
 
 class TextBuffers(NamedTuple):
@@ -68,7 +68,8 @@ def text_array(offsets: Array, data: Array, valid: Array | None = None) -> pa.La
 class TextTable:
     """Numbers texts by first appearance, chunk after chunk.
 
-    Holds each distinct text once: its bytes and 32 bytes beside them; while growing, twice that.
+    Holds each distinct text once: its bytes and 32 to 48 bytes beside them (up to 80 in a small
+    table); while growing, the old arrays stand beside the new for a moment.
 
     >>> import pyarrow as pa
     >>> table = TextTable()
@@ -113,7 +114,7 @@ class TextTable:
     def _grow_slots(self) -> None:
         from lakejoin.kernels.text import fill_slots
 
-        size = self.count * _GROWTH
+        size = self.count * (4 if self.count < _FEW else 2)
         self._hashes = _grown(self._hashes, self.count, size)
         self._offsets = _grown(self._offsets, self.count + 1, size + 1)
         self._slots = np.zeros(2 * size, np.uint64)

@@ -8,9 +8,10 @@
 | group | all tokens with exactly the same list |
 | code | a token's number: groups by rising list length, then by list; inside a group by hash |
 
-The pairs are first partitioned by the top bits of their hash into buckets that fit the cache, so
-that everything random happens inside a bucket. Time is linear in the pairs; the peak is about 32
-bytes a pair and 24 a token.
+The pairs are first partitioned by the top bits of their hash into buckets that fit the cache; then
+each bucket is numbered, and its tokens' lists are made and looked up among the groups, while it is
+there. Only one list a group is ever kept. Time is linear in the pairs; the peak is 16 bytes a pair
+and 20 a token beside the input (8 a pair) and the output (4 a pair and 12 a token).
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.hashing import bucket_of, finish, mix
 
 Array = np.ndarray[Any, Any]
 
-_BUCKET_PAIRS = 8192
+_BUCKET_PAIRS = 12_288
 _EMPTY = np.uint32(0xFFFFFFFF)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_ONE = np.uint64(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,42 +60,31 @@ def group(hashes: Array, column_start: Array, indexed: Array) -> Groups:
     >>> g.pair_code.tolist(), g.group_start.tolist(), g.list_columns.tolist()
     ([1, 2, 1, 2, 0], [0, 1, 3], [1, 0, 1])
     """
-    # The large arrays are made here and not in compiled code: numpy asks for huge pages.
+    # The large arrays are made here and not in compiled code: numpy asks for huge pages. Those of
+    # the tokens have room for as many as there are pairs; what stays untouched takes no memory.
     pairs = len(hashes)
-    entry_hash = np.empty(pairs, dtype=np.uint64)
-    entry_pair = np.empty(pairs, dtype=np.uint32)
-    entry_column = np.empty(pairs, dtype=np.uint32)
-    bucket_start = _partition(
-        hashes, column_start, indexed, _bucket_bits(pairs), entry_hash, entry_pair, entry_column
+    entries = np.empty((pairs, 2), dtype=np.uint64)
+    bucket_start = _partition(hashes, column_start, indexed, _bucket_bits(pairs), entries)
+    first_pair = np.empty(pairs, dtype=np.uint32)
+    token_hash = np.empty(pairs, dtype=np.uint64)
+    token_group = np.empty(pairs, dtype=np.uint32)
+    tokens, list_start, lists = _group_entries(
+        entries, bucket_start, len(indexed), first_pair, token_hash, token_group
     )
-    entry_token = np.empty(pairs, dtype=np.uint32)
-    tokens = _number_tokens(entry_hash, bucket_start, entry_token)
-    first_pair = np.empty(tokens, dtype=np.uint32)
-    token_hash = np.empty(tokens, dtype=np.uint64)
-    list_start = np.zeros(tokens + 1, dtype=np.int64)
-    _describe_tokens(
-        entry_token, entry_hash, entry_pair, entry_column, first_pair, token_hash, list_start
-    )
-    del entry_hash
-    np.cumsum(list_start, out=list_start)
-    lists = np.empty(int(list_start[-1]), dtype=np.uint32)
-    _fill_lists(entry_token, entry_column, list_start[:-1].copy(), lists)
-    del entry_column
-    token_group = np.empty(tokens, dtype=np.uint32)
-    leaders = _group_lists(list_start, lists, len(indexed), token_group)
-    rank, group_lists_start, group_lists = _order_groups(leaders, list_start, lists)
-    del lists, list_start
+    rank, list_start, lists = _order_groups(list_start, lists)
     token_code = np.empty(tokens, dtype=np.uint32)
-    group_start = _number_codes(rank, token_group, token_code)
+    group_start = _number_codes(rank, token_group[:tokens], token_code)
+    del token_group
     pair_code = np.empty(pairs, dtype=np.uint32)
-    _scatter_codes(entry_token, entry_pair, token_code, pair_code)
+    _scatter_codes(entries, token_code, pair_code)
+    del entries
     return Groups(
         pair_code,
-        _permute(token_hash, token_code),
-        _permute(first_pair, token_code),
+        _permute(token_hash[:tokens], token_code),
+        _permute(first_pair[:tokens], token_code),
         group_start,
-        group_lists_start,
-        group_lists,
+        list_start,
+        lists,
     )
 
 
@@ -98,187 +92,219 @@ def _bucket_bits(pairs: int) -> int:
     return max(0, min(14, (max(1, pairs) // _BUCKET_PAIRS).bit_length()))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _partition(
-    hashes: Array,
-    column_start: Array,
-    indexed: Array,
-    bits: int,
-    out_hash: Array,
-    out_pair: Array,
-    out_column: Array,
+    hashes: Array, column_start: Array, indexed: Array, bits: int, entries: Array
 ) -> Array:
-    """Sorts the pairs by the top bits of their hash; a column that is not indexed reads _EMPTY."""
+    """Sorts the pairs by the top bits of their hash into entries of (hash, column and pair).
+
+    A column that is not indexed reads _EMPTY.
+    """
     shift = np.uint64(64 - bits)
-    n = hashes.shape[0]
     start = np.zeros((1 << bits) + 1, dtype=np.int64)
-    for i in range(n):
+    for i in range(hashes.shape[0]):
         start[bucket_of(hashes[i], shift) + 1] += 1
     for b in range(1 << bits):
         start[b + 1] += start[b]
     fill = start[:-1].copy()
     for c in range(column_start.shape[0] - 1):
-        column = np.uint32(c) if indexed[c] else _EMPTY
+        column = np.uint64(c if indexed[c] else _EMPTY) << _HALF
         for i in range(column_start[c], column_start[c + 1]):
             b = bucket_of(hashes[i], shift)
             at = fill[b]
             fill[b] = at + 1
-            out_hash[at] = hashes[i]
-            out_pair[at] = np.uint32(i)
-            out_column[at] = column
+            entries[at, 0] = hashes[i]
+            entries[at, 1] = column | np.uint64(i)
     return start
 
 
-@njit(cache=True, nogil=True)
-def _number_tokens(entry_hash: Array, bucket_start: Array, entry_token: Array) -> int:
-    """Numbers the tokens by bucket, then by first appearance; returns how many there are."""
+@kernel
+def _group_entries(
+    entries: Array,
+    bucket_start: Array,
+    columns: int,
+    first_pair: Array,
+    token_hash: Array,
+    token_group: Array,
+) -> tuple[int, Array, Array]:
+    """Numbers the tokens bucket by bucket and finds the group of each.
+
+    Each entry's hash gives way to its token. Returns the number of tokens, and the groups' lists
+    (starts and columns) in the order of discovery.
+    """
     largest = 0
     for b in range(bucket_start.shape[0] - 1):
         largest = max(largest, bucket_start[b + 1] - bucket_start[b])
-    size = 4
-    while size < 2 * largest:
-        size *= 2
-    slot_token = np.empty(size, dtype=np.uint32)
-    slot_hash = np.empty(size, dtype=np.uint64)
-    tokens = 0
+    slots = np.empty(_power_above(2 * largest), dtype=np.uint32)
+    start = np.empty(largest + 1, dtype=np.int64)
+    members = np.empty(largest, dtype=np.uint32)
+    table, table_hash = _new_table(1 << 12)
+    of_one_column = np.full(columns + 1, _EMPTY, dtype=np.uint32)  # the last one: no column
+    list_start = np.zeros(1 << 10, dtype=np.int64)
+    lists = np.empty(1 << 12, dtype=np.uint32)
+    tokens = groups = hashed = 0
     for b in range(bucket_start.shape[0] - 1):
         begin, end = bucket_start[b], bucket_start[b + 1]
-        width = 4
-        while width < 2 * (end - begin):
-            width *= 2
-        mask = np.uint64(width - 1)
-        slot_token[:width] = _EMPTY
-        for e in range(begin, end):
-            h = entry_hash[e]
-            at = h & mask
-            while slot_token[at] != _EMPTY and slot_hash[at] != h:
-                at = (at + np.uint64(1)) & mask
-            if slot_token[at] == _EMPTY:
-                slot_token[at] = np.uint32(tokens)
-                slot_hash[at] = h
-                tokens += 1
-            entry_token[e] = slot_token[at]
-    return tokens
-
-
-@njit(cache=True, nogil=True)
-def _describe_tokens(
-    entry_token: Array,
-    entry_hash: Array,
-    entry_pair: Array,
-    entry_column: Array,
-    first_pair: Array,
-    token_hash: Array,
-    list_length: Array,
-) -> None:
-    """Writes each token's first pair and hash, and its list's length one place further on."""
-    seen = 0
-    for e in range(entry_token.shape[0]):
-        t = np.int64(entry_token[e])
-        if t == seen:
-            first_pair[t] = entry_pair[e]
-            token_hash[t] = entry_hash[e]
-            seen += 1
-        if entry_column[e] != _EMPTY:
-            list_length[t + 1] += 1
-
-
-@njit(cache=True, nogil=True)
-def _fill_lists(entry_token: Array, entry_column: Array, fill: Array, lists: Array) -> None:
-    for e in range(entry_token.shape[0]):
-        if entry_column[e] != _EMPTY:
-            t = entry_token[e]
-            lists[fill[t]] = entry_column[e]
-            fill[t] += 1
+        found = _number_bucket(entries, begin, end, tokens, slots, start, first_pair, token_hash)
+        _collect_lists(entries, begin, end, tokens, found, start, members)
+        for local in range(found):
+            first = start[local - 1] if local > 0 else 0
+            length = start[local] - first
+            # Room for one more group and its list, should this token begin one.
+            if groups + 2 > list_start.shape[0]:
+                list_start = _doubled(list_start, groups + 1)
+            while list_start[groups] + length > lists.shape[0]:
+                lists = _doubled(lists, list_start[groups])
+            if 2 * hashed >= table.shape[0]:
+                table, table_hash = _grown_table(table, table_hash)
+            if length <= 1:
+                one = columns if length == 0 else np.int64(members[first])
+                number = of_one_column[one]
+                if number == _EMPTY:
+                    number = np.uint32(groups)
+                    of_one_column[one] = number
+            else:
+                number = _find_list(
+                    members, first, length, lists, list_start, groups, table, table_hash
+                )
+                hashed += number == groups
+            if number == groups:
+                for i in range(length):
+                    lists[list_start[groups] + i] = members[first + i]
+                list_start[groups + 1] = list_start[groups] + length
+                groups += 1
+            token_group[tokens + local] = number
+        tokens += found
+    return tokens, list_start[: groups + 1].copy(), lists[: list_start[groups]].copy()
 
 
 @njit(inline="always")
-def _same_list(lists: Array, a: int, b: int, length: int) -> bool:
-    for i in range(length):  # noqa: SIM110 (compiled code)
-        if lists[a + i] != lists[b + i]:
-            return False
-    return True
+def _power_above(n: int) -> int:
+    width = 4
+    while width < n:
+        width *= 2
+    return width
 
 
-@njit(cache=True, nogil=True)
-def _group_lists(list_start: Array, lists: Array, columns: int, token_group: Array) -> Array:
-    """Gives tokens with equal lists one group number; returns the first token of each group."""
-    tokens = list_start.shape[0] - 1
-    leaders = np.empty(min(tokens, 1024), dtype=np.uint32)
-    of_one_column = np.full(columns + 1, _EMPTY, dtype=np.uint32)  # the last one: no column
-    width = 1024
-    slots = np.full(width, _EMPTY, dtype=np.uint32)
-    slot_hash = np.empty(width, dtype=np.uint64)
-    hashed = 0
-    groups = 0
-    for t in range(tokens):
-        begin = list_start[t]
-        length = list_start[t + 1] - begin
-        found = _EMPTY
-        place = np.uint64(0)
-        h = np.uint64(0)
-        if length <= 1:
-            single = columns if length == 0 else np.int64(lists[begin])
-            found = of_one_column[single]
-        else:
-            h = np.uint64(length)
-            for i in range(begin, begin + length):
-                h = mix(h, np.uint64(lists[i]))
-            h = finish(h)
-            place = h & np.uint64(width - 1)
-            while slots[place] != _EMPTY:
-                if slot_hash[place] == h:
-                    other = list_start[leaders[slots[place]]]
-                    other_length = list_start[leaders[slots[place]] + 1] - other
-                    if other_length == length and _same_list(lists, begin, other, length):
-                        found = slots[place]
-                        break
-                place = (place + np.uint64(1)) & np.uint64(width - 1)
-        if found == _EMPTY:
-            found = np.uint32(groups)
-            if groups == leaders.shape[0]:
-                grown = np.empty(2 * groups, dtype=np.uint32)
-                grown[:groups] = leaders
-                leaders = grown
-            leaders[groups] = np.uint32(t)
-            groups += 1
-            if length <= 1:
-                of_one_column[single] = found
-            else:
-                slots[place] = found
-                slot_hash[place] = h
-                hashed += 1
-                if 2 * hashed > width:
-                    slots, slot_hash = _grow(slots, slot_hash)
-                    width = slots.shape[0]
-        token_group[t] = found
-    return leaders[:groups].copy()
+@kernel
+def _number_bucket(
+    entries: Array,
+    begin: int,
+    end: int,
+    tokens: int,
+    slots: Array,
+    lengths: Array,
+    first_pair: Array,
+    token_hash: Array,
+) -> int:
+    """Gives the entries of a bucket their tokens, from `tokens` on, and counts list lengths."""
+    mask = np.uint64(_power_above(2 * (end - begin)) - 1)
+    slots[: np.int64(mask) + 1] = _EMPTY
+    found = 0
+    for e in range(begin, end):
+        h = entries[e, 0]
+        at = h & mask
+        while slots[at] != _EMPTY and token_hash[tokens + slots[at]] != h:
+            at = (at + _ONE) & mask
+        local = np.int64(slots[at])
+        if slots[at] == _EMPTY:
+            local = found
+            slots[at] = np.uint32(found)
+            token_hash[tokens + found] = h
+            first_pair[tokens + found] = np.uint32(entries[e, 1] & _LOW)
+            lengths[found] = 0
+            found += 1
+        entries[e, 0] = np.uint64(tokens + local)
+        lengths[local] += entries[e, 1] >> _HALF != np.uint64(_EMPTY)
+    return found
 
 
-@njit(cache=True, nogil=True)
-def _grow(slots: Array, slot_hash: Array) -> tuple[Array, Array]:
-    width = 2 * slots.shape[0]
-    new_slots = np.full(width, _EMPTY, dtype=np.uint32)
-    new_hash = np.empty(width, dtype=np.uint64)
-    mask = np.uint64(width - 1)
-    for i in range(slots.shape[0]):
-        if slots[i] != _EMPTY:
-            at = slot_hash[i] & mask
-            while new_slots[at] != _EMPTY:
-                at = (at + np.uint64(1)) & mask
-            new_slots[at] = slots[i]
-            new_hash[at] = slot_hash[i]
-    return new_slots, new_hash
+@kernel
+def _collect_lists(
+    entries: Array, begin: int, end: int, tokens: int, found: int, start: Array, members: Array
+) -> None:
+    """Turns lengths into list ends, and collects the columns of each token of a bucket."""
+    total = 0
+    for local in range(found):
+        length = start[local]
+        start[local] = total
+        total += length
+    for e in range(begin, end):
+        column = entries[e, 1] >> _HALF
+        if column != np.uint64(_EMPTY):
+            local = np.int64(entries[e, 0]) - tokens
+            members[start[local]] = np.uint32(column)
+            start[local] += 1
 
 
-def _order_groups(leaders: Array, list_start: Array, lists: Array) -> tuple[Array, Array, Array]:
+@kernel
+def _find_list(
+    members: Array,
+    first: int,
+    length: int,
+    lists: Array,
+    list_start: Array,
+    groups: int,
+    table: Array,
+    table_hash: Array,
+) -> np.uint32:
+    """The group with exactly this list; a new number, put into the table, if there is none."""
+    h = np.uint64(length)
+    for i in range(first, first + length):
+        h = mix(h, np.uint64(members[i]))
+    h = finish(h)
+    mask = np.uint64(table.shape[0] - 1)
+    at = h & mask
+    while table[at] != _EMPTY:
+        if table_hash[at] == h:
+            other = list_start[table[at]]
+            same = list_start[table[at] + np.uint32(1)] - other == length
+            i = 0
+            while same and i < length:
+                same = members[first + i] == lists[other + i]
+                i += 1
+            if same:
+                return table[at]
+        at = (at + _ONE) & mask
+    table[at] = np.uint32(groups)
+    table_hash[at] = h
+    return np.uint32(groups)
+
+
+@kernel
+def _new_table(width: int) -> tuple[Array, Array]:
+    return np.full(width, _EMPTY, dtype=np.uint32), np.empty(width, dtype=np.uint64)
+
+
+@kernel
+def _grown_table(table: Array, table_hash: Array) -> tuple[Array, Array]:
+    new_table, new_hash = _new_table(2 * table.shape[0])
+    mask = np.uint64(new_table.shape[0] - 1)
+    for i in range(table.shape[0]):
+        if table[i] != _EMPTY:
+            at = table_hash[i] & mask
+            while new_table[at] != _EMPTY:
+                at = (at + _ONE) & mask
+            new_table[at] = table[i]
+            new_hash[at] = table_hash[i]
+    return new_table, new_hash
+
+
+@kernel
+def _doubled(values: Array, used: int) -> Array:
+    grown = np.empty(2 * values.shape[0], dtype=values.dtype)
+    grown[:used] = values[:used]
+    return grown
+
+
+def _order_groups(list_start: Array, lists: Array) -> tuple[Array, Array, Array]:
     """Ranks the groups by (list length, list); returns the rank and the lists in that order.
 
     Lists of equal length are compared by their first three columns; what still ties keeps the
     order of discovery, which depends on the content alone.
     """
-    begin = list_start[leaders]
-    length = list_start[leaders.astype(np.int64) + 1] - begin
+    begin = list_start[:-1]
+    length = np.diff(list_start)
     major = (length.astype(np.uint64) << np.uint64(32)) | _nth_column(begin, length, lists, 0)
     minor = (_nth_column(begin, length, lists, 1) << np.uint64(32)) | _nth_column(
         begin, length, lists, 2
@@ -300,7 +326,7 @@ def _nth_column(begin: Array, length: Array, lists: Array, n: int) -> Array:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy_lists(begin: Array, new_start: Array, lists: Array, out: Array) -> None:
     for g in range(begin.shape[0]):
         at = begin[g]
@@ -309,7 +335,7 @@ def _copy_lists(begin: Array, new_start: Array, lists: Array, out: Array) -> Non
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _number_codes(rank: Array, token_group: Array, token_code: Array) -> Array:
     groups = rank.shape[0]
     start = np.zeros(groups + 1, dtype=np.uint32)
@@ -325,12 +351,10 @@ def _number_codes(rank: Array, token_group: Array, token_code: Array) -> Array:
     return start
 
 
-@njit(cache=True, nogil=True)
-def _scatter_codes(
-    entry_token: Array, entry_pair: Array, token_code: Array, pair_code: Array
-) -> None:
-    for e in range(entry_token.shape[0]):
-        pair_code[entry_pair[e]] = token_code[entry_token[e]]
+@kernel
+def _scatter_codes(entries: Array, token_code: Array, pair_code: Array) -> None:
+    for e in range(entries.shape[0]):
+        pair_code[entries[e, 1] & _LOW] = token_code[entries[e, 0]]
 
 
 def _permute(values: Array, place: Array) -> Array:
@@ -339,7 +363,7 @@ def _permute(values: Array, place: Array) -> Array:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_mismatch(offsets: Array, data: Array, pair_code: Array, first_pair: Array) -> int:
     """The first pair whose text differs from its token's text, or -1: the exactness check."""
     for p in range(pair_code.shape[0]):
@@ -356,7 +380,15 @@ def first_mismatch(offsets: Array, data: Array, pair_code: Array, first_pair: Ar
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
+def _same_list(lists: Array, a: int, b: int, length: int) -> bool:
+    for i in range(length):  # noqa: SIM110 (compiled code)
+        if lists[a + i] != lists[b + i]:
+            return False
+    return True
+
+
+@kernel
 def group_ordered(list_start: Array, lists: Array) -> tuple[Array, Array, Array]:
     """Groups tokens that already stand in code order: neighbours with equal lists.
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.compiled import kernel
+
 Array = np.ndarray[Any, Any]
 
 _K1 = np.uint64(0x9E3779B97F4A7C15)
@@ -67,7 +69,7 @@ def bucket_of(h: np.uint64, shift: np.uint64) -> np.int64:
     return np.int64(0) if shift == np.uint64(64) else np.int64(h >> shift)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_strings(offsets: Array, data: Array, seed: np.uint64, out: Array) -> None:
     """Writes the hash of string i, `data[offsets[i]:offsets[i + 1]]`, to `out[i]`."""
     end = data.shape[0]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.hashing import bucket_of
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ def build_directory(hashes: Array) -> tuple[Array, Array, Array]:
     return start, tags, codes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_directory(
     hashes: Array, shift: np.uint64, start: Array, tags: Array, codes: Array
 ) -> None:
@@ -54,7 +54,7 @@ def _fill_directory(
         fill[b] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bucket_spans(start: Array, hashes: Array, out: Array) -> None:
     """The entries (begin, end) that hold the bucket of each hash."""
     bits = 0
@@ -67,7 +67,7 @@ def bucket_spans(start: Array, hashes: Array, out: Array) -> None:
         out[k, 1] = start[b + 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_tags(
     span: Array, tags: Array, codes: Array, hashes: Array, found: Array, row: Array
 ) -> int:

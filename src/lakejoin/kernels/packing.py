@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.compiled import kernel
+
 Array = np.ndarray[Any, Any]
 
 _LOW = np.uint64(0x7F)
@@ -39,7 +41,7 @@ def _put(out: Array, at: int, value: np.uint64) -> int:
     return at + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _list_sizes(start: Array, values: Array, sizes: Array) -> None:
     for i in range(start.shape[0] - 1):
         total = 0
@@ -51,7 +53,7 @@ def _list_sizes(start: Array, values: Array, sizes: Array) -> None:
         sizes[i + 1] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_lists(start: Array, values: Array, at: Array, out: Array) -> None:
     for i in range(start.shape[0] - 1):
         place = at[i]
@@ -77,7 +79,7 @@ def pack_lists(start: Array, values: Array) -> tuple[Array, Array]:
     return at, out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_packed(data: Array, begin: int, end: int) -> int:
     """How many numbers the packed bytes hold."""
     count = 0
@@ -87,7 +89,7 @@ def count_packed(data: Array, begin: int, end: int) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unpack_into(data: Array, begin: int, end: int, out: Array) -> int:
     """Unpacks one ascending list into `out`; returns its length."""
     n = 0
@@ -117,7 +119,7 @@ def unpack(data: Array, begin: int, end: int) -> Array:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_sizes(start: Array, counts: Array, sizes: Array) -> None:
     for i in range(start.shape[0] - 1):
         total = 0
@@ -126,7 +128,7 @@ def _count_sizes(start: Array, counts: Array, sizes: Array) -> None:
         sizes[i + 1] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_counts(start: Array, counts: Array, at: Array, out: Array) -> None:
     for i in range(start.shape[0] - 1):
         place = at[i]
@@ -149,7 +151,7 @@ def pack_counts(start: Array, counts: Array) -> tuple[Array, Array]:
     return at, out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _unpack_counts(data: Array, begin: int, end: int, out: Array) -> None:
     n = 0
     at = begin
@@ -174,7 +176,7 @@ def unpack_counts(data: Array, begin: int, end: int) -> Array:
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def transpose(start: Array, values: Array, width: int) -> tuple[Array, Array]:
     """Turns lists of columns by group into lists of groups by column, both ascending."""
     out_start = np.zeros(width + 1, dtype=np.int64)

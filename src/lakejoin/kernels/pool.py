@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lakejoin.kernels.compiled import kernel
+
 Array = np.ndarray[Any, Any]
 
 BLOCK = 16
@@ -38,7 +40,7 @@ def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def spans(
     length: Array, block: Array, long_id: Array, long_length: Array, ids: Array, out: Array
 ) -> None:
@@ -53,7 +55,7 @@ def spans(
         out[k, 1] = begin + text_length(length, long_id, long_length, i)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather(data: Array, span: Array, offsets: Array, out: Array) -> None:
     """Copies the spans one after another; `offsets` (texts + 1) says where each goes."""
     for k in range(span.shape[0]):
@@ -63,7 +65,7 @@ def gather(data: Array, span: Array, offsets: Array, out: Array) -> None:
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, out: Array) -> None:
     """Copies strings `ids` of an (offsets, data) pair; `new_offsets` says where each goes."""
     for k in range(ids.shape[0]):
@@ -73,7 +75,7 @@ def gather_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, 
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def equal_spans(
     left: Array, left_span: Array, right_offsets: Array, right: Array, rows: Array, out: Array
 ) -> None:

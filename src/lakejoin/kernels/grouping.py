@@ -206,7 +206,7 @@ def _number_bucket(
         at = h & mask
         while slots[at] != _EMPTY and token_hash[tokens + slots[at]] != h:
             at = (at + _ONE) & mask
-        local = np.int64(slots[at])
+        local: Any = np.int64(slots[at])
         if slots[at] == _EMPTY:
             local = found
             slots[at] = np.uint32(found)
@@ -232,9 +232,9 @@ def _collect_lists(
     for e in range(begin, end):
         column = entries[e, 1] >> _HALF
         if column != np.uint64(_EMPTY):
-            local = np.int64(entries[e, 0]) - tokens
-            members[start[local]] = np.uint32(column)
-            start[local] += 1
+            own = np.int64(entries[e, 0]) - tokens
+            members[start[own]] = np.uint32(column)
+            start[own] += 1
 
 
 @kernel

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -12,10 +14,12 @@ import click
 
 from lakejoin import api
 from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import console, print_json, seconds, size
+from lakejoin.app.printing import console, counted, print_json, seconds, size
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from lakejoin.spark.build import BuildReport
     from lakejoin.spark.tasks import Listener, Progress
 
@@ -143,7 +147,8 @@ def compact_command(
         click.echo("nothing to compact")
     else:
         click.echo(
-            f"merged {report.merged} segments into {report.made}; {report.segments} in all, "
+            f"merged {counted(report.merged, 'segment')} into {report.made}; {report.segments} in "
+            "all, "
             f"{size(report.bytes_before)} became {size(report.bytes_after)}"
         )
 
@@ -161,47 +166,72 @@ def _settings(conf: tuple[str, ...]) -> dict[str, str]:
 @contextlib.contextmanager
 def _progress(quiet: bool) -> Iterator[Listener]:
     """Shows how far the build is: live on a terminal, a line a stage elsewhere."""
-    screen = console(stderr=True)
-    if quiet or not screen.is_terminal:
-        yield _Lines(quiet)
+    with _own_screen() as screen:
+        if quiet or not screen.is_terminal:
+            yield _Lines(screen, quiet)
+            return
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        with Bar(
+            TextColumn("{task.description:<22}"),
+            BarColumn(),
+            TextColumn("{task.fields[what]}"),
+            TimeElapsedColumn(),
+            console=screen,
+            transient=True,
+        ) as bar:
+            task = bar.add_task("", total=None, what="")
+
+            def show(progress: Progress) -> None:
+                bar.update(
+                    task,
+                    description=progress.stage,
+                    total=progress.total or None,
+                    completed=progress.files,
+                    what=_what(progress),
+                )
+
+            yield show
+
+
+@contextlib.contextmanager
+def _own_screen() -> Iterator[Console]:
+    """Standard error for ourselves alone: what the JVM and its workers say goes to nowhere.
+
+    They inherit the descriptor, so it is the descriptor that is turned away; LAKEJOIN_DEBUG=1
+    leaves it as it is.
+    """
+    if os.environ.get("LAKEJOIN_DEBUG"):
+        yield console(stderr=True)
         return
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    with Bar(
-        TextColumn("{task.description:<22}"),
-        BarColumn(),
-        TextColumn("{task.fields[what]}"),
-        TimeElapsedColumn(),
-        console=screen,
-        transient=True,
-    ) as bar:
-        task = bar.add_task("", total=None, what="")
-
-        def show(progress: Progress) -> None:
-            bar.update(
-                task,
-                description=progress.stage,
-                total=progress.total or None,
-                completed=progress.files,
-                what=_what(progress),
-            )
-
-        yield show
+    sys.stderr.flush()
+    ours = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        with os.fdopen(os.dup(ours), "w") as file:
+            yield console(file=file)
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
 class _Lines:
     """Tells each new stage in a line: for logs."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, screen: Console, quiet: bool) -> None:
+        self._screen = screen
         self._quiet = quiet
         self._stage = ""
 
     def __call__(self, progress: Progress) -> None:
         if progress.stage != self._stage and not self._quiet:
             self._stage = progress.stage
-            count = f" ({progress.total:,} files)" if progress.total else ""
-            click.echo(f"{progress.stage}{count} …", err=True)
+            count = f" ({counted(progress.total, 'file')})" if progress.total else ""
+            self._screen.print(f"{progress.stage}{count} …")
+            self._screen.file.flush()
 
 
 def _what(progress: Progress) -> str:
@@ -218,16 +248,17 @@ def _what(progress: Progress) -> str:
 def _print_report(report: BuildReport) -> None:
     totals = report.totals
     if not (report.new or report.changed or report.gone):
-        click.echo(f"up to date: {report.unchanged:,} files unchanged")
+        click.echo(f"up to date: {counted(report.unchanged, 'file')} unchanged")
     else:
         parts = [(report.new, "new"), (report.changed, "changed"), (report.gone, "gone")]
         said = [f"{count:,} {word}" for count, word in parts if count]
         click.echo(f"files: {', '.join(said)}, {report.unchanged:,} unchanged")
     about = "" if totals.values_exact else "about "
     click.echo(
-        f"index: {totals.tables:,} tables, {totals.columns:,} columns, {totals.rows:,} rows, "
-        f"{totals.cells:,} cells, {about}{totals.values:,} distinct values, {size(totals.bytes)} "
-        f"in {report.segments} segments"
+        f"index: {counted(totals.tables, 'table')}, {counted(totals.columns, 'column')}, "
+        f"{counted(totals.rows, 'row')}, {counted(totals.cells, 'cell')}, "
+        f"{about}{counted(totals.values, 'distinct value')}, {size(totals.bytes)} "
+        f"in {counted(report.segments, 'segment')}"
     )
     took = report.seconds
     speed = ""

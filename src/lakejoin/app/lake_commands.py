@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
-from lakejoin.app.printing import clip, print_json, print_table, size
+from lakejoin.app.printing import clip, counted, print_json, print_table, size
 
 if TYPE_CHECKING:
     from lakejoin.api import LakeTable
@@ -54,7 +54,7 @@ def info_command(index: str | None, as_json: bool) -> None:
         "rows": f"{info['rows']:,}",
         "cells": f"{info['cells']:,}",
         "distinct values": f"{about}{info['values']:,}",
-        "size": f"{size(info['bytes'])} in {info['segments']} segments",
+        "size": f"{size(info['bytes'])} in {counted(info['segments'], 'segment')}",
         "version": f"{info['version']}, made {info['created']}",
     }
     for name, value in lines.items():
@@ -86,7 +86,7 @@ def tables_command(pattern: str | None, index: str | None, as_json: bool) -> Non
         ([t.name, f"{t.rows:,}", t.entry.width] for t in found),
         right=["rows", "columns"],
     )
-    click.echo(f"\n{len(found):,} tables")
+    click.echo(f"\n{counted(len(found), 'table')}")
 
 
 @click.command("columns")
@@ -147,7 +147,8 @@ def _columns_json(table: LakeTable) -> dict[str, Any]:
 
 def _print_reading(table: LakeTable) -> None:
     entry = table.entry
-    click.echo(f"{entry.name}: {entry.rows:,} rows, {entry.width} columns, {entry.format}")
+    shape = f"{counted(entry.rows, 'row')}, {counted(entry.width, 'column')}"
+    click.echo(f"{entry.name}: {shape}, {entry.format}")
     dialect = entry.dialect
     if dialect is not None:
         parts = [f"delimiter {dialect.delimiter!r}", f"quote {dialect.quote!r}"]
@@ -226,4 +227,4 @@ def check_command(index: str | None, as_json: bool) -> None:
         print_json({"ok": True, "segments": parts})
         return
     total = snapshot.manifest.totals.bytes
-    click.echo(f"all is well: {len(snapshot.segments)} segments, {size(total)}")
+    click.echo(f"all is well: {counted(len(snapshot.segments), 'segment')}, {size(total)}")

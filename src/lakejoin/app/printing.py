@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,13 +19,13 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
-def console(stderr: bool = False) -> Console:
-    """Where people read: plain and unwrapped when it is not a terminal."""
+def console(stderr: bool = False, file: IO[str] | None = None) -> Console:
+    """Where people read: plain and wide when it is not a terminal."""
     from rich.console import Console
 
-    target = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    target = Console(stderr=stderr, file=file, highlight=False)
     if not target.is_terminal:
-        target = Console(stderr=stderr, highlight=False, width=200)
+        target = Console(stderr=stderr, file=file, highlight=False, width=200)
     return target
 
 
@@ -40,6 +40,15 @@ def size(number: float) -> str:
             return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
         number /= 1000
     return ""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "segment"), counted(2000, "table")
+    ('1 segment', '2,000 tables')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def seconds(number: float) -> str:

@@ -14,8 +14,8 @@ from numba import njit
 
 from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.dates import rewrite_date
+from lakejoin.kernels.hashing import same_bytes, word_at
 from lakejoin.kernels.numbers import BOOLEAN, EMPTY, LONGEST_PLAIN, TEXT, is_digit, rewrite_number
-from lakejoin.kernels.text import same_bytes, word_at
 
 Array = np.ndarray[Any, Any]
 

@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.hashing import bucket_of, finish, mix
+from lakejoin.kernels.hashing import bucket_of, finish, mix, same_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -372,11 +372,8 @@ def first_mismatch(offsets: Array, data: Array, pair_code: Array, first_pair: Ar
             continue
         a, b = offsets[p], offsets[q]
         length = offsets[p + 1] - a
-        if offsets[q + 1] - b != length:
+        if offsets[q + 1] - b != length or not same_bytes(data, a, data, b, length):
             return p
-        for i in range(length):
-            if data[a + i] != data[b + i]:
-                return p
     return -1
 
 

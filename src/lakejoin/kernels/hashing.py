@@ -70,24 +70,48 @@ def bucket_of(h: np.uint64, shift: np.uint64) -> np.int64:
 
 
 @kernel
+def word_at(data: Array, p: int) -> np.uint64:
+    """Eight bytes at any position; a function of its own keeps compiling short."""
+    return load_word(data, p)
+
+
+@kernel
+def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
+    """Whether `length` bytes of `a` from `p` on are those of `b` from `q` on."""
+    i = 0
+    while i + 8 <= length:
+        if word_at(a, p + i) != word_at(b, q + i):
+            return False
+        i += 8
+    while i < length:
+        if a[p + i] != b[q + i]:
+            return False
+        i += 1
+    return True
+
+
+@kernel
+def hash_text(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
+    """The hash of the text `data[p:stop]`."""
+    h = seed ^ (np.uint64(stop - p) * _K3)
+    while p + 8 <= stop:
+        h = mix(h, word_at(data, p))
+        p += 8
+    left = stop - p
+    if left > 0:
+        word = np.uint64(0)
+        if p + 8 <= data.shape[0]:
+            keep = np.uint64(64 - 8 * left)
+            word = (word_at(data, p) << keep) >> keep
+        else:  # at the very end of the buffer there is no whole word to load
+            for j in range(left):
+                word |= np.uint64(data[p + j]) << np.uint64(8 * j)
+        h = mix(h, word)
+    return finish(h)
+
+
+@kernel
 def hash_strings(offsets: Array, data: Array, seed: np.uint64, out: Array) -> None:
     """Writes the hash of string i, `data[offsets[i]:offsets[i + 1]]`, to `out[i]`."""
-    end = data.shape[0]
     for i in range(out.shape[0]):
-        p = offsets[i]
-        stop = offsets[i + 1]
-        h = seed ^ (np.uint64(stop - p) * _K3)
-        while p + 8 <= stop:
-            h = mix(h, load_word(data, p))
-            p += 8
-        left = stop - p
-        if left > 0:
-            if p + 8 <= end:
-                keep = np.uint64(64 - 8 * left)
-                word = (load_word(data, p) << keep) >> keep
-            else:
-                word = np.uint64(0)
-                for j in range(left):
-                    word |= np.uint64(data[p + j]) << np.uint64(8 * j)
-            h = mix(h, word)
-        out[i] = finish(h)
+        out[i] = hash_text(data, offsets[i], offsets[i + 1], seed)

@@ -41,6 +41,20 @@ def _put(out: Array, at: int, value: np.uint64) -> int:
     return at + 1
 
 
+@njit(inline="always")
+def _get(data: Array, at: int, end: int) -> tuple[np.uint64, int]:
+    byte = np.uint64(data[at])
+    value = byte & _LOW
+    shift = _SEVEN
+    at += 1
+    while byte >= _MORE and at < end:
+        byte = np.uint64(data[at])
+        value |= (byte & _LOW) << shift
+        shift += _SEVEN
+        at += 1
+    return value, at
+
+
 @kernel
 def _list_sizes(start: Array, values: Array, sizes: Array) -> None:
     for i in range(start.shape[0] - 1):
@@ -96,15 +110,7 @@ def unpack_into(data: Array, begin: int, end: int, out: Array) -> int:
     value = np.uint64(0)
     at = begin
     while at < end:
-        byte = np.uint64(data[at])
-        step = byte & _LOW
-        shift = _SEVEN
-        at += 1
-        while byte >= _MORE and at < end:
-            byte = np.uint64(data[at])
-            step |= (byte & _LOW) << shift
-            shift += _SEVEN
-            at += 1
+        step, at = _get(data, at, end)
         value += step
         out[n] = value
         value += _ONE
@@ -156,15 +162,7 @@ def _unpack_counts(data: Array, begin: int, end: int, out: Array) -> None:
     n = 0
     at = begin
     while at < end:
-        byte = np.uint64(data[at])
-        value = byte & _LOW
-        shift = _SEVEN
-        at += 1
-        while byte >= _MORE and at < end:
-            byte = np.uint64(data[at])
-            value |= (byte & _LOW) << shift
-            shift += _SEVEN
-            at += 1
+        value, at = _get(data, at, end)
         out[n] = value + _ONE
         n += 1
 

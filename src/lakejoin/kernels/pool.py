@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.hashing import same_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -84,9 +85,4 @@ def equal_spans(
         a = left_span[k, 0]
         b = right_offsets[rows[k]]
         n = left_span[k, 1] - a
-        same = right_offsets[rows[k] + 1] - b == n
-        i = 0
-        while same and i < n:
-            same = left[a + i] == right[b + i]
-            i += 1
-        out[k] = same
+        out[k] = right_offsets[rows[k] + 1] - b == n and same_bytes(left, a, right, b, n)

@@ -13,58 +13,17 @@ from typing import Any
 import numpy as np
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.hashing import finish, load_word, mix
+from lakejoin.kernels.hashing import hash_text, same_bytes
 
 Array = np.ndarray[Any, Any]
 
 _SEED = np.uint64(0x2545F4914F6CDD1D)
-_LENGTH = np.uint64(0x165667B19E3779F9)
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 NULL_CELL = np.uint32(0xFFFFFFFF)
 _BLOCK = 256
-
-
-@kernel
-def word_at(data: Array, p: int) -> np.uint64:
-    """Eight bytes at any position; a function of its own keeps compiling short."""
-    return load_word(data, p)
-
-
-@kernel
-def _hash(data: Array, p: int, stop: int, end: int) -> np.uint64:
-    h = _SEED ^ (np.uint64(stop - p) * _LENGTH)
-    while p + 8 <= stop:
-        h = mix(h, word_at(data, p))
-        p += 8
-    left = stop - p
-    if left > 0:
-        word = np.uint64(0)
-        if p + 8 <= end:
-            keep = np.uint64(64 - 8 * left)
-            word = (word_at(data, p) << keep) >> keep
-        else:
-            for j in range(left):
-                word |= np.uint64(data[p + j]) << np.uint64(8 * j)
-        h = mix(h, word)
-    return finish(h)
-
-
-@kernel
-def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
-    """Whether `length` bytes of `a` from `p` on are those of `b` from `q` on."""
-    i = 0
-    while i + 8 <= length:
-        if word_at(a, p + i) != word_at(b, q + i):
-            return False
-        i += 8
-    while i < length:
-        if a[p + i] != b[q + i]:
-            return False
-        i += 1
-    return True
 
 
 @kernel
@@ -86,7 +45,6 @@ def number_texts(
     `validity` is Arrow's bitmap, or empty where no cell is null. A null gets `NULL_CELL`.
     """
     rows = numbers.shape[0]
-    end = data.shape[0]
     mask = np.uint64(slots.shape[0] - 1)
     most = min(hashes.shape[0], slots.shape[0] // 2)
     room = texts.shape[0]
@@ -96,7 +54,7 @@ def number_texts(
     while row < rows:
         stop_row = min(row + _BLOCK, rows)
         for i in range(row, stop_row):
-            block[i - row] = _hash(data, offsets[i], offsets[i + 1], end)
+            block[i - row] = hash_text(data, offsets[i], offsets[i + 1], _SEED)
         # Touching a block's slots in a tight loop overlaps their cache misses, the main cost of a
         # large table; the sum is kept only so that the compiler keeps the loop.
         touched = np.uint64(0)

@@ -164,16 +164,20 @@ def test_names_are_made_unique(tmp_path: Path) -> None:
     assert len(table.notes) == 2
 
 
+DAY = "05/03/2021"
+WELL = ["7", DAY, "Ulm", "x", "$1.50", "01:00"]
+
+
 @pytest.mark.parametrize(
     ("line", "cells", "reason"),
     [
-        ("7,,05/03/2021,Ulm,x,$1.50,01:00", ["7", "05/03/2021", "Ulm", "x", "$1.50", "01:00"], "too many"),
-        ("7,05/03/2021,Ulm,x,$1.50", ["7", "05/03/2021", "Ulm", "x", "$1.50", ""], "too few"),
-        ('7,05/03/2021,"Ulm,x,$1.50,01:00', ["7", "05/03/2021", '"Ulm', "x", "$1.50", "01:00"], None),
-        ("7;05/03/2021;Ulm;x;$1.50;01:00", ["7", "05/03/2021", "Ulm", "x", "$1.50", "01:00"], "another"),
-        ("7,05/03/2021,Ulm,x, y,$1.50,01:00", ["7", "05/03/2021", "Ulm", "x, y", "$1.50", "01:00"], "too many"),
+        (f"7,,{DAY},Ulm,x,$1.50,01:00", WELL, "too many"),
+        (f"7,{DAY},Ulm,x,$1.50", [*WELL[:5], ""], "too few"),
+        (f'7,{DAY},"Ulm,x,$1.50,01:00', ["7", DAY, '"Ulm', "x", "$1.50", "01:00"], None),
+        (f"7;{DAY};Ulm;x;$1.50;01:00", WELL, "another"),
+        (f"7,{DAY},Ulm,x, y,$1.50,01:00", ["7", DAY, "Ulm", "x, y", "$1.50", "01:00"], "too many"),
     ],
-)  # fmt: skip
+)
 def test_rows_that_do_not_fit(
     tmp_path: Path, line: str, cells: list[str], reason: str | None
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def test_a_folder(tmp_path: Path) -> None:
     (first, _) = list_files([str(tmp_path)])
     assert first.uri == str(tmp_path / "b.csv")
     assert first.size == len("b.csv")
-    assert first.mtime_ns == os.stat(first.uri).st_mtime_ns
+    assert first.mtime_ns == Path(first.uri).stat().st_mtime_ns
 
 
 def test_a_file_and_file_uris(tmp_path: Path) -> None:
@@ -66,6 +65,6 @@ def test_remote_lakes() -> None:
 
 @pytest.mark.parametrize("lake", ["missing", "*.nothing", "no/**/x.csv"])
 def test_what_is_not_there_is_named(tmp_path: Path, lake: str) -> None:
-    with pytest.raises(InputError, match="nothing matches|there is no file") as problem:
+    with pytest.raises(InputError, match=r"nothing matches|there is no file") as problem:
         names_of(f"{tmp_path}/{lake}")
     assert lake in str(problem.value)

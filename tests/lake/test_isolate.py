@@ -22,7 +22,7 @@ _TYPES = """<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org
 <Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/>
 </Types>"""  # noqa: E501
 _RELATIONS = """<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
-{}</Relationships>"""  # noqa: E501
+{}</Relationships>"""
 _KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
@@ -104,7 +104,7 @@ def test_one_sheet_is_one_table(tmp_path: Path) -> None:
 def test_a_reader_that_starves(tmp_path: Path) -> None:
     path = tmp_path / "sparse.xlsx"
     workbook(path, {"S": SPARSE})
-    with pytest.raises(UnreadableFile, match="sparse.xlsx: reader ran out of memory"):
+    with pytest.raises(UnreadableFile, match=r"sparse\.xlsx: reader ran out of memory"):
         list(open_tables(source_of(path), ReadLimits(child_bytes=1 << 30)))
 
 

@@ -89,13 +89,13 @@ def texts(table: Table) -> list[dict[str, str]]:
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("named", [True, False])
 def test_formats_in_packings(tmp_path: Path, form: str, packing: str, named: bool) -> None:
-    path = tmp_path / (f"t.{form.split()[0]}{packing}" if named else "unnamed")
+    path = tmp_path / (f"t.{form.split(maxsplit=1)[0]}{packing}" if named else "unnamed")
     path.write_bytes(PACKINGS[packing](FORMATS[form]()))
     table = read(path)
     assert isinstance(table, Table)
     assert texts(table) == TEXTS
     assert table.name == path.name
-    assert table.format == form.split()[0]
+    assert table.format == form.split(maxsplit=1)[0]
 
 
 def test_a_zip_of_everything(tmp_path: Path) -> None:

@@ -106,5 +106,5 @@ def problems_of(blob: Blob, reason: str) -> Iterator[None]:
     except MemoryError as problem:
         detail = first_line_of(problem)
         raise UnreadableFile(blob.name, "reader ran out of memory", detail) from problem
-    except Exception as problem:  # noqa: BLE001 (over bad bytes, libraries raise anything)
+    except Exception as problem:  # over bad bytes, libraries raise anything
         raise UnreadableFile(blob.name, reason, first_line_of(problem)) from problem

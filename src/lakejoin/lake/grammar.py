@@ -129,17 +129,19 @@ def quotes_are_regular(data: Array, grammar: Grammar) -> bool:
     >>> quotes_are_regular(data, Grammar.of(Dialect()))
     True
     """
-    even = grammar.quote < 0 or np.count_nonzero(data == grammar.quote) % 2 == 0
-    return even and regular_quotes(data, grammar)[0]
+    at = quote_places(data, grammar)
+    return at.size % 2 == 0 and regular_quotes(data, grammar, at)[0]
 
 
-def regular_quotes(data: Array, grammar: Grammar) -> tuple[bool, bool]:
+def quote_places(data: Array, grammar: Grammar) -> Array:
+    """Where the quotes are."""
+    return np.flatnonzero(data == grammar.quote) if grammar.quote >= 0 else np.zeros(0, np.int64)
+
+
+def regular_quotes(data: Array, grammar: Grammar, at: Array) -> tuple[bool, bool]:
     """The same for lines that begin outside a quoted cell, and for such that begin inside one."""
-    if grammar.quote < 0:
-        return True, False
-    at = np.flatnonzero(data == grammar.quote)
     if at.size == 0:
-        return True, True
+        return True, grammar.quote >= 0
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 2) != 1)
     length = np.diff(first, append=at.size)
     left = _separates(data, at[first] - 1, grammar)
@@ -160,6 +162,36 @@ def _separates(data: Array, at: Array, grammar: Grammar) -> Array:
     byte = data[np.clip(at, 0, data.size - 1)]
     apart: Array = outside | (byte == grammar.separator[0]) | (byte == _LF) | (byte == _CR)
     return apart
+
+
+def record_end(data: bytes, grammar: Grammar) -> int:
+    """Where the last complete record ends, if the quotes are regular; 0 where none does.
+
+    >>> record_end(b'1,2\\n3,"x\\ny', Grammar.of(Dialect()))
+    4
+    """
+    at = data.rfind(b"\n")
+    if at < 0 or grammar.quote < 0 or data.count(grammar.quote, 0, at) % 2 == 0:
+        return at + 1
+    outside = _lines_outside(data, grammar, inside=False)
+    return int(outside[-1]) + 1 if outside.size else 0
+
+
+def first_record(lines: bytes, grammar: Grammar, inside: bool) -> int | None:
+    """Where the first record begins in whole lines; None where none does."""
+    if not inside or grammar.quote < 0:
+        return 0
+    outside = _lines_outside(lines, grammar, inside)
+    return int(outside[0]) + 1 if outside.size else None
+
+
+def _lines_outside(data: bytes, grammar: Grammar, inside: bool) -> Array:
+    """The line feeds that no quoted cell holds."""
+    array = np.frombuffer(data, dtype=np.uint8)
+    feeds = np.flatnonzero(array == _LF)
+    quotes = np.searchsorted(np.flatnonzero(array == grammar.quote), feeds)
+    outside: Array = feeds[(quotes + inside) % 2 == 0]
+    return outside
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.lake.dialect import Layout
-from lakejoin.lake.grammar import Grammar, Tokens, cells_of, quotes_are_regular, tokens_of
+from lakejoin.lake.grammar import (
+    Grammar,
+    Tokens,
+    cells_of,
+    quotes_are_regular,
+    record_end,
+    tokens_of,
+)
 from lakejoin.lake.repair import Fitted, fit_record
 from lakejoin.lake.tables import Losses
 
@@ -63,7 +70,7 @@ class RowParser:
         names = list(self._layout.names)
         quote = chr(self._grammar.quote) if self._grammar.quote >= 0 else ""
         quoted = bool(quote) and quote.encode() in data
-        if not data.strip(b"\r\n"):
+        if data[:1] in b"\r\n" and not data.strip(b"\r\n"):
             return None
         try:
             table = csv.read_csv(
@@ -111,19 +118,6 @@ class RowParser:
         fitted = fit_record(text, cells, self._grammar, self._layout.width, self._layout.hints)
         self._losses.add(fitted.reason, 1, f"first: {text[:60]}")
         return fitted
-
-
-def record_end(data: bytes, grammar: Grammar) -> int:
-    """Where the last complete record ends, if the quotes are regular; 0 where none does."""
-    at = data.rfind(b"\n")
-    if grammar.quote < 0:
-        return at + 1
-    quote = bytes((grammar.quote,))
-    odd = data.count(quote, 0, at + 1) % 2 == 1
-    while odd and at >= 0:
-        at = data.rfind(b"\n", 0, max(0, data.rfind(quote, 0, at)))
-        odd = data.count(quote, 0, at + 1) % 2 == 1
-    return at + 1
 
 
 def _batch(

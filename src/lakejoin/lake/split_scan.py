@@ -8,11 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from lakejoin.lake.blob import Blob
-from lakejoin.lake.grammar import Grammar, quotes_are_regular, regular_quotes, tokens_of
+from lakejoin.lake.grammar import (
+    Grammar,
+    first_record,
+    quote_places,
+    quotes_are_regular,
+    record_end,
+    regular_quotes,
+    tokens_of,
+)
 from lakejoin.lake.json_text import parse_lines
 from lakejoin.lake.json_values import keys_of
 from lakejoin.lake.ranges import ByteRange, open_range
-from lakejoin.lake.rows import record_end
 from lakejoin.model import ReadLimits
 
 _BLOCK = 8 << 20
@@ -73,34 +80,19 @@ def scan_quotes(blob: Blob, cut: ByteRange, grammar: Grammar) -> Scan:
             end = len(data) if not block else data.rfind(b"\n") + 1
             lines = data[:end]
             if lines:
-                outside, inside = regular_quotes(np.frombuffer(lines, np.uint8), grammar)
+                array = np.frombuffer(lines, np.uint8)
+                places = quote_places(array, grammar)
+                outside, inside = regular_quotes(array, grammar, places)
                 regular[0] &= inside if odd else outside
                 regular[1] &= outside if odd else inside
                 if first[1] is None:
-                    first[1] = _first_outside(lines, base, grammar, odd)
-                odd ^= grammar.quote >= 0 and lines.count(bytes((grammar.quote,))) % 2 == 1
+                    begin = first_record(lines, grammar, inside=not odd)
+                    first[1] = None if begin is None else base + begin
+                odd ^= places.size % 2 == 1
             base += end
             carry = data[end:]
             if not block:
                 return Scan((first[0], first[1]), (regular[0], regular[1]), odd)
-
-
-def _first_outside(lines: bytes, base: int, grammar: Grammar, odd: bool) -> int | None:
-    """The first line start outside quotes where the cut started inside them."""
-    if grammar.quote < 0:
-        return base
-    quote = bytes((grammar.quote,))
-    if odd:
-        return base
-    at = lines.find(quote)
-    while at >= 0:
-        upto = lines.find(b"\n", at)
-        if upto < 0:
-            return None
-        if lines.count(quote, 0, upto) % 2 == 1:
-            return base + upto + 1
-        at = lines.find(quote, upto)
-    return None
 
 
 # -- where records begin ----------------------------------------------------------------------

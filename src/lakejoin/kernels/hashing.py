@@ -90,19 +90,18 @@ def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
     return True
 
 
-@kernel
-def hash_text(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
-    """The hash of the text `data[p:stop]`."""
+@njit(inline="always")
+def _hash(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
     h = seed ^ (np.uint64(stop - p) * _K3)
     while p + 8 <= stop:
-        h = mix(h, word_at(data, p))
+        h = mix(h, load_word(data, p))
         p += 8
     left = stop - p
     if left > 0:
         word = np.uint64(0)
         if p + 8 <= data.shape[0]:
             keep = np.uint64(64 - 8 * left)
-            word = (word_at(data, p) << keep) >> keep
+            word = (load_word(data, p) << keep) >> keep
         else:  # at the very end of the buffer there is no whole word to load
             for j in range(left):
                 word |= np.uint64(data[p + j]) << np.uint64(8 * j)
@@ -111,7 +110,13 @@ def hash_text(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
 
 
 @kernel
+def hash_text(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
+    """The hash of the text `data[p:stop]`; a function of its own keeps compiling short."""
+    return _hash(data, p, stop, seed)
+
+
+@kernel
 def hash_strings(offsets: Array, data: Array, seed: np.uint64, out: Array) -> None:
     """Writes the hash of string i, `data[offsets[i]:offsets[i + 1]]`, to `out[i]`."""
     for i in range(out.shape[0]):
-        out[i] = hash_text(data, offsets[i], offsets[i + 1], seed)
+        out[i] = _hash(data, offsets[i], offsets[i + 1], seed)

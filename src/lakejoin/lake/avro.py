@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from lakejoin.errors import MissingPart, UnreadableFile
 from lakejoin.lake.blob import Blob, problems_of
 from lakejoin.lake.cells import json_text
+from lakejoin.lake.losses import Losses
 from lakejoin.lake.names import unique_names
-from lakejoin.lake.tables import Losses, TableStream
+from lakejoin.lake.tables import TableStream
 from lakejoin.model import ReadLimits
 
 if TYPE_CHECKING:

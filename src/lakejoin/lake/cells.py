@@ -11,14 +11,14 @@ from lakejoin.model import ReadLimits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.lake.tables import Losses
+    from lakejoin.lake.losses import Losses
 
 
 def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa.RecordBatch:
     """The batch with nested values as compact JSON text and over-long cells as counted nulls.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.lake.tables import Losses
+    >>> from lakejoin.lake.losses import Losses
     >>> batch = pa.record_batch({"a": [[1, 2], None]})
     >>> plain_batch(batch, ReadLimits(), Losses()).column(0).to_pylist()
     ['[1,2]', None]

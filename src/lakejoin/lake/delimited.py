@@ -13,8 +13,9 @@ from lakejoin.lake.dialect import Layout, detect_layout
 from lakejoin.lake.encoding import Decoder, detect_encoding, utf8_stream
 from lakejoin.lake.footer import FOOTER_WINDOW, Footer, find_footer
 from lakejoin.lake.grammar import Grammar
+from lakejoin.lake.losses import Losses
 from lakejoin.lake.rows import RowParser
-from lakejoin.lake.tables import Losses, TableStream
+from lakejoin.lake.tables import TableStream
 from lakejoin.model import ReadLimits
 
 if TYPE_CHECKING:

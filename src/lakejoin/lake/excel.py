@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from lakejoin.errors import MissingPart, UnreadableFile
 from lakejoin.lake.blob import Blob, first_line_of, problems_of
 from lakejoin.lake.header import find_start, joined_header
+from lakejoin.lake.losses import Losses
 from lakejoin.lake.names import numbered_names, unique_names
-from lakejoin.lake.tables import Losses, TableStream
+from lakejoin.lake.tables import TableStream
 from lakejoin.model import ReadLimits, Skipped
 
 if TYPE_CHECKING:

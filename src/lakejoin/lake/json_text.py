@@ -11,8 +11,9 @@ from lakejoin.errors import UnreadableFile
 from lakejoin.lake.blob import Blob
 from lakejoin.lake.encoding import decoded_text, detect_encoding, text_stream
 from lakejoin.lake.json_values import Records, keys_of, records_of, text_batch
+from lakejoin.lake.losses import Losses
 from lakejoin.lake.names import unique_names
-from lakejoin.lake.tables import Losses, TableStream
+from lakejoin.lake.tables import TableStream
 from lakejoin.model import ReadLimits
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ def _plain(array: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     from lakejoin.lake.cells import plain_batch
-    from lakejoin.lake.tables import Losses
+    from lakejoin.lake.losses import Losses
     from lakejoin.model import ReadLimits
 
     unbounded = ReadLimits(cell_bytes=1 << 62)

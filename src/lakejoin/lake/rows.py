@@ -15,8 +15,8 @@ from lakejoin.lake.grammar import (
     record_end,
     tokens_of,
 )
+from lakejoin.lake.losses import Losses
 from lakejoin.lake.repair import Fitted, fit_record
-from lakejoin.lake.tables import Losses
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,6 +24,7 @@ from lakejoin.lake.formats import recognise
 from lakejoin.lake.grammar import Grammar
 from lakejoin.lake.json_text import is_json_lines, json_lines_stream
 from lakejoin.lake.json_values import keys_of
+from lakejoin.lake.losses import Losses
 from lakejoin.lake.ranges import ByteRange, open_range
 from lakejoin.lake.split_scan import (
     Scan,
@@ -32,7 +33,7 @@ from lakejoin.lake.split_scan import (
     starts_by_parity,
     starts_by_reading,
 )
-from lakejoin.lake.tables import DEFAULT_LIMITS, Losses, TableStream
+from lakejoin.lake.tables import DEFAULT_LIMITS, TableStream
 from lakejoin.model import ReadLimits, SourceFile
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.lake.blob import Blob, first_line_of
+from lakejoin.lake.losses import Losses
 from lakejoin.lake.names import unique_names
-from lakejoin.lake.tables import Losses, TableStream
+from lakejoin.lake.tables import TableStream
 from lakejoin.model import ReadLimits, Skipped
 
 if TYPE_CHECKING:

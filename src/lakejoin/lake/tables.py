@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import MissingPart
+from lakejoin.lake.cells import plain_batch
+from lakejoin.lake.losses import Losses
 from lakejoin.model import Dialect, Loss, ReadLimits
 
 if TYPE_CHECKING:
@@ -14,33 +16,6 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LIMITS = ReadLimits()
-
-
-class Losses:
-    """What was left out while reading: one count a reason, with where it happened first.
-
-    >>> seen = Losses(); seen.add("row too long", 2, "line 7"); seen.add("row too long", 1)
-    >>> seen.listed()
-    [Loss(reason='row too long', count=3, detail='line 7')]
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[str, Loss] = {}
-
-    def add(self, reason: str, count: int = 1, detail: str = "") -> None:
-        """Counts `count` more of `reason`; the first detail is kept."""
-        if count <= 0:
-            return
-        known = self._seen.get(reason)
-        if known is None:
-            self._seen[reason] = Loss(reason, count, detail)
-        else:
-            self._seen[reason] = Loss(reason, known.count + count, known.detail or detail)
-
-    def listed(self) -> list[Loss]:
-        """All losses, in the order they were first seen."""
-        return list(self._seen.values())
-
 
 Reading = Callable[[Losses], "Iterator[pa.RecordBatch]"]
 
@@ -69,8 +44,6 @@ class TableStream:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, in order; each call reads the table from its start."""
-        from lakejoin.lake.cells import plain_batch
-
         self._losses = Losses()
         for batch in self.reading(self._losses):
             yield plain_batch(batch, self.limits, self._losses)

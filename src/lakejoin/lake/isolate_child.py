@@ -1,0 +1,93 @@
+"""The child process of `isolate`: reads a file under limits and leaves its tables in a folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lakejoin.errors import MissingPart, UnreadableFile
+from lakejoin.lake.blob import Blob, first_line_of
+from lakejoin.lake.read import tables_in_process
+from lakejoin.lake.tables import TableStream
+from lakejoin.model import Loss, ReadLimits, Skipped
+
+
+def _main() -> None:
+    job = json.loads(sys.stdin.buffer.read())
+    limits = ReadLimits(**job["limits"])
+    _limit(limits)
+    folder = Path(job["folder"])
+    path = Path(job["path"])
+    size = path.stat().st_size
+    blob = Blob(job["name"], job["label"], lambda: path.open("rb"), size, str(path))
+    try:
+        _write_tables(blob, limits, folder)
+    except UnreadableFile as problem:
+        _answer(folder, 10**8, error="UnreadableFile", path=problem.path, reason=problem.reason,
+                detail=problem.detail)  # fmt: skip
+    except MissingPart as problem:
+        _answer(folder, 10**8, error="MissingPart", reason=str(problem))
+    except MemoryError as problem:
+        _answer(folder, 10**8, error="UnreadableFile", path=blob.name,
+                reason="reader ran out of memory", detail=first_line_of(problem))  # fmt: skip
+
+
+def _limit(limits: ReadLimits) -> None:
+    try:
+        import resource
+    except ImportError:  # not a Unix: the time limit of the parent remains
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (limits.child_bytes, limits.child_bytes))
+    seconds = max(1, int(limits.child_seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _write_tables(blob: Blob, limits: ReadLimits, folder: Path) -> None:
+    for number, found in enumerate(tables_in_process(blob, limits)):
+        if isinstance(found, Skipped):
+            _answer(folder, number, skipped=[found.name, found.reason, found.detail])
+            continue
+        try:
+            _write_table(found, folder, number)
+        except UnreadableFile as problem:
+            _answer(folder, number, skipped=[found.name, problem.reason, problem.detail])
+
+
+def _write_table(stream: TableStream, folder: Path, number: int) -> None:
+    import pyarrow as pa
+
+    path = folder / f"{number:09d}.arrow"
+    writer = None
+    with path.open("wb") as file:
+        for batch in stream.batches():
+            if writer is None:
+                writer = pa.ipc.new_stream(file, batch.schema)
+            writer.write_batch(batch)
+        if writer is None:
+            fields = [pa.field(name, pa.string()) for name in stream.column_names]
+            writer = pa.ipc.new_stream(file, pa.schema(fields))
+        writer.close()
+    _answer(
+        folder, number, name=stream.name, format=stream.format, names=stream.column_names,
+        notes=stream.notes, dialect=None if stream.dialect is None else asdict(stream.dialect),
+        losses=[_plain(loss) for loss in stream.losses],
+    )  # fmt: skip
+
+
+def _plain(loss: Loss) -> dict[str, Any]:
+    return {"reason": loss.reason, "count": loss.count, "detail": loss.detail}
+
+
+def _answer(folder: Path, number: int, **fields: Any) -> None:
+    """Written last and whole, so that a table without an answer does not exist."""
+    draft = folder / f"{number:09d}.draft"
+    draft.write_text(json.dumps(fields), "utf-8")
+    draft.rename(folder / f"{number:09d}.json")
+
+
+if __name__ == "__main__":
+    _main()

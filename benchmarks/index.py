@@ -308,8 +308,11 @@ def _generated(options: argparse.Namespace, name: str, cells: int) -> GeneratedL
 
 
 def _warm_up(options: argparse.Namespace) -> None:
-    """A tiny build first, so that compiled kernels are in numba's cache on every run counted."""
-    lake = _generated(options, f"{options.kind}-warm-up", 20_000)
+    """A small build first, so that compiled kernels are in numba's cache on every run counted.
+
+    Not too small: columns of more than 65,536 values use kernels of a wider type.
+    """
+    lake = _generated(options, f"{options.kind}-warm-up", 2_000_000)
     with tempfile.TemporaryDirectory(prefix="lakejoin-bench-", dir=options.data) as scratch:
         ours(lake.folder, Path(scratch), options.cores)
 

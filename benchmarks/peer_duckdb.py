@@ -6,9 +6,10 @@ The table is distinct, sorted by column and value, and persisted in a database f
 best chance: it is told the dialect (no sniffing), files with equally many columns are read by one
 `read_csv`, the column number is computed from the reader's own `file_index` (no file names travel
 with the rows), and all is one statement, so that nothing is stored twice. Formulations tried on
-10 million cells, in seconds of CPU (best of the runs): `UNPIVOT` into a table, then distinct and
-sort 17.9, into a temporary table 7.1, with `unnest` 15.0; distinct for each number of columns, then
-sort 7.2, with `unnest` 6.4; one statement 6.3, with `unnest` 5.6: the one kept.
+10 million cells, in seconds of CPU on a busy machine (one run, or the two runs given): `UNPIVOT`
+into a table, then distinct and sort 17.9, into a temporary table 10.3 and 7.1, with `unnest` 15.0;
+distinct for each number of columns, then sort 7.2, with `unnest` 6.8 and 6.4; one statement 6.3
+and 6.4, with `unnest` 6.3 and 5.6: the one kept, though the last two hardly differ.
 
 It runs in a process of its own, so that its peak memory can be told; `import duckdb`, listing the
 files and reading their first lines are not counted in its time.

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
@@ -123,10 +124,16 @@ def count_values(index: Place, manifest: Manifest) -> tuple[int, bool]:
         return total, exact
     dictionaries = [Segment(segment_place(index, r), r).dictionary for r in records]
     if total <= _EXACT_VALUES:
-        return len(np.unique(np.concatenate([d.hashes() for d in dictionaries]))), exact
+        return _distinct(np.concatenate([d.hashes() for d in dictionaries])), exact
     bits = min(8, (total // _EXACT_VALUES).bit_length())
     samples = [d.sample(bits) for d in dictionaries]
     kept = min(own for own, _ in samples)
     mask = np.uint64(((1 << kept) - 1) << (64 - kept) | 0xFFFFFFFF)
-    distinct = len(np.unique(np.concatenate([part for _, part in samples]) & mask))
+    distinct = _distinct(np.concatenate([part for _, part in samples]) & mask)
     return distinct << bits, False
+
+
+def _distinct(hashes: np.ndarray[Any, Any]) -> int:
+    """How many different ones there are; sorting in place is faster than `np.unique`."""
+    hashes.sort()
+    return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + (len(hashes) > 0)

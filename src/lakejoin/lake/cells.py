@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from lakejoin.lake.losses import Losses
 
 
+_WHOLE = 1 << 26
+
+
 def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa.RecordBatch:
     """The batch with nested values as compact JSON text and over-long cells as counted nulls.
 
@@ -25,13 +28,14 @@ def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa
     """
     import pyarrow as pa
 
-    columns = [_bounded(_plain(column), limits.cell_bytes, losses) for column in batch.columns]
+    most = limits.cell_bytes
+    columns = [_bounded(_plain(column, most, losses), most, losses) for column in batch.columns]
     if all(new is old for new, old in zip(columns, batch.columns, strict=True)):
         return batch
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _plain(column: pa.Array, most: int, losses: Losses) -> pa.Array:
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -39,20 +43,39 @@ def _plain(column: pa.Array) -> pa.Array:
     if t.is_string(kind) or t.is_primitive(kind) or t.is_large_string(kind):
         return column
     if isinstance(kind, pa.ExtensionType | pa.BaseExtensionType):
-        return _plain(column.storage)
+        return _plain(column.storage, most, losses)
     if t.is_dictionary(kind):
-        return _plain(column.dictionary_decode())
+        return _plain(column.dictionary_decode(), most, losses)
     if t.is_run_end_encoded(kind):
-        return _plain(pa.compute.run_end_decode(column))
+        return _plain(pa.compute.run_end_decode(column), most, losses)
     if t.is_string_view(kind):
         return column.cast(pa.string())
     if t.is_nested(kind):
-        return pa.array([json_text(value) for value in column.to_pylist()], pa.string())
+        return pa.array(_nested_texts(column, most, losses), pa.string())
     if t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind):
         return _bytes_text(column)
     if t.is_binary_view(kind):
         return _bytes_text(column.cast(pa.binary()))
     return column
+
+
+def _nested_texts(column: pa.Array, most: int, losses: Losses) -> list[str | None]:
+    try:
+        if column.nbytes <= _WHOLE:
+            return [json_text(value) for value in column.to_pylist()]
+    except (OverflowError, ValueError):
+        pass  # a date that Python has no value for: the others are still written
+    texts: list[str | None] = []
+    for row in range(len(column)):
+        texts.append(None)
+        if column.slice(row, 1).nbytes > 4 * most:
+            losses.add("cell over the size limit", 1, f"the limit is {most} bytes")
+            continue
+        try:
+            texts[-1] = json_text(column[row].as_py())
+        except (OverflowError, ValueError):
+            losses.add("nested value that cannot be written", 1)
+    return texts
 
 
 def _bytes_text(column: pa.Array) -> pa.Array:

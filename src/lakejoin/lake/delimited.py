@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.errors import UnreadableFile
 from lakejoin.lake.blob import Blob
-from lakejoin.lake.dialect import Layout, detect_layout
+from lakejoin.lake.dialect import Layout, detect_layout, is_prose
 from lakejoin.lake.encoding import Decoder, detect_encoding, utf8_stream
 from lakejoin.lake.footer import FOOTER_WINDOW, Footer, find_footer
 from lakejoin.lake.grammar import Grammar
@@ -56,6 +56,8 @@ def layout_of(blob: Blob, limits: ReadLimits) -> Layout:
     if layout.width > limits.columns:
         detail = f"the limit is {limits.columns}"
         raise UnreadableFile(blob.name, "too many columns", detail)
+    if layout.width == 1 and is_prose(layout, text, blob.label):
+        raise UnreadableFile(blob.name, "not a table", "running text without a delimiter")
     confidence = round(layout.dialect.confidence * encoding.confidence, 3)
     dialect = replace(layout.dialect, encoding=encoding.name, confidence=confidence)
     if whole:

@@ -62,6 +62,24 @@ def detect_layout(text: str, label: str = "") -> Layout | None:
     return _layout(text, dialect, sample, width, start)
 
 
+def is_prose(layout: Layout, text: str, label: str) -> bool:
+    """Whether a text without a delimiter is no list of values either.
+
+    A file that calls itself a table is believed; others are where their lines are short.
+
+    >>> text = "It was a dark and stormy night.\\nIt rained on all of the hills around.\\n" * 9
+    >>> is_prose(detect_layout(text), text, "story.txt")
+    True
+    """
+    ending = label.lower()
+    if ending.endswith((".json", ".jsonl", ".ndjson", ".geojson")):
+        return True
+    if layout.width > 1 or ending.endswith((".csv", ".tsv", ".tab", ".psv", ".dat", ".data")):
+        return False
+    lines = [line.split() for line in text[:SCORED_TEXT].splitlines() if line.strip()]
+    return 2 * sum(1 for words in lines if len(words) > 5) > len(lines)
+
+
 def _first_lines(text: str, most: int) -> str:
     """The beginning of a text up to a line end, where there is one."""
     if len(text) <= most:
@@ -114,9 +132,8 @@ def _layout(text: str, dialect: Dialect, sample: Sample, width: int, start: Star
         confidence=round(dialect.confidence * (0.5 + 0.5 * start.confidence), 3),
     )
     usual = main_width([row for row in body if row])
-    padded = [[*row, *[""] * (width - usual)] for row in body if len(row) == usual <= width][
-        :_HINT_ROWS
-    ]
+    alike = [row for row in body if len(row) == usual][:_HINT_ROWS] if usual <= width else []
+    padded = [[*row, *[""] * (width - usual)] for row in alike]
     hints = Hints.of(padded, width)
     return Layout(dialect, names, notes, first, hints, tuple(filter(None, skipped)))
 

@@ -43,7 +43,8 @@ def find_footer(tail: bytes, grammar: Grammar, width: int, at_start: bool) -> Fo
     for taken, line in enumerate(reversed(lines[1:]), start=1):
         text = line.strip(b" \t\r" if grammar.separator != b"\t" else b" \r")
         pieces = text.split(grammar.separator)
-        empty = not b"".join(pieces).replace(quote, b"").strip()
+        # A single quote may close a cell that began lines above.
+        empty = not b"".join(pieces).replace(2 * quote, b"").strip()
         if empty:
             empty_rows += bool(text)
         elif len(pieces) == 1 and quote not in text and len(notes) < _MOST_LINES:

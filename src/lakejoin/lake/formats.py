@@ -35,6 +35,12 @@ _NOT_TABLES: tuple[tuple[bytes, str], ...] = (
     (b"ID3", "media file"),
     (b"OggS", "media file"),
 )
+# Texts that a comma in each line does not make a table.
+_NO_DATA_ENDINGS = (
+    *(".md", ".rst", ".tex", ".bib", ".ipynb", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".xml"),
+    *(".py", ".r", ".rmd", ".js", ".ts", ".css", ".scss", ".java", ".c", ".h", ".cpp", ".go"),
+    *(".rs", ".sh", ".bat", ".sql", ".html", ".htm", ".svg", ".php", ".rb", ".pl", ".scala"),
+)
 _MARKUP = re.compile(
     rb"\s*(?:<\?xml\b|<!doctype\b|<html\b|<head\b|<body\b|<svg\b|<rss\b|<!--)", re.IGNORECASE
 )
@@ -61,6 +67,8 @@ def recognise(head: bytes, label: str) -> str:
             return _unless_text(f"not a table: {kind}", head, label)
     if head[257:262] == b"ustar":
         return "not a table: tar archive"
+    if label.lower().endswith(_NO_DATA_ENDINGS) and _is_text(head):
+        return "not a table: program text or document"
     text = head[3:] if head.startswith(_BOMS) else head
     if _MARKUP.match(text):
         return "not a table: markup (HTML or XML)"

@@ -17,7 +17,7 @@ def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     >>> unique_names(["a", "", "a", "b "])[0]
     ('a', 'column_2', 'a_2', 'b')
     """
-    clean = [" ".join(name[:_LONGEST].split()) if name else "" for name in raw]
+    clean = [_clean(name) if name else "" for name in raw]
     taken = {name for name in clean if name}
     used: set[str] = set()
     names: list[str] = []
@@ -41,6 +41,11 @@ def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         used.add(chosen)
         names.append(chosen)
     return tuple(names), tuple(notes)
+
+
+def _clean(name: str) -> str:
+    plain = " ".join(name[:_LONGEST].replace("\0", "").split())
+    return plain.encode("utf-8", "replace").decode()  # JSON can spell half characters
 
 
 def numbered_names(count: int) -> tuple[str, ...]:

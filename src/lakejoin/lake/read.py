@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 from lakejoin.lake import isolate
-from lakejoin.lake.blob import Blob, problems_of
+from lakejoin.lake.blob import Blob, first_line_of, problems_of
 from lakejoin.lake.compression import packed_as, unpacked, zip_members, zip_names
 from lakejoin.lake.formats import is_workbook, recognise
 from lakejoin.lake.tables import DEFAULT_LIMITS, Table, TableStream
@@ -130,11 +130,17 @@ def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> T
     source = SourceFile(place.name, place.uri, entry.size, entry.mtime_ns)
     tables: list[Table] = []
     skipped: list[Skipped] = []
-    for found in open_tables(source, limits):
-        if isinstance(found, Skipped):
-            skipped.append(found)
-        else:
-            tables.append(Table.of(found))
+    try:
+        for found in open_tables(source, limits):
+            if isinstance(found, Skipped):
+                skipped.append(found)
+            else:
+                tables.append(Table.of(found))
+    except LakejoinError:
+        raise
+    except Exception as problem:
+        detail = f"{type(problem).__name__}: {first_line_of(problem)}"
+        raise UnreadableFile(source.name, "reader failed", detail) from problem
     if not tables:
         raise UnreadableFile(source.name, "nothing to read inside", "; ".join(map(str, skipped)))
     if len(tables) == 1 and ("#" not in tables[0].name or tables[0].format == "excel"):

@@ -23,7 +23,7 @@ _LF, _CR, _SPACE, _TAB = 10, 13, 32, 9
 Array = np.ndarray[Any, Any]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _at_delimiter(data: Array, at: int, delimiter: Array) -> bool:
     if at + delimiter.size > data.size:
         return False
@@ -33,7 +33,7 @@ def _at_delimiter(data: Array, at: int, delimiter: Array) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _line_end(data: Array, at: int, lone_cr: bool) -> int:
     """How many bytes the line end at this place takes; 0 where there is none."""
     if data[at] == _LF:
@@ -265,7 +265,7 @@ def copy_cells(
                 at += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _escapes(data: Array, at: int, end: int, quote: int, escape: int) -> bool:
     """Whether this byte only says that the next one is text."""
     if at + 1 >= end:

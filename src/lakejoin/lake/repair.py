@@ -16,7 +16,9 @@ from lakejoin.lake.celltypes import Hints
 from lakejoin.lake.grammar import Grammar
 
 _DROP, _LEAVE, _LEAVE_END, _JOIN, _STRAY, _LITERAL = 0.9, 0.9, 0.8, 1.1, 0.8, 0.7
-_MOST_WORK = 60_000
+_MOST_WORK = 20_000
+_MOST_PIECES = 1_000
+_JOINED = 8
 _CLOSERS = 4
 _OTHER_DELIMITERS = (",", ";", "\t", "|", " ")
 
@@ -58,7 +60,7 @@ def fit_record(
         if other is not None:
             return Fitted(other, OTHER)
     pieces = list(cells)
-    if len(pieces) * width > _MOST_WORK:
+    if len(pieces) * width > _MOST_WORK or len(pieces) > _MOST_PIECES:
         fitted = _crude(pieces, separator, width)
     else:
         quote = chr(grammar.quote) if doubtful and grammar.quote >= 0 else ""
@@ -198,10 +200,15 @@ class _Alignment:
         found = []
         surplus = len(self.pieces) - self.width
         text = self.pieces[first]
-        for last in range(first + 1, min(len(self.pieces), first + 1 + max(0, surplus))):
+        end = min(len(self.pieces), first + 1 + max(0, surplus))
+        for last in range(first + 1, min(end, first + _JOINED)):
             text += self.separator + self.pieces[last]
             literal = _LITERAL if self.quote and self.quote in text else 0.0
             found.append((last + 1, text, _JOIN * (last - first) + literal))
+        if end >= first + _JOINED:
+            # All of a large surplus in one cell, so that there always is some way to fit.
+            text = self.separator.join(self.pieces[first:end])
+            found.append((end, text, _JOIN * (end - 1 - first)))
         return found
 
     def _quoted(self, first: int, quote: str) -> list[tuple[int, str, float]]:

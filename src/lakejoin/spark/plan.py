@@ -35,7 +35,7 @@ class PlanLimits:
     """
 
     cores: int = 2
-    batch_bytes: int = 160 << 20
+    batch_bytes: int = 320 << 20
     least_bytes: int = 4 << 20
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from lakejoin.errors import UnreadableFile
 from lakejoin.lake.blob import Blob
 from lakejoin.lake.dialect import Layout, detect_layout, is_prose
-from lakejoin.lake.encoding import Decoder, detect_encoding, utf8_stream
+from lakejoin.lake.encoding import Decoder, Utf8Blocks, detect_encoding
 from lakejoin.lake.footer import FOOTER_WINDOW, Footer, find_footer
 from lakejoin.lake.grammar import Grammar
 from lakejoin.lake.losses import Losses
@@ -33,9 +32,9 @@ def open_delimited(blob: Blob, limits: ReadLimits) -> TableStream:
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         note_preamble(layout, losses)
         with blob.open() as file:
-            stream = utf8_stream(file, layout.dialect.encoding, losses)
-            stream.read(layout.body)
-            yield from body_batches(stream, layout, limits, losses)
+            blocks = Utf8Blocks(file, layout.dialect.encoding, losses)
+            blocks.skip(layout.body)
+            yield from body_batches(blocks, layout, limits, losses)
 
     kind = "tsv" if layout.dialect.delimiter == "\t" else "csv"
     return TableStream(blob.name, kind, layout.names, reading, layout.dialect, layout.notes, limits)
@@ -73,7 +72,7 @@ def note_preamble(layout: Layout, losses: Losses) -> None:
 
 
 def body_batches(
-    stream: io.BufferedReader,
+    blocks: Utf8Blocks,
     layout: Layout,
     limits: ReadLimits,
     losses: Losses,
@@ -88,9 +87,9 @@ def body_batches(
     carry = b""
     held = FOOTER_WINDOW if footer else 0
     while True:
-        block = stream.read(limits.batch_bytes)
-        final = len(block) < limits.batch_bytes
-        data = carry + block if carry else bytes(block)
+        block = blocks.read(limits.batch_bytes)
+        final = not block
+        data = carry + block if carry else block
         if final and footer:
             data = _without_footer(data, layout, losses)
         # The end of what is there may be the footer: it waits for what follows.

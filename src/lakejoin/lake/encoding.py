@@ -177,9 +177,38 @@ class Utf8Stream(io.RawIOBase):
         super().close()
 
 
-def utf8_stream(file: BinaryIO, encoding: str, losses: Losses) -> io.BufferedReader:
-    """A file of any encoding as UTF-8 bytes; `read(n)` gives fewer only at the end."""
-    return io.BufferedReader(Utf8Stream(file, encoding, losses), 1 << 20)
+class Utf8Blocks:
+    """A file of any encoding as large blocks of UTF-8 bytes, copied as little as possible.
+
+    >>> blocks = Utf8Blocks(io.BytesIO("é,b".encode("cp1252")), "cp1252", Losses())
+    >>> blocks.skip(3)
+    >>> blocks.read(100), blocks.read(100)
+    (b'b', b'')
+    """
+
+    def __init__(self, file: BinaryIO, encoding: str, losses: Losses) -> None:
+        self._file = file
+        self._decoder = Decoder(encoding, losses)
+        self._ready = b""
+        self._ended = False
+
+    def read(self, count: int) -> bytes:
+        """The next bytes, about `count`; none at the end only."""
+        data, self._ready = self._ready, b""
+        while not data and not self._ended:
+            block = bytes(self._file.read(count))
+            self._ended = not block
+            data = self._decoder.utf8(block, final=self._ended)
+        return data
+
+    def skip(self, count: int) -> None:
+        """Passes over the first `count` bytes."""
+        while count > 0:
+            data = self.read(max(count, 1 << 16))
+            if not data:
+                return
+            self._ready = data[count:]
+            count -= len(data)
 
 
 def text_stream(file: BinaryIO, encoding: str, losses: Losses) -> io.TextIOWrapper:

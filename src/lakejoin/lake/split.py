@@ -18,7 +18,7 @@ from lakejoin.lake.columnar import open_parquet, parquet_row_groups
 from lakejoin.lake.compression import packed_as
 from lakejoin.lake.delimited import body_batches, layout_of, note_footer, note_preamble, tail_footer
 from lakejoin.lake.dialect import Layout
-from lakejoin.lake.encoding import Decoder, utf8_stream
+from lakejoin.lake.encoding import Decoder, Utf8Blocks
 from lakejoin.lake.footer import FOOTER_WINDOW, Footer
 from lakejoin.lake.formats import recognise
 from lakejoin.lake.grammar import Grammar
@@ -167,8 +167,8 @@ def open_piece(piece: Piece, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream
         # The mark at the start of a file is before the first piece.
         encoding = layout.dialect.encoding.removesuffix("-sig")
         with open_range(blob, piece.bytes) as file:
-            stream = utf8_stream(file, encoding, losses)
-            yield from body_batches(stream, layout, limits, losses, footer=False)
+            blocks = Utf8Blocks(file, encoding, losses)
+            yield from body_batches(blocks, layout, limits, losses, footer=False)
         if piece.number == piece.count - 1 and piece.footer is not None:
             note_footer(piece.footer, losses)
 

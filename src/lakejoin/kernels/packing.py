@@ -126,50 +126,62 @@ def unpack(data: Array, begin: int, end: int) -> Array:
 
 
 @kernel
-def _count_sizes(start: Array, counts: Array, sizes: Array) -> None:
-    for i in range(start.shape[0] - 1):
-        total = 0
-        for j in range(start[i], start[i + 1]):
-            total += _length(np.uint64(counts[j] - 1))
-        sizes[i + 1] = total
+def _counts_size(counts: Array, width: int) -> int:
+    """How many bytes `pack_counts` takes with so many bits a count."""
+    most = (1 << width) - 1
+    size = 1 + (counts.shape[0] * width + 7) // 8
+    for i in range(counts.shape[0]):
+        if counts[i] - 1 >= most:
+            size += _length(np.uint64(counts[i] - 1 - most))
+    return size
 
 
 @kernel
-def _write_counts(start: Array, counts: Array, at: Array, out: Array) -> None:
-    for i in range(start.shape[0] - 1):
-        place = at[i]
-        for j in range(start[i], start[i + 1]):
-            place = _put(out, place, np.uint64(counts[j] - 1))
+def _write_counts(counts: Array, width: int, out: Array) -> None:
+    most = (1 << width) - 1
+    out[0] = width
+    each = 8 // width
+    place = 1 + (counts.shape[0] * width + 7) // 8
+    for i in range(counts.shape[0]):
+        rest = counts[i] - 1
+        out[1 + i // each] |= np.uint8(min(rest, most) << (width * (i % each)))
+        if rest >= most:
+            place = _put(out, place, np.uint64(rest - most))
 
 
-def pack_counts(start: Array, counts: Array) -> tuple[Array, Array]:
-    """Packs lists of counts of one and more, each less one; returns (byte starts, bytes).
+def pack_counts(counts: Array) -> Array:
+    """Packs counts of one and more: 1, 2, 4 or 8 bits each, whichever is smallest in all.
 
-    >>> begin, packed = pack_counts(np.array([0, 2]), np.array([1, 129]))
-    >>> len(packed), unpack_counts(packed, 0, 3).tolist()
-    (3, [1, 129])
+    All bits set says that the count is that large or larger; what is beyond follows at the end.
+
+    >>> packed = pack_counts(np.array([1, 2, 1, 1, 300, 1, 1, 1]))
+    >>> len(packed), unpack_counts(packed, 0, len(packed), 8).tolist()
+    (5, [1, 2, 1, 1, 300, 1, 1, 1])
     """
-    at = np.zeros(len(start), dtype=np.int64)
-    _count_sizes(start, counts, at)
-    np.cumsum(at, out=at)
-    out = np.empty(int(at[-1]), dtype=np.uint8)
-    _write_counts(start, counts, at, out)
-    return at, out
+    sizes = {width: _counts_size(counts, width) for width in (1, 2, 4, 8)}
+    width = min(sizes, key=lambda w: sizes[w])
+    out = np.zeros(sizes[width], dtype=np.uint8)
+    _write_counts(counts, width, out)
+    return out
 
 
 @kernel
 def _unpack_counts(data: Array, begin: int, end: int, out: Array) -> None:
-    n = 0
-    at = begin
-    while at < end:
-        value, at = _get(data, at, end)
-        out[n] = value + _ONE
-        n += 1
+    width = np.int64(data[begin])
+    most = (np.int64(1) << width) - 1
+    each = 8 // width
+    at = begin + 1 + (out.shape[0] * width + 7) // 8
+    for i in range(out.shape[0]):
+        rest = (np.int64(data[begin + 1 + i // each]) >> (width * (i % each))) & most
+        if rest == most:
+            beyond, at = _get(data, at, end)
+            rest += np.int64(beyond)
+        out[i] = rest + 1
 
 
-def unpack_counts(data: Array, begin: int, end: int) -> Array:
-    """One packed list of counts as numbers."""
-    out = np.empty(count_packed(data, begin, end), dtype=np.int64)
+def unpack_counts(data: Array, begin: int, end: int, count: int) -> Array:
+    """One packed list of `count` counts as numbers."""
+    out = np.empty(count, dtype=np.int64)
     _unpack_counts(data, begin, end, out)
     return out
 

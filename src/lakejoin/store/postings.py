@@ -68,7 +68,7 @@ class PostingsComponent:
             counts = source.repeats(column)
             size = 0
             if counts is not None and len(counts):
-                _, packed = pack_counts(np.array([0, len(counts)]), counts)
+                packed = pack_counts(counts)
                 out.append(packed)
                 size = len(packed)
             begin[column + 1] = begin[column] + size
@@ -134,6 +134,8 @@ class Postings:
         from lakejoin.kernels.packing import unpack_counts
 
         begin, end = self._repeats_start.part(column, column + 2).tolist()
+        size = int(self._set_size.part(column, column + 1)[0])
         if begin == end:
-            return np.ones(int(self._set_size.part(column, column + 1)[0]), dtype=np.int64)
-        return unpack_counts(self._repeats.touch(np.array([begin]), np.array([end])), begin, end)
+            return np.ones(size, dtype=np.int64)
+        packed = self._repeats.touch(np.array([begin]), np.array([end]))
+        return unpack_counts(packed, begin, end, size)

@@ -131,9 +131,8 @@ class Decoder:
             data = block
         else:
             data = self._decoded(block, final)
-        zeros = data.count(0)
-        if zeros:
-            self._losses.add("NUL byte removed", zeros)
+        if b"\x00" in data:
+            self._losses.add("NUL byte removed", data.count(0))
             data = data.replace(b"\x00", b"")
         return data
 

@@ -57,8 +57,7 @@ class RowParser:
     def _is_plain(self, data: bytes, cut: int) -> bool:
         if not self._grammar.simple:
             return False
-        returns = data.count(b"\r", 0, cut)
-        if returns and returns != data.count(b"\r\n", 0, cut):
+        if data.find(b"\r", 0, cut) >= 0 and _lone_returns(data, cut):
             return False
         return quotes_are_regular(np.frombuffer(data, np.uint8, count=cut), self._grammar)
 
@@ -118,6 +117,11 @@ class RowParser:
         fitted = fit_record(text, cells, self._grammar, self._layout.width, self._layout.hints)
         self._losses.add(fitted.reason, 1, f"first: {text[:60]}")
         return fitted
+
+
+def _lone_returns(data: bytes, cut: int) -> bool:
+    """Carriage returns without a line feed: text to us, line ends to Arrow."""
+    return data.count(b"\r", 0, cut) != data.count(b"\r\n", 0, cut)
 
 
 def _batch(

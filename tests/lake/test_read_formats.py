@@ -257,3 +257,32 @@ def test_other_libraries(tmp_path: Path) -> None:
     assert table.to_pandas().shape == (50, 3)
     pytest.importorskip("polars")
     assert table.to_polars().shape == (50, 3)
+
+
+def test_a_clean_file_needs_no_compiled_kernel(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    path = tmp_path / "t.csv"
+    path.write_bytes(csv_bytes())
+    code = (
+        "import sys; from lakejoin.lake.read import read; "
+        f"assert read({str(path)!r}).rows.num_rows == 50; "
+        "print([m for m in ('numba', 'pandas', 'pyspark') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_remote_files() -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/there/t.csv.gz", gzip.compress(csv_bytes()))
+    memory.pipe("/there/t.parquet", FORMATS["parquet"]())
+    try:
+        for name in ("t.csv.gz", "t.parquet"):
+            table = read(f"memory://there/{name}")
+            assert isinstance(table, Table)
+            assert texts(table) == TEXTS
+    finally:
+        memory.rm("/there", recursive=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -93,8 +94,14 @@ def _run_child(blob: Blob, limits: ReadLimits, folder: Path) -> UnreadableFile |
             "folder": str(folder),
         }
         command = [sys.executable, "-m", "lakejoin.lake.isolate_child"]
+        # A Spark worker may have been given the package by other ways than an installation.
+        known = os.pathsep.join(place for place in sys.path if place)
         child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": known},
         )
         try:
             _, errors = child.communicate(json.dumps(job).encode(), timeout=limits.child_seconds)

@@ -122,7 +122,6 @@ def assemble(job: Job, batch: int, pieces: Sequence[ParsedPiece]) -> Iterator[tu
 
 def _table(job: Job, pieces: Sequence[ParsedPiece]) -> TableData:
     first = pieces[0]
-    files = [ArrayFile(Place.of(p.place), p.record) for p in pieces]
     counted: dict[str, Loss] = {}
     for loss in (loss for piece in pieces for loss in piece.losses):
         known = counted.get(loss.reason, Loss(loss.reason, 0, loss.detail))
@@ -131,19 +130,20 @@ def _table(job: Job, pieces: Sequence[ParsedPiece]) -> TableData:
         first.source.name,
         first.source.name,
         sum(p.rows for p in pieces),
-        (_column(job, name, number, files) for number, name in enumerate(first.names)),
+        (_column(job, name, number, pieces) for number, name in enumerate(first.names)),
         first.format,
         first.dialect,
         tuple(counted.values()),
     )
 
 
-def _column(job: Job, name: str, number: int, files: Sequence[ArrayFile]) -> ColumnData:
+def _column(job: Job, name: str, number: int, pieces: Sequence[ParsedPiece]) -> ColumnData:
     from lakejoin.lake.columns import ColumnEncoder
 
     encoder = ColumnEncoder(name, job.options.rules)
-    for file in files:
-        encoder.append_part(_part(file, number))
+    for piece in pieces:
+        # Opened anew for each column: what is mapped counts as this worker's memory.
+        encoder.append_part(_part(ArrayFile(Place.of(piece.place), piece.record), number))
     return encoder.finish()
 
 

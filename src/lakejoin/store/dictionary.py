@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.texts import Texts, write_texts
+from lakejoin.store.texts import Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,10 +43,8 @@ def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
     return offsets[: len(texts) + 1], data
 
 
-def write_dictionary(
-    out: ArrayFileWriter, seed: int, hashes: Array, offsets: Array, data: Array, order: Array
-) -> None:
-    """Writes tokens in the order of their codes; string `order[code]` holds the text."""
+def write_directory(out: ArrayFileWriter, seed: int, hashes: Array) -> None:
+    """Writes how codes 0, 1, 2, … are found by their hashes; their texts go beside it."""
     from lakejoin.kernels.lookup import build_directory
 
     out.meta["seed"] = seed
@@ -54,8 +52,6 @@ def write_dictionary(
     out.add("bucket", start)
     out.add("tag", tags)
     out.add("code", codes)
-    del start, tags, codes
-    write_texts(out, "text", offsets, data, order)
 
 
 class Dictionary:

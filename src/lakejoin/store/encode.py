@@ -1,14 +1,16 @@
 """Builds a segment: takes tables one by one, then gives every value its code and writes the files.
 
-What stays in memory until `finish` is the text of each column's distinct values (and, for columns
-that hardly repeat a value, one number a row); the cells of the other columns go to disk at once.
-`memory` estimates the peak of finishing now, so that the caller can close a segment in time.
+Until `finish`, hardly anything stays in memory: cells go to the file of rows, or with the texts of
+the distinct values to a temporary file. Finishing takes the texts of all distinct values and about
+48 bytes for each of them; `memory` estimates that peak, so that the caller can close a segment in
+time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +21,10 @@ from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.catalog import CatalogWriter
 from lakejoin.store.components import Component
-from lakejoin.store.dictionary import string_buffers, write_dictionary
+from lakejoin.store.dictionary import string_buffers, write_directory
 from lakejoin.store.rows import RowsWriter
 from lakejoin.store.segment import ComponentRecord, Segment, SegmentRecord, add_components
+from lakejoin.store.spill import Kept, Spill
 from lakejoin.store.texts import write_texts
 
 if TYPE_CHECKING:
@@ -33,15 +36,16 @@ Array = np.ndarray[Any, Any]
 
 # Decimals (measures) and booleans make accidental joins: searched only where asked for.
 SEARCHED = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.DATE, ColumnType.MIXED})
-PAIR_BYTES = 72  # measured peak per (column, value) pair while grouping and writing
+PAIR_BYTES = 48  # measured peak per (column, value) pair while grouping and writing
 _SEEDS = 8
 
 
 class TextRun:
     """Strings collected from many Arrow arrays, then laid out one after another."""
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[Array, Array]] = []
+    def __init__(self, spill: Spill) -> None:
+        self._spill = spill
+        self._parts: list[tuple[Kept, Kept]] = []
         self.count = 0
         self.bytes = 0
 
@@ -49,22 +53,23 @@ class TextRun:
         """Keeps the strings of an array."""
         offsets, data = string_buffers(texts)
         used = data[int(offsets[0]) : int(offsets[-1])]
-        self._parts.append((offsets, used))
-        self.count += len(texts)
+        lengths = np.diff(offsets).astype(np.uint32)
+        self._parts.append((self._spill.keep(lengths), self._spill.keep(used)))
+        self.count += len(lengths)
         self.bytes += len(used)
 
     def join(self) -> tuple[Array, Array]:
-        """(offsets, bytes) of all strings; the parts are let go as they are copied."""
+        """(offsets, bytes) of all strings; they are let go here."""
         offsets = np.zeros(self.count + 1, dtype=np.int64)
         data = np.empty(self.bytes, dtype=np.uint8)
         row = at = 0
-        self._parts.reverse()
-        while self._parts:
-            part_offsets, used = self._parts.pop()
-            n = len(part_offsets) - 1
-            np.add(part_offsets[1:], at - int(part_offsets[0]), out=offsets[row + 1 : row + 1 + n])
+        for lengths_of, bytes_of in self._parts:
+            lengths, used = lengths_of(), bytes_of()
+            offsets[row + 1 : row + 1 + len(lengths)] = lengths
             data[at : at + len(used)] = used
-            row, at = row + n, at + len(used)
+            row, at = row + len(lengths), at + len(used)
+        self._parts.clear()
+        np.cumsum(offsets, out=offsets)
         return offsets, data
 
 
@@ -84,14 +89,14 @@ class SegmentBuilder:
         self._searched = frozenset(ColumnType) if all_columns else SEARCHED
         self._counts = _Counts()
         self._catalog = CatalogWriter()
-        self._tokens = TextRun()
-        self._spellings = TextRun()
+        self._spill = Spill()
+        self._tokens = TextRun(self._spill)
+        self._spellings = TextRun(self._spill)
         self._token_counts: list[int] = []
-        self._spelling_token: list[Array] = []
+        self._spelling_token: list[Kept] = []
         self._indexed: list[bool] = []
-        self._cell_bytes = 0
         self._rows_file = ArrayFileWriter(place / "rows.lj")
-        self._rows = RowsWriter(self._rows_file)
+        self._rows = RowsWriter(self._rows_file, self._spill)
 
     @property
     def tables(self) -> int:
@@ -101,8 +106,7 @@ class SegmentBuilder:
     @property
     def memory(self) -> int:
         """About how many bytes finishing now would need at its peak."""
-        pairs = self._tokens.count + self._spellings.count
-        return pairs * PAIR_BYTES + self._tokens.bytes + self._spellings.bytes + self._cell_bytes
+        return max(run.count * PAIR_BYTES + run.bytes for run in (self._tokens, self._spellings))
 
     def add(self, table: TableData) -> int:
         """Adds a table; returns how many cells it has."""
@@ -123,8 +127,8 @@ class SegmentBuilder:
         self._tokens.add(column.tokens)
         self._spellings.add(column.spellings)
         self._token_counts.append(len(column.tokens))
-        self._spelling_token.append(column.spelling_token)
-        self._cell_bytes += self._rows.add(column)
+        self._spelling_token.append(self._spill.keep(column.spelling_token))
+        self._rows.add(column)
 
     def finish(self, components: Iterable[Component]) -> SegmentRecord:
         """Gives out the codes, writes all files, and says what was written."""
@@ -135,10 +139,14 @@ class SegmentBuilder:
         seed, groups = group_texts(offsets, data, column_start, indexed)
         values = len(groups.first_pair)
         with ArrayFileWriter(self._place / "dictionary.lj") as dictionary:
-            write_dictionary(dictionary, seed, groups.token_hash, offsets, data, groups.first_pair)
+            write_directory(dictionary, seed, groups.token_hash)
+            groups = replace(groups, token_hash=groups.token_hash[:0])
+            write_texts(dictionary, "text", offsets, data, groups.first_pair)
         del offsets, data
+        groups = replace(groups, first_pair=groups.first_pair[:0])
         with self._rows_file:
             self._write_rows(column_start, groups.pair_code, values)
+        self._spill.close()
         with ArrayFileWriter(self._place / "catalog.lj") as catalog:
             self._catalog.write(catalog)
         core = {"catalog": catalog, "dictionary": dictionary, "rows": self._rows_file}
@@ -162,25 +170,26 @@ class SegmentBuilder:
     def abandon(self) -> None:
         """Closes and removes what was written so far."""
         self._rows_file.__exit__(RuntimeError, None, None)
+        self._spill.close()
         self._place.remove()
 
     def _write_rows(self, column_start: Array, pair_code: Array, values: int) -> None:
-        token_code = [
-            pair_code[column_start[c] + self._spelling_token[c]]
-            for c in range(len(self._spelling_token))
-        ]
-        spelled = np.concatenate([*token_code, np.zeros(0, dtype=np.uint32)])
+        spelled = np.empty(self._spellings.count, dtype=np.uint32)
+        at = [0]
+        for column, tokens_of in enumerate(self._spelling_token):
+            tokens = tokens_of()
+            spelled[at[-1] : at[-1] + len(tokens)] = pair_code[column_start[column] + tokens]
+            at.append(at[-1] + len(tokens))
         offsets, data = self._spellings.join()
         number, first = number_spellings(offsets, data, spelled)
-        at = np.concatenate(([0], np.cumsum([len(codes) for codes in token_code])))
         own_ids = (
             np.concatenate(
                 [
                     pair_code[column_start[c] : column_start[c + 1]],
-                    number[int(at[c]) : int(at[c + 1])] + np.uint32(values),
+                    number[at[c] : at[c + 1]] + np.uint32(values),
                 ]
             )
-            for c in range(len(token_code))
+            for c in range(len(at) - 1)
         )
         self._rows.finish(own_ids, spelled[first])
         write_texts(self._rows_file, "spelling", offsets, data, first)
@@ -196,10 +205,13 @@ def group_texts(
     from lakejoin.kernels.grouping import first_mismatch, group
     from lakejoin.kernels.hashing import hash_strings
 
+    def hashes(seed: int) -> Array:
+        out = np.empty(len(offsets) - 1, dtype=np.uint64)
+        hash_strings(offsets, data, np.uint64(seed), out)
+        return out
+
     for seed in range(_SEEDS):
-        hashes = np.empty(len(offsets) - 1, dtype=np.uint64)
-        hash_strings(offsets, data, np.uint64(seed), hashes)
-        groups = group(hashes, column_start, indexed)
+        groups = group(partial(hashes, seed), column_start, indexed)
         if first_mismatch(offsets, data, groups.pair_code, groups.first_pair) < 0:
             return seed, groups
     raise BuildFailed(f"two different values have the same hash under {_SEEDS} seeds")
@@ -213,12 +225,15 @@ def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, 
     from lakejoin.kernels.grouping import first_mismatch, group
     from lakejoin.kernels.hashing import hash_strings
 
+    def hashes(seed: int) -> Array:
+        out = np.empty(len(codes), dtype=np.uint64)
+        hash_strings(offsets, data, np.uint64(seed), out)
+        out ^= (codes + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        return out
+
     everything = np.array([0, len(codes)], dtype=np.int64)
     for seed in range(_SEEDS):
-        hashes = np.empty(len(codes), dtype=np.uint64)
-        hash_strings(offsets, data, np.uint64(seed), hashes)
-        hashes ^= (codes.astype(np.uint64) + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
-        found = group(hashes, everything, np.array([False]))
+        found = group(partial(hashes, seed), everything, np.array([False]))
         same_code = np.array_equal(codes[found.first_pair[found.pair_code]], codes)
         if same_code and first_mismatch(offsets, data, found.pair_code, found.first_pair) < 0:
             return found.pair_code, found.first_pair

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.spill import Kept, Spill
 from lakejoin.store.texts import Texts
 
 if TYPE_CHECKING:
@@ -38,31 +39,30 @@ class _Pending:
 
     width: int
     begin: int
-    order: Array | None
+    order: Kept | None
 
 
 class RowsWriter:
     """Takes columns as they are read, and their value ids when the codes are known."""
 
-    def __init__(self, out: ArrayFileWriter) -> None:
+    def __init__(self, out: ArrayFileWriter, spill: Spill) -> None:
         self._out = out
+        self._spill = spill
         self._columns: list[_Pending] = []
         out.begin("local", np.dtype(np.uint8))
 
-    def add(self, column: ColumnData) -> int:
-        """Keeps a column's cells; returns the bytes of memory that stay in use for it."""
+    def add(self, column: ColumnData) -> None:
+        """Keeps a column's cells."""
         cells = column.cells
         known = len(column.tokens) + len(column.spellings)
         if cells.itemsize * len(cells) + 4 * known < 4 * len(cells):
             begin = self._out.align()
             self._out.append(cells.view(np.uint8))
             self._columns.append(_Pending(cells.itemsize, begin, None))
-            return 0
-        if known == len(cells) and _counts_up(cells):
+        elif known == len(cells) and _counts_up(cells):
             self._columns.append(_Pending(0, 0, None))
-            return 0
-        self._columns.append(_Pending(0, 0, cells))
-        return cells.nbytes
+        else:
+            self._columns.append(_Pending(0, 0, self._spill.keep(cells)))
 
     def finish(self, value_ids: Iterable[Array], spelling_code: Array) -> None:
         """Writes the value ids: the i-th array has those of column i's local ids, in order."""
@@ -70,7 +70,7 @@ class RowsWriter:
         starts = np.zeros(len(self._columns) + 1, dtype=np.int64)
         out.begin("ids", np.dtype(np.uint32))
         for i, (pending, ids) in enumerate(zip(self._columns, value_ids, strict=True)):
-            kept = ids if pending.order is None else _pick(ids, pending.order)
+            kept = ids if pending.order is None else _pick(ids, pending.order())
             out.append(kept)
             starts[i + 1] = starts[i] + len(kept)
         out.add("ids_start", starts)

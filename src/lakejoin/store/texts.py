@@ -13,30 +13,34 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SLICE = 1 << 20  # texts gathered at once while writing
+_SLICE = 1 << 20  # texts gathered at once while writing: whole blocks
 
 
 def write_texts(out: ArrayFileWriter, name: str, offsets: Array, data: Array, order: Array) -> None:
     """Writes strings `order` of an (offsets, data) pair as the texts 0, 1, 2, … called `name`."""
     from lakejoin.kernels.pool import BLOCK, LONG, gather_strings
 
-    length = np.empty(len(order), dtype=np.int64)
-    np.subtract(offsets[order.astype(np.int64) + 1], offsets[order], out=length)
+    length = np.empty(len(order), dtype=np.uint32)
+    block = np.empty(-(-len(order) // BLOCK), dtype=np.int64)
     out.begin(f"{name}.bytes", np.dtype(np.uint8))
+    end = 0
     for begin in range(0, len(order), _SLICE):
         ids = order[begin : begin + _SLICE]
         place = np.zeros(len(ids) + 1, dtype=np.int64)
-        np.cumsum(length[begin : begin + _SLICE], out=place[1:])
+        np.subtract(offsets[ids.astype(np.int64) + 1], offsets[ids], out=place[1:])
+        length[begin : begin + len(ids)] = place[1:]
+        np.cumsum(place, out=place)
         text = np.empty(int(place[-1]), dtype=np.uint8)
         gather_strings(offsets, data, ids, place, text)
         out.append(text)
-    ends = np.zeros(len(order) + 1, dtype=np.int64)
-    np.cumsum(length, out=ends[1:])
-    out.add(f"{name}.block", ends[:-1:BLOCK] if len(order) else ends[:0])
+        starts = place[:-1:BLOCK] + end
+        block[begin // BLOCK : begin // BLOCK + len(starts)] = starts
+        end += int(place[-1])
+    out.add(f"{name}.block", block)
     long_id = np.flatnonzero(length >= LONG)
     out.add(f"{name}.length", np.minimum(length, LONG).astype(np.uint8))
     out.add(f"{name}.long_id", long_id.astype(np.uint32))
-    out.add(f"{name}.long_length", length[long_id].astype(np.uint32))
+    out.add(f"{name}.long_length", length[long_id])
 
 
 class Texts:

@@ -110,10 +110,11 @@ def test_a_refresh_reads_only_what_is_new_or_changed(
 
 
 def test_a_skipped_file_that_is_mended_is_read(lake: Path, index: Index, tmp_path: Path) -> None:
-    index(lake)
-    (lake / "page.html").write_text("a,b\n1,2\n3,4\n")
-    assert index(lake).skipped == ()
-    assert "page.html" in names(tmp_path)
+    (lake / "odd.csv").write_text("<!DOCTYPE html><html><body>404</body></html>")
+    assert [s.name for s in index(lake).skipped] == ["odd.csv", "page.html"]
+    (lake / "odd.csv").write_text("a,b\n1,2\n3,4\n")
+    assert [s.name for s in index(lake).skipped] == ["page.html"]
+    assert "odd.csv" in names(tmp_path)
 
 
 def test_full_reads_everything_again(lake: Path, index: Index, tmp_path: Path) -> None:

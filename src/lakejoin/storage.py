@@ -66,8 +66,10 @@ class Place:
     @property
     def name(self) -> str:
         """The last part of the path."""
-        return self.uri.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] if not self.local else (
-            os.path.basename(self.uri)
+        return (
+            self.uri.partition("?")[0].rstrip("/").rsplit("/", 1)[-1]
+            if not self.local
+            else (os.path.basename(self.uri))
         )
 
     # -- what is there -------------------------------------------------------------------------
@@ -125,7 +127,7 @@ class Place:
     def open(self) -> BinaryIO:
         """The file, open for reading with `seek`."""
         if self.local:
-            return open(self.uri, "rb")  # noqa: SIM115, PTH123 (the caller closes it)
+            return open(self.uri, "rb")
         fs, path = self._arrow()
         return cast(BinaryIO, fs.open_input_file(path))
 
@@ -157,7 +159,7 @@ class Place:
     def create(self) -> BinaryIO:
         """The file, open for writing from the start."""
         if self.local:
-            return open(self.uri, "wb")  # noqa: SIM115, PTH123 (the caller closes it)
+            return open(self.uri, "wb")
         fs, path = self._arrow()
         return cast(BinaryIO, fs.open_output_stream(path))
 
@@ -172,7 +174,7 @@ class Place:
             return
         draft = f"{self.uri}.{os.getpid()}.draft"
         try:
-            with open(draft, "wb") as file:  # noqa: PTH123
+            with open(draft, "wb") as file:
                 file.write(data)
                 sync(file)
             os.replace(draft, self.uri)

@@ -132,6 +132,7 @@ class ColumnData:
 class TableData:
     """One table ready to be indexed, with where it came from and what was lost on the way.
 
+    `notes` are sentences about how it was read: columns that were renamed, a joined header.
     `columns` are taken once, in order: a large table makes them one by one as they are taken.
     """
 
@@ -142,6 +143,7 @@ class TableData:
     format: str = ""
     dialect: Dialect | None = None
     losses: tuple[Loss, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

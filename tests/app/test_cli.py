@@ -140,6 +140,22 @@ def test_cells_are_never_read_as_markup(tmp_path: Path, index: Index) -> None:
     assert "\x1b" not in shown
 
 
+def test_a_wide_table_says_what_it_leaves_out(tmp_path: Path, index: Index) -> None:
+    (tmp_path / "lake").mkdir()
+    names = ",".join(f"measure_{i}" for i in range(120))
+    cells = "\n".join(",".join(f"{i}.{j}5" for i in range(120)) for j in range(3))
+    (tmp_path / "lake" / "wide.csv").write_text(f"{names}\n{cells}\n")
+    index(tmp_path / "lake")
+    home = str(tmp_path / "index")
+    head, _, *rows = run("show", "wide.csv", "--index", home).stdout.splitlines()
+    shown = len(head.split())
+    assert head.split()[:2] == ["measure_0", "measure_1"]
+    assert 10 < shown < 120
+    assert [row.split()[0] for row in rows[:3]] == ["0.05", "0.15", "0.25"]
+    assert f"… and {120 - shown} more columns; --json shows all" in rows
+    assert len(answer("show", "wide.csv", "--index", home)["columns"]) == 120
+
+
 def test_a_closed_pipe_is_no_failure(home: str) -> None:
     result = subprocess.run(
         f"{sys.executable} -m lakejoin tables --json --index {home} | head -c 1",

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+_LINE_ENDS = {"\n": "LF line ends", "\r\n": "CRLF line ends", "\r": "CR line ends"}
+_NOTES = 8
+_SENTENCE = 200
+
 
 def index_option(command: Command) -> Command:
     """`--index DIR`."""
@@ -96,12 +100,13 @@ def tables_command(pattern: str | None, index: str | None, as_json: bool) -> Non
 def columns_command(table: str, index: str | None, as_json: bool) -> None:
     """The columns of TABLE: type, distinct values, nulls, uniqueness, examples.
 
-    Also how the file was read (its dialect) and what was left out of it.
+    Also how the file was read: its dialect, what was left out of it, and which columns had to be
+    given another name.
 
     \b
-    JSON keys: table, source, format, rows, dialect, losses[], columns[] with column, type,
-    indexed, rows, nulls, distinct, uniqueness, min_length, max_length, mean_length,
-    key_likeness, examples, date_format
+    JSON keys: table, source, format, rows, dialect{…}, losses[] with reason, count, detail,
+    notes[], columns[] with column, type, indexed, rows, nulls, distinct, uniqueness,
+    min_length, max_length, mean_length, key_likeness, examples, date_format
     """
     found = api.open(index).table(table)
     if as_json:
@@ -141,6 +146,7 @@ def _columns_json(table: LakeTable) -> dict[str, Any]:
         "rows": entry.rows,
         "dialect": asdict(entry.dialect) if entry.dialect else None,
         "losses": [asdict(loss) for loss in entry.losses],
+        "notes": list(entry.notes),
         "columns": columns,
     }
 
@@ -153,12 +159,19 @@ def _print_reading(table: LakeTable) -> None:
     if dialect is not None:
         parts = [f"delimiter {dialect.delimiter!r}", f"quote {dialect.quote!r}"]
         parts += [f"escape {dialect.escape!r}"] if dialect.escape else []
+        parts += [_LINE_ENDS.get(dialect.newline, f"line ends {dialect.newline!r}")]
         parts += [dialect.encoding, "header" if dialect.header else "no header"]
         parts += [f"{dialect.skip_rows} lines before it"] if dialect.skip_rows else []
         parts += [f"{dialect.skip_footer} lines after the data"] if dialect.skip_footer else []
         click.echo(f"read with {', '.join(parts)} (confidence {dialect.confidence:.2f})")
+        if dialect.confidence < 1 and dialect.opinions:
+            click.echo(f"opinions: {'; '.join(clip(o, _SENTENCE) for o in dialect.opinions)}")
     for loss in entry.losses:
         click.echo(f"left out: {loss.reason}, {loss.count:,} times. {loss.detail}".rstrip())
+    for note in entry.notes[:_NOTES]:
+        click.echo(f"note: {clip(note, _SENTENCE)}")
+    if len(entry.notes) > _NOTES:
+        click.echo(f"… and {counted(len(entry.notes) - _NOTES, 'more note')}; --json shows all")
     click.echo()
 
 
@@ -181,7 +194,7 @@ def show_command(table: str, limit: int, index: str | None, as_json: bool) -> No
         body = {"table": found.name, "columns": data.column_names, "rows": rows}
         print_json({**body, "total": found.rows})
         return
-    print_table(data.column_names, ([clip(cell) for cell in row] for row in rows))
+    print_table(data.column_names, ([clip(cell) for cell in row] for row in rows), least=12)
     click.echo(f"\n{len(rows):,} of {found.rows:,} rows")
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _CELL = 40
+_LEAST = 8  # what is left of a column that is cut
+_GAP = 3  # between two columns
 
 
 def print_json(value: Any) -> None:
@@ -80,23 +82,69 @@ _SHOWN = {"\n": "⏎", "\r": "", "\t": "⇥"}
 
 
 def print_table(
-    heads: Sequence[str], rows: Iterable[Sequence[object]], right: Iterable[str] = ()
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    right: Iterable[str] = (),
+    least: int = _LEAST,
 ) -> None:
-    """A table on standard output; the columns named in `right` are set flush right."""
+    """A table on standard output; the columns named in `right` are set flush right, never cut.
+
+    Where it is too wide, other columns are cut to `least` characters at the least; the last columns
+    that do not fit even so are left out, and a line says how many.
+    """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    aligned = set(right)
+    screen, aligned = console(), set(right)
+    names = [clip(head) for head in heads]
+    lines = [[clip(cell, 120) for cell in row] for row in rows]
+    natural = [max(map(cell_len, cells)) for cells in zip(names, *lines, strict=True)]
+    fixed = [head in aligned for head in heads]
+    widths = fitted_widths(natural, fixed, screen.width, least)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for head in heads:
+    for name, is_fixed, width in zip(names, fixed, widths, strict=False):
         table.add_column(
-            Text(clip(head)),
-            justify="right" if head in aligned else "left",
+            Text(name),
+            justify="right" if is_fixed else "left",
             overflow="ellipsis",
             no_wrap=True,
+            width=width,
         )
-    for row in rows:
+    for line in lines:
         # Text, and not markup: a cell of the lake must never be read as an instruction.
-        table.add_row(*(Text(clip(cell, 120)) for cell in row))
-    console().print(table)
+        table.add_row(*map(Text, line[: len(widths)]))
+    screen.print(table)
+    if len(widths) < len(heads):
+        more = counted(len(heads) - len(widths), "more column")
+        screen.print(f"… and {more}; --json shows all", soft_wrap=True)
+
+
+def fitted_widths(
+    natural: Sequence[int], fixed: Sequence[bool], room: int, least: int = _LEAST
+) -> list[int]:
+    """The widths of the first columns that fit into `room`, the widest cut most.
+
+    >>> fitted_widths([30, 8, 60], [False, True, False], 80)
+    [30, 8, 36]
+    >>> fitted_widths([30] * 100, [False] * 100, 40)
+    [11, 11, 11]
+    """
+    kept, used = 0, -_GAP
+    for width, is_fixed in zip(natural, fixed, strict=True):
+        used += _GAP + (width if is_fixed else min(width, least))
+        if kept and used > room:
+            break
+        kept += 1
+    budget = room - _GAP * (kept - 1)
+    low, high = least, max(natural[:kept], default=0)
+
+    def cut(limit: int) -> list[int]:
+        shown = zip(natural[:kept], fixed[:kept], strict=True)
+        return [width if is_fixed else min(width, limit) for width, is_fixed in shown]
+
+    while low < high:  # the largest limit that fits
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if sum(cut(middle)) <= budget else (low, middle - 1)
+    return cut(low)

@@ -31,6 +31,7 @@ class TableEntry:
     format: str
     dialect: Dialect | None
     losses: tuple[Loss, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class CatalogWriter:
                 "format": table.format,
                 "dialect": json.dumps(asdict(table.dialect)) if table.dialect else None,
                 "losses": json.dumps([asdict(loss) for loss in table.losses]),
+                "notes": json.dumps(table.notes),
             }
         )
 
@@ -82,8 +84,8 @@ def _table_schema() -> pa.Schema:
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()
-    kinds = [text, text, number, number, number, text, text, text]
-    names = ["name", "source", "rows", "first", "width", "format", "dialect", "losses"]
+    kinds = [text, text, number, number, number, text, text, text, text]
+    names = ["name", "source", "rows", "first", "width", "format", "dialect", "losses", "notes"]
     return pa.schema(list(zip(names, kinds, strict=True)))
 
 
@@ -139,6 +141,7 @@ class Catalog:
         if dialect is not None:
             dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
         losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
+        notes = tuple(json.loads(row.get("notes") or "[]"))  # older catalogs have none
         return TableEntry(
             number,
             row["name"],
@@ -149,6 +152,7 @@ class Catalog:
             row["format"],
             dialect,
             losses,
+            notes,
         )
 
     def columns_of(self, table: TableEntry) -> list[ColumnEntry]:

@@ -24,6 +24,8 @@ lakejoin.errors.MissingIndex: no index at /nowhere; build one with: lakejoin ind
 
 from __future__ import annotations
 
+import errno
+
 
 class LakejoinError(Exception):
     """The base of all errors that lakejoin raises on purpose."""
@@ -86,3 +88,12 @@ class BuildFailed(LakejoinError):
     """The pipeline stopped; the previous index is untouched."""
 
     exit_code = 5
+
+
+def disk_is_full(problem: BaseException) -> bool:
+    """Whether an error says that there is no room left.
+
+    >>> disk_is_full(OSError(errno.ENOSPC, "No space left on device"))
+    True
+    """
+    return isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT)

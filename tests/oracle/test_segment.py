@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lakejoin.errors import DamagedIndex
 from lakejoin.kernels import hashing
 from lakejoin.storage import Place
+from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.components import COMPONENTS
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.encode import SegmentBuilder
 from lakejoin.store.merge import live_tables
-from lakejoin.store.segment import Segment
+from lakejoin.store.segment import ComponentRecord, Segment
 from oracle.lakes import PlainTable, canonical_columns, counts, encoded, posting_lists
 
 _QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -159,10 +162,13 @@ def test_equal_hashes_of_different_texts_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad_seeds: int
 ) -> None:
     honest = hashing.hash_strings
+    seeds: list[int] = []
 
     def poor(offsets: np.ndarray, data: np.ndarray, seed: np.uint64, out: np.ndarray) -> None:
         honest(offsets, data, seed, out)
-        if seed < bad_seeds:
+        if int(seed) not in seeds:
+            seeds.append(int(seed))
+        if seeds.index(int(seed)) < bad_seeds:
             out &= np.uint64(0xF << 60 | 0x3)
 
     monkeypatch.setattr(hashing, "hash_strings", poor)
@@ -173,8 +179,48 @@ def test_equal_hashes_of_different_texts_are_told_apart(
         PlainTable("b", {"z": [f"v{i}" for i in range(250, 750)]}),
     ]
     segment = build(tmp_path, tables)
-    assert segment.dictionary.seed == bad_seeds
+    assert segment.dictionary.seed == seeds[bad_seeds]
     agrees(segment, tables)
+
+
+def test_texts_that_collide_under_one_seed_do_not_under_another() -> None:
+    """Two-word texts made to collide: the second word makes up for what the first one changes."""
+    inverse = pow(int(hashing._K1), -1, 1 << 64)
+    first = np.frombuffer(b"collides", "<u8")[0]
+    other = np.frombuffer(b"COLLIDES", "<u8")[0]
+
+    def after_one_word(word: np.uint64) -> int:
+        start = (16 * int(hashing._K3)) % (1 << 64)
+        h = ((start ^ (int(word) * int(hashing._K1)) % (1 << 64)) * int(hashing._K2)) % (1 << 64)
+        return ((h << 29) | (h >> 35)) % (1 << 64)
+
+    change = (after_one_word(first) ^ after_one_word(other)) % (1 << 64)
+    tail = int(np.frombuffer(b"together", "<u8")[0])
+    other_tail = ((tail * int(hashing._K1) ^ change) * inverse) % (1 << 64)
+    data = np.frombuffer(
+        b"collides" + tail.to_bytes(8, "little") + b"COLLIDES" + other_tail.to_bytes(8, "little"),
+        np.uint8,
+    )
+    offsets, out = np.array([0, 16, 32]), np.empty(2, np.uint64)
+    hashing.hash_strings(offsets, data, np.uint64(0), out)
+    assert out[0] == out[1], "the construction holds for the usual seed"
+    for seed in (1, 2, 3, 1 << 40, (1 << 64) - 1):
+        hashing.hash_strings(offsets, data, np.uint64(seed), out)
+        assert out[0] != out[1]
+
+
+def test_lists_that_do_not_match_the_sets_are_found(tmp_path: Path) -> None:
+    tables = [PlainTable("a", {"x": ["p", "q"], "y": ["q", "r"]})]
+    segment = build(tmp_path, tables)
+    old = segment.file("postings")
+    with ArrayFileWriter(segment.place / "other.lj") as out:
+        for name in old.names():
+            array = old.array(name).all()
+            out.add(name, np.zeros_like(array) if name == "lists" else array)
+    wrong = ComponentRecord(1, "other.lj", out.record.bytes, out.record.checksum)
+    record = replace(segment.record, components={**segment.record.components, "postings": wrong})
+    with pytest.raises(DamagedIndex, match="posting lists"):
+        list(Segment(segment.place, record).check())
 
 
 def test_many_values_in_many_buckets(tmp_path: Path) -> None:

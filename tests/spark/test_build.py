@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,15 @@ import pytest
 import lakejoin
 from conftest import Index
 from fake_spark import FakeSpark
-from lakejoin.errors import BuildFailed, BusyIndex, InputError, MissingIndex, UnknownTable
+from lakejoin.errors import (
+    BuildFailed,
+    BusyIndex,
+    DamagedIndex,
+    InputError,
+    MissingIndex,
+    NewerIndex,
+    UnknownTable,
+)
 from lakejoin.model import ColumnType
 from lakejoin.spark import reading
 from lakejoin.spark.build import Cluster
@@ -67,7 +77,7 @@ def test_the_index_holds_the_lake(lake: Path, index: Index, tmp_path: Path) -> N
     ]
     assert cities.to_pandas().shape == (4, 3)
     assert cities.to_polars().shape == (4, 3)
-    assert list(opened.snapshot.check())
+    assert not [c for c in opened.snapshot.check() if c.problem]
 
 
 def test_nothing_changed_reads_and_writes_nothing(lake: Path, index: Index, tmp_path: Path) -> None:
@@ -210,12 +220,12 @@ def test_a_second_builder_is_told(lake: Path, index: Index, tmp_path: Path) -> N
 def test_leftovers_of_a_dead_build_go(lake: Path, index: Index, tmp_path: Path) -> None:
     index(lake)
     home = tmp_path / "index"
-    (home / "segments" / "000002-dead").mkdir()
-    (home / "segments" / "000002-dead" / "rows.lj").write_bytes(b"half")
-    (home / "scratch" / "x").mkdir(parents=True)
+    (home / "segments" / "000002beef-000001-0badcafe").mkdir()
+    (home / "segments" / "000002beef-000001-0badcafe" / "rows.lj").write_bytes(b"half")
+    (home / "scratch" / "000002beef").mkdir(parents=True)
     (home / "MANIFEST.json.1.draft").write_bytes(b"{")
     index(lake, full=True)
-    assert not (home / "segments" / "000002-dead").exists()
+    assert not (home / "segments" / "000002beef-000001-0badcafe").exists()
     assert not (home / "scratch").exists()
     assert not list(home.glob("*.draft"))
 
@@ -297,7 +307,7 @@ def test_small_segments_bound_the_memory(lake: Path, index: Index, tmp_path: Pat
     report = index(lake, memory=1)
     assert report.segments == 4  # the empty table takes no memory
     assert names(tmp_path) == NAMES
-    assert list(lakejoin.open(tmp_path / "index").snapshot.check())
+    assert not [c for c in lakejoin.open(tmp_path / "index").snapshot.check() if c.problem]
 
 
 def test_compaction_merges_and_forgets_the_gone(lake: Path, index: Index, tmp_path: Path) -> None:
@@ -312,7 +322,7 @@ def test_compaction_merges_and_forgets_the_gone(lake: Path, index: Index, tmp_pa
     opened = lakejoin.open(home.uri)
     assert {t.name: t.to_arrow() for t in opened.tables()} == before
     assert opened.info()["values_exact"]
-    assert list(opened.snapshot.check())
+    assert not [c for c in opened.snapshot.check() if c.problem]
     assert compact_index(home, Cluster(FakeSpark()), lambda progress: None).merged == 0
     assert index(lake).unchanged == 4, "a compaction does not make files look changed"
 
@@ -341,8 +351,6 @@ def test_a_new_component_comes_without_reading_files(
 
 
 def test_the_manifest_is_guarded(lake: Path, index: Index, tmp_path: Path) -> None:
-    from lakejoin.errors import DamagedIndex, NewerIndex
-
     index(lake)
     manifest = tmp_path / "index" / "MANIFEST.json"
     whole = manifest.read_bytes()
@@ -361,17 +369,16 @@ def test_the_manifest_is_guarded(lake: Path, index: Index, tmp_path: Path) -> No
 def test_damage_is_named_and_never_gives_a_wrong_answer(
     lake: Path, index: Index, tmp_path: Path
 ) -> None:
-    from lakejoin.errors import DamagedIndex
-
     index(lake)
     good = {t.name: t.to_arrow() for t in lakejoin.open(tmp_path / "index").tables()}
     for path in sorted((tmp_path / "index" / "segments").rglob("*.lj")):
         whole = path.read_bytes()
         for place in range(0, len(whole), max(1, len(whole) // 40)):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-            opened = lakejoin.open(tmp_path / "index")
-            with pytest.raises(DamagedIndex, match=path.parent.name):
-                list(opened.snapshot.check())
+            found = lakejoin.open(tmp_path / "index").snapshot.check()
+            problems = {c.segment: c.problem for c in found if c.problem}
+            assert list(problems) == [path.parent.name]
+            assert path.name in problems[path.parent.name]
             try:
                 answer = {t.name: t.to_arrow() for t in lakejoin.open(tmp_path / "index").tables()}
             except DamagedIndex:
@@ -408,7 +415,7 @@ def test_a_large_file_in_pieces_gives_the_same_table(
         assert table.entry.dialect == dialect
     assert {"large.csv", "large.parquet", "large.jsonl"} <= set(whole)
     assert opened.table("large.csv").columns()[2].profile.type == ColumnType.DATE
-    assert list(opened.snapshot.check())
+    assert not [c for c in opened.snapshot.check() if c.problem]
 
 
 def test_a_piece_that_fails_makes_the_file_be_read_whole(
@@ -427,3 +434,158 @@ def test_a_piece_that_fails_makes_the_file_be_read_whole(
     monkeypatch.setattr(split, "open_piece", failing)
     index(lake, piece_bytes=20_000)
     assert lakejoin.open(tmp_path / "index").table("large.csv").rows == 9000
+
+
+# -- what a review found ----------------------------------------------------------------------
+
+
+def test_a_folder_with_other_things_is_refused_and_left_alone(
+    lake: Path, index: Index, tmp_path: Path
+) -> None:
+    home = tmp_path / "index"
+    (home / "segments").mkdir(parents=True)
+    (home / "segments" / "customers.csv").write_text("a,b\n")
+    (home / "scratch").mkdir()
+    (home / "scratch" / "thesis.txt").write_text("important")
+    (home / "letter.draft").write_text("dear")
+    with pytest.raises(InputError, match="not an index"):
+        index(lake)
+    (home / "letter.draft").unlink()
+    index(lake)
+    index(lake, full=True)
+    assert (home / "segments" / "customers.csv").exists()
+    assert (home / "scratch" / "thesis.txt").read_text() == "important"
+
+
+def test_full_mends_a_damaged_manifest(lake: Path, index: Index, tmp_path: Path) -> None:
+    index(lake)
+    (tmp_path / "index" / "MANIFEST.json").write_text("{")
+    with pytest.raises(DamagedIndex):
+        index(lake)
+    with pytest.raises(DamagedIndex):
+        index(full=True)
+    index(lake, full=True)
+    assert names(tmp_path) == NAMES
+
+
+def test_strict_looks_at_unchanged_files_too(lake: Path, index: Index) -> None:
+    index(lake)
+    with pytest.raises(BuildFailed, match=r"page\.html"):
+        index(lake, strict=True)
+
+
+def test_a_first_build_that_fails_leaves_nothing(lake: Path, index: Index, tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed):
+        index(lake, strict=True)
+    assert not list(tmp_path.glob("index/segments/*"))
+    assert not list(tmp_path.glob("index/scratch/*"))
+
+
+def test_an_index_inside_the_lake_is_not_indexed(lake: Path) -> None:
+    for _ in range(2):
+        lakejoin.index(lake, lake / "my_index", spark=FakeSpark())
+        assert [t.name for t in lakejoin.open(lake / "my_index").tables()] == NAMES
+        (lake / "cities.csv").touch()
+
+
+def test_old_snapshots_keep_their_list_of_files(lake: Path, index: Index, tmp_path: Path) -> None:
+    index(lake)
+    old = lakejoin.open(tmp_path / "index")
+    for _ in range(3):
+        index(lake, full=True)
+    assert [s.name for s in old.skipped()] == ["page.html"]
+
+
+def test_what_was_retired_long_ago_is_forgotten(
+    lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakejoin.store.commit.KEEP_SECONDS", -1.0)
+    for _ in range(4):
+        index(lake, full=True)
+    manifest = lakejoin.open(tmp_path / "index").snapshot.manifest
+    assert len(manifest.retired) <= 4
+
+
+def test_rows_by_slices(lake: Path, index: Index, tmp_path: Path) -> None:
+    index(lake)
+    table = lakejoin.open(tmp_path / "index").table("cities.csv")
+    whole = table.to_arrow()["city"].to_pylist()
+    for begin, end in ((-2, None), (0, -1), (3, 1), (2, 99), (-99, 2), (4, 9)):
+        assert table.to_arrow(begin, end)["city"].to_pylist() == whole[begin:end]
+
+
+def test_a_column_that_cannot_be_finished_costs_its_table_only(
+    lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakejoin.lake.columns import ColumnEncoder
+
+    honest = ColumnEncoder.finish
+
+    def failing(self: ColumnEncoder) -> Any:
+        if self.name == "people":
+            raise MemoryError("too much")
+        return honest(self)
+
+    monkeypatch.setattr(ColumnEncoder, "finish", failing)
+    report = index(lake)
+    assert [s.name for s in report.skipped] == ["cities.csv", "page.html"]
+    assert report.skipped[0].reason == "reader failed"
+    assert names(tmp_path) == [n for n in NAMES if n != "cities.csv"]
+
+
+def test_many_files_that_kill_their_reader_do_not_fail_the_job(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "killers"
+    lake.mkdir()
+    for number in range(20):
+        (lake / f"t{number:02d}.csv").write_text(f"a,b\n{number},x\n")
+    tables = reading.tables_of
+
+    class Killed(BaseException):
+        pass
+
+    def dying(job: Any, file: Any, deadly: bool) -> Any:
+        if int(file.name[1:3]) % 3 == 0 and not deadly:
+            raise Killed
+        return tables(job, file, deadly=False)
+
+    monkeypatch.setattr(reading, "tables_of", dying)
+
+    class Retrying(FakeSpark):
+        def toArrow(self) -> Any:  # noqa: N802
+            for _ in range(3):
+                try:
+                    return super().toArrow()
+                except Killed:
+                    continue
+            return super().toArrow()
+
+    assert index(lake, spark=Retrying()).totals.tables == 20
+
+
+def test_the_watchdog_minds_only_the_reader() -> None:
+    """In a process of its own, since the watchdog ends it."""
+    script = """
+import sys, time
+from lakejoin.model import ReadLimits
+from lakejoin.spark import reading
+from lakejoin.spark.job import Job
+reading._GRACE = 0.5
+job = Job("i", "b", limits=ReadLimits(child_seconds=0.1))
+def slow(seconds):
+    yield 1
+    time.sleep(seconds)
+    yield 2
+for item in reading.watched(job, slow(0)):
+    time.sleep(1.0)
+time.sleep(1.0)
+print("alive", flush=True)
+list(reading.watched(job, slow(20)))
+print("never")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.stdout == "alive\n"
+    assert result.returncode != 0

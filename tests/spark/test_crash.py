@@ -69,7 +69,7 @@ def test_killed_at_fifty_moments(
     crash_child.build(str(lake), str(index))
     assert held(index) == wanted
     snapshot = lakejoin.open(index).snapshot
-    assert list(snapshot.check())
+    assert not [c for c in snapshot.check() if c.problem]
     named = {s.id for s in snapshot.manifest.segments} | {r[0] for r in snapshot.manifest.retired}
     assert {p.name for p in (index / "segments").iterdir()} <= named
     assert not (index / "scratch").exists()

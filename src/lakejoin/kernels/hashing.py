@@ -1,8 +1,9 @@
 """A 64-bit hash of every string of an Arrow array, straight from its buffers.
 
 The hash is lakejoin's own (multiply, rotate and fold over 8-byte words, then a finaliser) and part
-of the index format: changing it needs a new format version. It depends on a seed, so that an
-index that meets two texts with one hash can choose another seed.
+of the index format: changing it needs a new format version. The seed changes the multiplier of
+every step, so that texts made to collide under one seed do not under another: an index that meets
+two texts with one hash chooses a new seed at random.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Array = np.ndarray[Any, Any]
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _K3 = np.uint64(0x165667B19E3779F9)
+_EVEN = np.uint64(0xFFFFFFFFFFFFFFFE)
 _U8 = np.uint64(8)
 _U16 = np.uint64(16)
 _U24 = np.uint64(24)
@@ -46,9 +48,9 @@ def load_word(data: Array, p: int) -> np.uint64:
 
 
 @njit(inline="always")
-def mix(h: np.uint64, word: np.uint64) -> np.uint64:
+def mix(h: np.uint64, word: np.uint64, multiplier: np.uint64 = _K2) -> np.uint64:
     """Folds one word into a running hash."""
-    h = (h ^ (word * _K1)) * _K2
+    h = (h ^ (word * _K1)) * multiplier
     return (h << _U29) | (h >> _U35)
 
 
@@ -92,9 +94,10 @@ def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
 
 @njit(inline="always")
 def _hash(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
+    multiplier = _K2 ^ (finish(seed) & _EVEN)  # stays odd
     h = seed ^ (np.uint64(stop - p) * _K3)
     while p + 8 <= stop:
-        h = mix(h, load_word(data, p))
+        h = mix(h, load_word(data, p), multiplier)
         p += 8
     left = stop - p
     if left > 0:
@@ -105,7 +108,7 @@ def _hash(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
         else:  # at the very end of the buffer there is no whole word to load
             for j in range(left):
                 word |= np.uint64(data[p + j]) << np.uint64(8 * j)
-        h = mix(h, word)
+        h = mix(h, word, multiplier)
     return finish(h)
 
 

@@ -16,7 +16,7 @@ from lakejoin.spark.rounds import read_lake
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress
 from lakejoin.storage import Place
-from lakejoin.store.commit import clean, commit, current_manifest
+from lakejoin.store.commit import check_place, clean, commit, current_manifest
 from lakejoin.store.components import COMPONENTS
 from lakejoin.store.lock import build_lock
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals, with_dead
@@ -28,13 +28,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_UNLISTED = -1  # the size of what could not be listed
+
+
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """How to build. `fold` and `all_columns` left at None are what the index was built with.
 
     `memory` bounds what one worker may take to finish a segment; a file more than twice as large
     as `piece_bytes` is parsed in pieces of about that size; `wait` is how many seconds to wait for
-    another builder; `strict` fails on the first file that gives no table.
+    another builder; `strict` fails, and changes nothing, where a
+    file gives no table.
     """
 
     full: bool = False
@@ -102,35 +106,51 @@ def build_index(
 ) -> BuildReport:
     """Makes the index that of the lakes: reads what is new or changed, drops what has gone."""
     clock = _Clock()
+    check_place(index)
     with build_lock(index, options.wait):
-        old = current_manifest(index)
-        lakes = _same_lakes(lakes, old, options)
-        settings = _settings(old, options)
-        clean(index, old)
-        listener(Progress("listing files"))
-        files = list_files(lakes)
-        known = {} if options.full else read_sources(index, old.files)
-        difference = _compare(files, known)
-        clock.lap("list")
-        records = () if options.full else _bury(index, old, difference.dropped)
-        behind = [r for r in records if lacking(r, COMPONENTS)]
-        outcomes: list[Outcome] = []
-        if difference.read or behind:
-            job = Job(index.uri, build_name(old), settings, options.limits, options.memory)
-            outcomes = _run(
-                job, difference.read, behind, options.piece_bytes, cluster, listener, clock
-            )
-        elif not _differs(old, records, difference, options):
-            return _report(old, difference, difference.kept, clock)
-        listener(Progress("committing"))
-        sources = _sources(difference, outcomes)
-        if options.strict:
-            _be_strict(sources)
-        segments = _segments(records, outcomes)
-        new = commit(index, old, lakes, settings, segments, sources)
-        clean(index, new)
-        clock.lap("commit")
-        return _report(new, difference, sources, clock)
+        old = current_manifest(index, replacing=options.full and bool(lakes))
+        try:
+            return _build(lakes, index, old, options, cluster, listener, clock)
+        except BaseException:
+            clean(index, old)  # nothing of what failed stays
+            raise
+
+
+def _build(
+    lakes: Sequence[str],
+    index: Place,
+    old: Manifest,
+    options: BuildOptions,
+    cluster: Cluster,
+    listener: Listener,
+    clock: _Clock,
+) -> BuildReport:
+    lakes = _same_lakes(lakes, old, options)
+    settings = _settings(old, options)
+    clean(index, old)
+    listener(Progress("listing files"))
+    unlisted: list[Skipped] = []
+    files = list_files(lakes, unlisted, exclude=index)
+    known = {} if options.full else read_sources(index, old.files)
+    difference = _compare(files, known, unlisted)
+    clock.lap("list")
+    records = () if options.full else _bury(index, old, difference.dropped)
+    behind = [r for r in records if lacking(r, COMPONENTS)]
+    outcomes: list[Outcome] = []
+    if difference.read or behind:
+        job = Job(index.uri, build_name(old), settings, options.limits, options.memory)
+        outcomes = _run(job, difference.read, behind, options.piece_bytes, cluster, listener, clock)
+    sources = _sources(difference, outcomes)
+    if options.strict:
+        _be_strict(sources)
+    if not outcomes and not _differs(old, records, difference, options):
+        return _report(old, difference, sources, clock)
+    listener(Progress("committing"))
+    segments = _segments(records, outcomes)
+    new = commit(index, old, lakes, settings, segments, sources)
+    clean(index, new)
+    clock.lap("commit")
+    return _report(new, difference, sources, clock)
 
 
 class _Clock:
@@ -189,8 +209,12 @@ def build_name(old: Manifest) -> str:
     return f"{old.version + 1:06d}{secrets.token_hex(2)}"
 
 
-def _compare(files: Sequence[SourceFile], known: Mapping[str, SourceState]) -> _Difference:
-    new, changed, kept = [], [], {}
+def _compare(
+    files: Sequence[SourceFile], known: Mapping[str, SourceState], unlisted: Sequence[Skipped]
+) -> _Difference:
+    """What is new, changed or gone; what could not be listed is kept as skipped, never read."""
+    new, changed = [], []
+    kept = {s.name: SourceState(_UNLISTED, 0, (s,)) for s in unlisted}
     for file in files:
         before = known.get(file.name)
         if before is None:
@@ -199,8 +223,8 @@ def _compare(files: Sequence[SourceFile], known: Mapping[str, SourceState]) -> _
             kept[file.name] = before
         else:
             changed.append(file)
-    names = {f.name for f in files}
-    gone = tuple(name for name in known if name not in names)
+    names = {f.name for f in files} | set(kept)
+    gone = tuple(n for n, s in known.items() if n not in names and s.size != _UNLISTED)
     return _Difference(tuple(new), tuple(changed), gone, kept)
 
 
@@ -222,7 +246,9 @@ def _differs(
     old: Manifest, records: Sequence[SegmentRecord], difference: _Difference, options: BuildOptions
 ) -> bool:
     """Whether there is anything to commit although nothing is to be read."""
-    return bool(options.full or old.version == 0 or difference.gone or records != old.segments)
+    return bool(
+        options.full or old.version == 0 or difference.gone or tuple(records) != old.segments
+    )
 
 
 def _run(
@@ -291,7 +317,7 @@ def _report(
         len(difference.new),
         len(difference.changed),
         len(difference.gone),
-        len(difference.kept),
+        sum(state.size != _UNLISTED for state in difference.kept.values()),
         len(manifest.segments),
         manifest.totals,
         skipped,

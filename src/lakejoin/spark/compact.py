@@ -49,7 +49,7 @@ def compact_index(
         if not groups:
             count = len(old.segments)
             return CompactReport(old.version, 0, 0, count, before, before)
-        job = Job(index.uri, build_name(old), old.options, memory=2 * memory)
+        job = Job(index.uri, build_name(old), old.options, memory=memory)
         listener(Progress("starting Spark"))
         with session(cluster.spark, cluster.master, cluster.conf) as spark:
             job.scratch.make_folder()

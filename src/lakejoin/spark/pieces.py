@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.errors import UnreadableFile
-from lakejoin.model import ColumnData, Dialect, Loss, SourceFile, TableData
+from lakejoin.errors import disk_is_full
+from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData
 from lakejoin.spark.job import Job
 from lakejoin.spark.progress import Reporter, suspects
-from lakejoin.spark.reading import SegmentWriter, encode_stream, watchdog
+from lakejoin.spark.reading import SegmentWriter, encode_stream, watched
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.dictionary import string_buffers
@@ -54,8 +54,8 @@ def scan_cut(job: Job, batch: int, item: tuple[Split, int]) -> Iterator[tuple[st
     reporter = Reporter(job.scratch, batch)
     reporter.begin_file(0, split.source.name)
     try:
-        with watchdog(job):
-            yield "scan", (split.source.name, number, scan_piece(split, number))
+        (scan,) = watched(job, (scan_piece(split, n) for n in (number,)))
+        yield "scan", (split.source.name, number, scan)
     except Exception:  # noqa: BLE001 (reading the whole file will say what is wrong)
         yield "broken", split.source.name
     reporter.finish()
@@ -70,11 +70,12 @@ def parse_piece(job: Job, batch: int, piece: Piece) -> Iterator[tuple[str, Any]]
     reporter.begin_file(0, piece.source.name)
     begin = time.perf_counter()
     try:
-        with watchdog(job):
-            parsed = _parse(job, batch, piece, reporter.note.attempt)
+        parsed = _parse(job, batch, piece, reporter.note.attempt)
         yield "piece", parsed
         reporter.add_cells(parsed.rows * len(parsed.names))
-    except (UnreadableFile, ValueError, MemoryError):
+    except Exception as problem:
+        if disk_is_full(problem):
+            raise
         yield "broken", piece.source.name
     yield "seconds", {"read": time.perf_counter() - begin}
     reporter.finish()
@@ -84,7 +85,7 @@ def _parse(job: Job, batch: int, piece: Piece, attempt: str) -> ParsedPiece:
     from lakejoin.lake.split import open_piece
 
     stream = open_piece(piece, job.limits)
-    encoders, rows = encode_stream(job, stream)
+    encoders, rows = encode_stream(job, stream, watched)
     place = job.scratch / f"piece-{batch:06d}-{attempt}.lj"
     with ArrayFileWriter(place) as out:
         for number, encoder in enumerate(encoders):
@@ -112,7 +113,13 @@ def assemble(job: Job, batch: int, pieces: Sequence[ParsedPiece]) -> Iterator[tu
     reporter = Reporter(job.scratch, batch)
     begin = time.perf_counter()
     segments = SegmentWriter(job, batch)
-    segments.add(_table(job, sorted(pieces, key=lambda p: p.number)))
+    try:
+        segments.add(_table(job, sorted(pieces, key=lambda p: p.number)))
+    except (MemoryError, ValueError) as problem:  # one bad file never stops the job
+        segments.abandon()
+        name = pieces[0].source.name
+        what = f"{type(problem).__name__}: {problem}"[:300]
+        yield "skipped", (name, Skipped(name, "could not be put together", what))
     reading = time.perf_counter() - begin - segments.seconds
     yield from segments.outcomes()
     yield "seconds", {"read": reading, "build": segments.seconds}

@@ -60,7 +60,7 @@ def expected_bytes(file: SourceFile) -> int:
 def pack(files: Sequence[SourceFile], limits: PlanLimits) -> list[list[SourceFile]]:
     """Splits files into batches: the largest first, each into the batch with the least work.
 
-    >>> files = [SourceFile(f"{i}.csv", "", 100 << 20, 0) for i in range(4)]
+    >>> files = [SourceFile(f"{i}.csv", "", 200 << 20, 0) for i in range(4)]
     >>> [len(batch) for batch in pack(files, PlanLimits(cores=2))]
     [1, 1, 1, 1]
     """

@@ -102,6 +102,34 @@ def read_notes(scratch: Place, batch: int | None = None) -> list[Note]:
     return notes
 
 
-def suspects(scratch: Place, batch: int) -> set[int]:
-    """Positions of files that an earlier attempt was reading when it died."""
-    return {n.position for n in read_notes(scratch, batch) if n.current and not n.done}
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Files that may have killed an earlier attempt: some positions, or all from one on."""
+
+    positions: frozenset[int] = frozenset()
+    since: int | None = None
+
+    def holds(self, position: int) -> bool:
+        """Whether a file is to be read in a child process.
+
+        >>> Suspects(frozenset({2}), 7).holds(2), Suspects(frozenset({2}), 7).holds(3)
+        (True, False)
+        """
+        return position in self.positions or (self.since is not None and position >= self.since)
+
+    def __bool__(self) -> bool:
+        return bool(self.positions)
+
+
+def suspects(scratch: Place, batch: int) -> Suspects:
+    """What earlier attempts at a batch were reading when they died.
+
+    After a second death, and where notes are not written for every file, everything from the last
+    known place on is suspect: the next attempt then gets through, whatever the files are.
+    """
+    died = [n.position for n in read_notes(scratch, batch) if not n.done]
+    if not died:
+        return Suspects()
+    careful = len(died) > 1 or not scratch.local
+    since = (max(died) if scratch.local else min(died)) if careful else None
+    return Suspects(frozenset(died), since)

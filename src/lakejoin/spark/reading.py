@@ -11,8 +11,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lakejoin.errors import MissingPart, UnreadableFile
 from lakejoin.model import Skipped, SourceFile, TableData
@@ -56,6 +55,12 @@ class SegmentWriter:
             self._builder = None
             self.seconds += time.perf_counter() - begin
 
+    def abandon(self) -> None:
+        """Drops the segment that is open: a table could not be added whole."""
+        if self._builder is not None:
+            self._builder.abandon()
+            self._builder = None
+
     def outcomes(self) -> Iterator[tuple[str, Any]]:
         """Closes, and gives what a task returns of its segments."""
         self.close()
@@ -65,14 +70,14 @@ class SegmentWriter:
 
 def read_files(job: Job, batch: int, files: list[SourceFile]) -> Iterator[tuple[str, Any]]:
     """Reads whole files into segments."""
-    reporter = Reporter(job.scratch, batch)
     deadly = suspects(job.scratch, batch)
+    reporter = Reporter(job.scratch, batch)
     segments = SegmentWriter(job, batch)
     begin = time.perf_counter()
     for position, file in enumerate(files):
         reporter.begin_file(position, file.name)
         cells = skipped = 0
-        for table in tables_of(job, file, position in deadly):
+        for table in tables_of(job, file, deadly.holds(position)):
             if isinstance(table, Skipped):
                 skipped += 1
                 yield "skipped", (file.name, table)
@@ -96,10 +101,9 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
     done: set[str] = set()
     if not deadly:
         try:
-            with watchdog(job):
-                for found in open_tables(file, job.limits):
-                    yield (result := _encoded(job, file, found))
-                    done.add(result.name)
+            for found in watched(job, open_tables(file, job.limits)):
+                yield (result := _encoded(job, file, found, watched))
+                done.add(result.name)
             return
         except (UnreadableFile, MissingPart) as problem:
             yield _skipped(file, problem)
@@ -109,7 +113,7 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
     try:
         for found in open_tables_isolated(file, job.limits):
             if found.name not in done:
-                yield _encoded(job, file, found)
+                yield _encoded(job, file, found, unwatched)
     except (UnreadableFile, MissingPart) as problem:
         yield _skipped(file, problem)
     except Exception as problem:  # noqa: BLE001 (one bad file never stops the job)
@@ -122,48 +126,69 @@ def _skipped(file: SourceFile, problem: UnreadableFile | MissingPart) -> Skipped
     return Skipped(file.name, "a library is missing", str(problem))
 
 
-def _encoded(job: Job, file: SourceFile, found: TableStream | Skipped) -> TableData | Skipped:
+def _encoded(
+    job: Job, file: SourceFile, found: TableStream | Skipped, guard: Guard
+) -> TableData | Skipped:
     if isinstance(found, Skipped):
         return found
     try:
-        encoders, rows = encode_stream(job, found)
+        encoders, rows = encode_stream(job, found, guard)
     except UnreadableFile as problem:
         return Skipped(found.name, problem.reason, problem.detail)
-    encoders.reverse()  # each encoder's memory goes as its column is finished and taken
-    columns = (encoders.pop().finish() for _ in range(len(encoders)))
+    encoders.reverse()  # each encoder's memory goes as its column is finished
+    columns = tuple(encoders.pop().finish() for _ in range(len(encoders)))
     losses = tuple(found.losses)
     return TableData(found.name, file.name, rows, columns, found.format, found.dialect, losses)
 
 
-def encode_stream(job: Job, stream: TableStream) -> tuple[list[ColumnEncoder], int]:
+def encode_stream(job: Job, stream: TableStream, guard: Guard) -> tuple[list[ColumnEncoder], int]:
     """Takes a table's batches into one encoder a column; also the number of rows."""
     from lakejoin.lake.columns import ColumnEncoder
 
     encoders = [ColumnEncoder(name, job.options.rules) for name in stream.column_names]
     rows = 0
-    for batch in stream.batches():
-        rearm(job)
+    for batch in guard(job, stream.batches()):
         rows += batch.num_rows
         for encoder, column in zip(encoders, batch.columns, strict=True):
             encoder.append(column)
     return encoders, rows
 
 
-@contextmanager
-def watchdog(job: Job) -> Iterator[None]:
-    """Ends this worker when its reader hangs in native code; the retry then isolates the file."""
-    rearm(job)
-    try:
-        yield
-    finally:
+Item = TypeVar("Item")
+_GRACE = 30.0
+
+
+class Guard(Protocol):
+    """Hands on what a reader gives, and may end the worker when the reader hangs."""
+
+    def __call__(self, job: Job, items: Iterator[Item]) -> Iterator[Item]:
+        """The same items."""
+
+
+def unwatched(job: Job, items: Iterator[Item]) -> Iterator[Item]:
+    """For what a child process has read: the child has limits of its own."""
+    del job
+    return items
+
+
+def watched(job: Job, items: Iterator[Item]) -> Iterator[Item]:
+    """Ends this worker when a reader hangs in native code; the retry then isolates the file.
+
+    The clock runs only while the reader works, and longer than a child process may take, which
+    the reader may itself be waiting for.
+    """
+    source = iter(items)
+    while True:
         if job.watchdog:
+            patience = 2 * job.limits.child_seconds + _GRACE
+            faulthandler.dump_traceback_later(patience, exit=True, file=_NOWHERE)
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        finally:
             faulthandler.cancel_dump_traceback_later()
-
-
-def rearm(job: Job) -> None:
-    """A sign of life: the time allowed begins anew."""
-    if job.watchdog:
-        faulthandler.dump_traceback_later(job.limits.child_seconds, exit=True, file=_NOWHERE)
+        yield item
 
 
 _NOWHERE = open(os.devnull, "w")  # noqa: SIM115, PTH123 (kept open: the watchdog writes to it)

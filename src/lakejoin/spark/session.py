@@ -86,7 +86,9 @@ def _running() -> SparkSession | None:
     _need_pyspark()
     from pyspark.sql import SparkSession
 
-    return SparkSession.getActiveSession()
+    # The active session is one of this thread; another thread's would be handed out, and then
+    # stopped, as if it were new.
+    return SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)
 
 
 def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
@@ -94,7 +96,7 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     if master is not None and master.startswith("sc://"):
-        return SparkSession.builder.remote(master).getOrCreate()
+        return _connect(master, conf)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has chosen the master already
     builder: Any = SparkSession.builder
     settings = dict(_CONF)
@@ -114,6 +116,18 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
     except Exception as problem:  # noqa: BLE001 (whatever the JVM says becomes one sentence)
         raise BuildFailed(f"Spark did not start: {_first_line(problem)}") from None
+
+
+def _connect(master: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    try:
+        builder: Any = SparkSession.builder.remote(master)
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+    except Exception as problem:  # noqa: BLE001 (whatever the client says becomes one sentence)
+        raise BuildFailed(f"no Spark at {master}: {_first_line(problem)}") from None
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POLL_SECONDS = 0.25
+_REMOTE_POLL_SECONDS = 5.0
 _SCHEMA = "outcome binary"
+_ERROR = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)\b: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +49,26 @@ def run_tasks(
     if not batches:
         return []
     with _watching(job, stage, listener):
-        rows = (
-            spark.range(batches.start, batches.stop, 1, len(batches))
-            .mapInArrow(partial(_run_partition, job), _SCHEMA)
-            .toArrow()
-        )
+        try:
+            rows = (
+                spark.range(batches.start, batches.stop, 1, len(batches))
+                .mapInArrow(partial(_run_partition, job), _SCHEMA)
+                .toArrow()
+            )
+        except Exception as problem:
+            raise BuildFailed(f"the Spark job failed: {_essence(problem)}") from problem
     outcomes = [pickle.loads(body) for body in rows["outcome"].to_pylist()]
     failed = [o.value for o in outcomes if o.kind == "failed"]
     if failed:
         raise BuildFailed(f"{failed[0]}; the previous index is untouched")
     return sorted(outcomes, key=lambda o: o.batch)
+
+
+def _essence(problem: BaseException) -> str:
+    """The line of a Spark error that says most: the Python worker's last, else the first."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.match(line)]
+    return (errors[-1] if errors else lines[0] if lines else type(problem).__name__)[:500]
 
 
 def _run_partition(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -84,10 +98,12 @@ class _watching:  # noqa: N801 (used as a function, in a with statement)
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._tell()
+        with contextlib.suppress(OSError):  # must not stand in for what went wrong inside
+            self._tell()
 
     def _watch(self) -> None:
-        while not self._stop.wait(_POLL_SECONDS):
+        pause = _POLL_SECONDS if self._job.scratch.local else _REMOTE_POLL_SECONDS
+        while not self._stop.wait(pause):
             self._tell()
 
     def _tell(self) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 
-from lakejoin.errors import LakejoinError
+from lakejoin.errors import LakejoinError, disk_is_full
 from lakejoin.spark.job import Job, Outcome, Worker, read_work
 from lakejoin.spark.pieces import assemble, parse_piece, scan_cut
 from lakejoin.spark.reading import read_files
@@ -28,7 +27,7 @@ def run_batch(job: Job, batch: int) -> Iterator[Outcome]:
         for what, value in _WORKERS[kind](job, batch, items):
             yield Outcome(batch, what, value)
     except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not disk_is_full(problem):
             raise
         yield Outcome(batch, "failed", f"the disk is full: {problem}")
     except LakejoinError as problem:

@@ -135,6 +135,9 @@ class ArrayFile:
         begin, digest, length, version, magic = _TAIL.unpack(self._data[-_TAIL.size :].tobytes())
         if magic != MAGIC:
             self._damaged("its last bytes are not those of an index file")
+        if version != VERSION and record is not None:
+            # The manifest that names it is of this version: a newer file cannot be behind it.
+            self._damaged(f"it says that it is of version {version}")
         if version > VERSION:
             raise NewerIndex(
                 f"{self.place} was written by a newer lakejoin (file version {version}, this one "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.errors import BusyIndex, MissingIndex
+from lakejoin.errors import BusyIndex, DamagedIndex, InputError, MissingIndex
 from lakejoin.storage import Place
 from lakejoin.store.manifest import FILE, IndexOptions, Manifest, Totals, read_manifest
 from lakejoin.store.segment import Segment, SegmentRecord
@@ -19,6 +20,10 @@ from lakejoin.store.snapshot import segment_place
 from lakejoin.store.sources import SourceState, write_sources
 
 KEEP_SECONDS = 3600.0
+_BUILD = re.compile(r"\d{6,}[0-9a-f]{4}")
+_SEGMENT = re.compile(r"\d{6,}[0-9a-f]{4}-\d{6,}-[0-9a-f]{8}")
+_LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
+_DRAFT = re.compile(r"MANIFEST\.json\.\d+\.draft")
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries the distinct values are counted
 
 
@@ -35,7 +40,10 @@ def commit(
     files = write_sources(index, f"files-{version:06d}-{secrets.token_hex(4)}.lj", sources)
     kept = {s.id for s in segments}
     now = time.time()
-    gone = tuple((s.id, now) for s in old.segments if s.id not in kept)
+    gone = [(s.id, now) for s in old.segments if s.id not in kept]
+    if old.files:
+        gone.append((old.files.name, now))
+    retired = [r for r in old.retired if r[0] not in kept and r[1] > now - KEEP_SECONDS]
     new = Manifest(
         version=version,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -43,7 +51,7 @@ def commit(
         options=options,
         segments=tuple(segments),
         files=files,
-        retired=tuple(r for r in old.retired if r[0] not in kept) + gone,
+        retired=(*retired, *gone),
     )
     new = replace(new, totals=_totals(index, new, files.bytes))
     if _current_version(index) != old.version:
@@ -55,37 +63,52 @@ def commit(
 def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) -> list[str]:
     """Removes what no reader can need: leftovers of dead builds, and versions retired long ago.
 
-    Call it only while holding the build lock. Returns the names of what was removed.
+    Call it only while holding the build lock. Only names of our own making are touched. Returns
+    the names of what was removed.
     """
     limit = time.time() - keep_seconds
     named = {s.id for s in manifest.segments}
     named |= {name for name, since in manifest.retired if since > limit}
+    if manifest.files:
+        named.add(manifest.files.name)
     removed = []
-    for name in (index / "segments").children():
-        if name not in named:
-            (index / "segments" / name).remove()
-            removed.append(name)
-    (index / "scratch").remove()
-    current = manifest.files.name if manifest.files else ""
-    old_lists = [n for n in index.children() if n.startswith("files-") and n != current]
-    for name in old_lists[:-1]:  # the last one may still be read by an open snapshot
-        (index / name).remove()
-    for name in index.children():
-        if name.endswith(".draft"):
-            (index / name).remove()
+    for folder, pattern in ((index / "segments", _SEGMENT), (index, _LIST), (index, _DRAFT)):
+        for name in folder.children():
+            if pattern.fullmatch(name) and name not in named:
+                (folder / name).remove()
+                removed.append(name)
+    for name in (index / "scratch").children():
+        if _BUILD.fullmatch(name):
+            (index / "scratch" / name).remove()
+    if index.local and not (index / "scratch").children():
+        (index / "scratch").remove()
     return removed
 
 
-def current_manifest(index: Place) -> Manifest:
-    """The manifest to build upon: the current one, or an empty one."""
+def check_place(index: Place) -> None:
+    """Refuses a folder that holds something else: an index gets a folder of its own."""
+    found = set(index.children()) - {"LOCK", "segments", "scratch"}
+    if found and FILE not in found:
+        raise InputError(f"{index} is not an index and not empty; name another folder with --index")
+
+
+def current_manifest(index: Place, replacing: bool = False) -> Manifest:
+    """The manifest to build upon: the current one, or an empty one.
+
+    A damaged one is no obstacle when the whole index is about to be replaced.
+    """
     try:
         return read_manifest(index)
     except MissingIndex:
         return Manifest()
+    except DamagedIndex:
+        if not replacing:
+            raise
+        return Manifest()
 
 
 def _current_version(index: Place) -> int:
-    return current_manifest(index).version
+    return current_manifest(index, replacing=True).version
 
 
 def _totals(index: Place, manifest: Manifest, list_bytes: int) -> Totals:
@@ -122,6 +145,8 @@ def count_values(index: Place, manifest: Manifest) -> tuple[int, bool]:
     exact = not any(s.dead for s in records)
     if len(records) <= 1:
         return total, exact
+    if not index.local:
+        return total, False  # to look into remote dictionaries would be to fetch them
     dictionaries = [Segment(segment_place(index, r), r).dictionary for r in records]
     if total <= _EXACT_VALUES:
         return _distinct(np.concatenate([d.hashes() for d in dictionaries])), exact

@@ -22,7 +22,7 @@ class Component(Protocol):
 
     @property
     def name(self) -> str:
-        """The file is called `<name>.lj`."""
+        """The file's name begins with it."""
 
     @property
     def version(self) -> int:

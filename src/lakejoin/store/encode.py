@@ -8,7 +8,8 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import secrets
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ Array = np.ndarray[Any, Any]
 SEARCHED = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.DATE, ColumnType.MIXED})
 PAIR_BYTES = 48  # measured peak per (column, value) pair while grouping and writing
 _SEEDS = 8
+_MOST = (1 << 32) - 2  # value ids are 32 bits wide, and all bits set is a null
 
 
 class TextRun:
@@ -132,6 +134,10 @@ class SegmentBuilder:
 
     def finish(self, components: Iterable[Component]) -> SegmentRecord:
         """Gives out the codes, writes all files, and says what was written."""
+        if self._tokens.count + self._spellings.count >= _MOST:
+            raise BuildFailed(
+                f"{self._place.name} would hold more than {_MOST:,} values: a table is too large"
+            )
         column_start = np.zeros(len(self._token_counts) + 1, dtype=np.int64)
         np.cumsum(self._token_counts, out=column_start[1:])
         offsets, data = self._tokens.join()
@@ -210,11 +216,18 @@ def group_texts(
         hash_strings(offsets, data, np.uint64(seed), out)
         return out
 
-    for seed in range(_SEEDS):
+    for seed in _seeds():
         groups = group(partial(hashes, seed), column_start, indexed)
         if first_mismatch(offsets, data, groups.pair_code, groups.first_pair) < 0:
             return seed, groups
     raise BuildFailed(f"two different values have the same hash under {_SEEDS} seeds")
+
+
+def _seeds() -> Iterator[int]:
+    """The usual seed, then some that nobody can foresee."""
+    yield 0
+    for _ in range(_SEEDS - 1):
+        yield secrets.randbits(64)
 
 
 def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, Array]:
@@ -228,11 +241,11 @@ def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, 
     def hashes(seed: int) -> Array:
         out = np.empty(len(codes), dtype=np.uint64)
         hash_strings(offsets, data, np.uint64(seed), out)
-        out ^= (codes + np.uint64(seed + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        out ^= (codes + np.uint64(seed) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         return out
 
     everything = np.array([0, len(codes)], dtype=np.int64)
-    for seed in range(_SEEDS):
+    for seed in _seeds():
         found = group(partial(hashes, seed), everything, np.array([False]))
         same_code = np.array_equal(codes[found.first_pair[found.pair_code]], codes)
         if same_code and first_mismatch(offsets, data, found.pair_code, found.first_pair) < 0:

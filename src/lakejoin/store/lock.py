@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import socket
 import time
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from lakejoin.errors import BusyIndex
 from lakejoin.storage import Place
 
 _FILE = "LOCK"
-_STALE_SECONDS = 6 * 3600
+_STALE_SECONDS = 24 * 3600
 _POLL_SECONDS = 0.2
+_SETTLE_SECONDS = 0.3
 
 
 @contextlib.contextmanager
@@ -24,8 +26,9 @@ def build_lock(index: Place, wait: float = 0.0) -> Iterator[None]:
     """Holds the index for one builder; waits up to `wait` seconds for another to finish.
 
     On a local disk the operating system keeps the lock and drops it with the process, however
-    that ends. Elsewhere a small file does, which a dead builder leaves behind: it counts for six
-    hours, and the commit checks in any case that nobody else has committed.
+    that ends. Elsewhere a small file does, which a dead builder leaves behind: it counts for a day.
+    Such a store has no way to let only one of two writers win, so both look again after writing,
+    and the commit checks in any case that nobody else has committed.
     """
     deadline = time.monotonic() + wait
     keeper = _local_lock if index.local else _remote_lock
@@ -45,7 +48,8 @@ def build_lock(index: Place, wait: float = 0.0) -> Iterator[None]:
 
 def _owner() -> bytes:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}).encode()
+    owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": now}
+    return json.dumps({**owner, "token": secrets.token_hex(8)}).encode()
 
 
 def _holder(index: Place) -> str:
@@ -111,8 +115,15 @@ def _remote_lock(index: Place) -> Iterator[bool]:
     if place.kind() == "file" and _age(place) < _STALE_SECONDS:
         yield False
         return
-    place.replace(_owner())
+    mine = _owner()
+    place.replace(mine)
+    time.sleep(_SETTLE_SECONDS)
+    if place.read_bytes() != mine:
+        yield False
+        return
     try:
         yield True
     finally:
-        place.remove()
+        with contextlib.suppress(OSError):
+            if place.read_bytes() == mine:
+                place.remove()

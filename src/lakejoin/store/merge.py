@@ -22,7 +22,7 @@ def live_tables(segment: Segment) -> Iterator[TableData]:
         if number in dead:
             continue
         entry = segment.catalog.table(number)
-        columns = tuple(_column(segment, column) for column in segment.catalog.columns_of(entry))
+        columns = (_column(segment, column) for column in segment.catalog.columns_of(entry))
         yield TableData(
             entry.name,
             entry.source,

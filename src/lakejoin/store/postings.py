@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 class PostingSource(Protocol):
-    """What the posting lists are made of; see `lakejoin.store.components.Source`."""
+    """What the posting lists are made of: a `lakejoin.store.segment.Segment`."""
 
     @property
     def column_count(self) -> int:
@@ -139,3 +139,18 @@ class Postings:
             return np.ones(size, dtype=np.int64)
         packed = self._repeats.touch(np.array([begin]), np.array([end]))
         return unpack_counts(packed, begin, end, size)
+
+    def lists_agree(self) -> bool:
+        """Whether the posting lists are those that the sets make, and rise in length."""
+        from lakejoin.kernels.packing import pack_lists, transpose
+
+        sets = [self.groups_of(column) for column in range(len(self._set_size))]
+        start = np.concatenate(([0], np.cumsum([len(s) for s in sets]))).astype(np.int64)
+        groups = np.concatenate([*sets, np.zeros(0, dtype=np.uint32)])
+        list_start, columns = transpose(start, groups, self.groups)
+        begin, packed = pack_lists(list_start, columns)
+        return (
+            bool((np.diff(np.diff(list_start)) >= 0).all())
+            and np.array_equal(begin, self._list_start.all())
+            and np.array_equal(packed, self._lists.all())
+        )

@@ -124,8 +124,9 @@ class Rows:
         return cells, self._ids.part(begin, end)
 
     def value_ids(self, column: int, rows: int, begin: int = 0, end: int | None = None) -> Array:
-        """The value ids of rows [begin, end) of a column; nulls are `NULL`."""
-        stop = rows if end is None else min(end, rows)
+        """The value ids of rows [begin, end) of a column, as slices go; nulls are `NULL`."""
+        begin, stop, _ = slice(begin, end).indices(rows)
+        stop = max(begin, stop)
         first = int(self._start[column])
         width = int(self._width[column])
         if width == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -203,21 +204,18 @@ class Segment:
         return True
 
     def _lists_match_sets(self) -> bool:
-        groups = np.zeros(self.postings.groups, dtype=np.int64)
-        for column in np.flatnonzero(self.indexed).tolist():
-            groups[self.postings.groups_of(column)] += 1
-        if self.postings.groups and int(self.postings.group_start()[-1]) != len(self.dictionary):
+        starts = self.postings.group_start()
+        if len(starts) and int(starts[-1]) != len(self.dictionary):
             return False
-        return bool((np.diff(groups) >= 0).all()) and int(
-            (groups * np.diff(self.postings.group_start().astype(np.int64))).sum()
-        ) == int(self.postings.set_sizes().sum())
+        return self.postings.lists_agree()
 
 
 def add_components(segment: Segment, components: Iterable[Component]) -> SegmentRecord:
     """Builds the components that a segment lacks or has in an older version; names them anew."""
     records = dict(segment.record.components)
     for component in lacking(segment.record, components):
-        file = f"{component.name}-{component.version}.lj"
+        # A name of this attempt's own: a late attempt must not write over what was committed.
+        file = f"{component.name}-{component.version}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(segment.place / file) as out:
             component.build(segment, out)
         records[component.name] = ComponentRecord(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,15 @@ from lakejoin.store.sources import read_skipped
 
 if TYPE_CHECKING:
     from lakejoin.model import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Something that was verified in a segment, or, with a `problem`, found damaged."""
+
+    segment: str
+    what: str
+    problem: str = ""
 
 
 class Snapshot:
@@ -60,22 +70,29 @@ class Snapshot:
         """What was skipped, with reasons."""
         return read_skipped(self.place, self.manifest.files)
 
-    def check(self) -> Iterator[tuple[str, str]]:
-        """Verifies everything; yields (segment, what was looked at) or raises `DamagedIndex`."""
+    def check(self) -> Iterator[Checked]:
+        """Verifies everything; what is damaged is told and the rest is still looked at."""
         for segment in self.segments:
             try:
                 for done in segment.check():
-                    yield segment.record.id, done
+                    yield Checked(segment.record.id, done)
             except DamagedIndex as problem:
-                name = segment.record.id
-                raise DamagedIndex(f"segment {name}: {problem}") from None
-        self.skipped()
-        yield "files", "list of files"
+                yield Checked(segment.record.id, "damaged", str(problem))
+        try:
+            self.skipped()
+            yield Checked("files", "list of files")
+        except DamagedIndex as problem:
+            yield Checked("files", "damaged", str(problem))
 
     def _near(self, name: str) -> str:
         import difflib
 
-        names = [n for s in self.segments for n in s.catalog.tables["name"].to_pylist()]
+        names = [
+            name
+            for segment in self.segments
+            for number, name in enumerate(segment.catalog.tables["name"].to_pylist())
+            if number not in segment.record.dead
+        ]
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         near += [n for n in names if name.lower() in n.lower() and n not in near][: 3 - len(near)]
         if near:

@@ -92,9 +92,8 @@ def test_every_command_teaches(command: str) -> None:
     result = run(command, "--help")
     assert result.returncode == 0
     assert len(result.stdout.splitlines()) > 5
-    if command != "demo":
-        assert "--json" in result.stdout
-        assert "JSON keys" in result.stdout
+    assert "--json" in result.stdout
+    assert "JSON keys" in result.stdout
     assert command in run("--help").stdout
 
 

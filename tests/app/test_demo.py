@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
-from lakejoin.app import demo
+import lakejoin
+from conftest import Index
+from lakejoin.app import build_commands, demo
 from lakejoin.app.demo import TOUR, demo_command
 from lakejoin.app.demo_lake import DemoLake
 from lakejoin.errors import MissingPart
+from lakejoin.spark.build import BuildReport
 
 
 @pytest.fixture(autouse=True)
@@ -63,9 +68,34 @@ def test_runs_every_command_on_the_same_index(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_options_reach_the_build() -> None:
-    calls, _ = run("--index", "elsewhere", "--master", "local[1]")
-    assert calls[0] == "index demo-lake --master local[1]"
+    calls, _ = run("--index", "elsewhere", "--master", "local[1]", "--full")
+    assert calls[0] == "index demo-lake --master local[1] --full"
     assert used == {"elsewhere"}
+
+
+def test_json_is_one_object_and_quiet(
+    monkeypatch: pytest.MonkeyPatch, lake: Path, index: Index, tmp_path: Path
+) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def build(
+        lakes: object, home: object, master: object, conf: object, options: Any, quiet: bool
+    ) -> BuildReport:
+        asked.append((lakes, home, master, options.full, quiet))
+        return index(lake)
+
+    monkeypatch.setattr(build_commands, "run_build", build)
+    home = str(tmp_path / "index")
+    options = ("--folder", str(lake), "--index", home, "--master", "local[1]", "--full", "--json")
+    calls, result = run(*options)
+    assert (calls, result.exit_code) == ([], 0), result.output
+    assert asked == [([str(lake)], home, "local[1]", True, True)]
+    answer = json.loads(result.output)
+    assert list(answer) == ["lake", "files", "bytes", "index", "info", "report"]
+    assert (answer["lake"], answer["files"], answer["index"]) == (str(lake), 2302, home)
+    assert answer["info"] == lakejoin.open(home).info()
+    assert answer["report"]["new"] == 5
+    assert answer["report"]["totals"]["tables"] == 5
 
 
 def test_stops_at_the_first_failure() -> None:

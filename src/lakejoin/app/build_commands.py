@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from lakejoin.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lakejoin.spark.build import BuildReport
+    from lakejoin.spark.build import BuildOptions, BuildReport
     from lakejoin.spark.tasks import Listener, Progress
 
 Command = Callable[..., Any]
@@ -97,7 +97,9 @@ def index_command(
       lakejoin index                     refresh what is there
 
     \b
-    JSON keys: version, new, changed, gone, unchanged, segments, totals{…}, skipped[], seconds{…}
+    JSON keys: version, new, changed, gone, unchanged, segments, totals{tables, columns, rows,
+    cells, values, values_exact, bytes}, skipped[] with name, reason, detail, seconds{list,
+    start, tasks, commit, total, read, build}
     """
     from lakejoin.spark.build import BuildOptions
 
@@ -108,14 +110,24 @@ def index_command(
         all_columns=all_columns,
         wait=wait,
     )
-    with _progress(quiet=as_json) as listener:
-        report = api.index(
-            lake, index, master=master, conf=_settings(conf), options=options, listener=listener
-        )
+    report = run_build(lake, index, master, _settings(conf), options, quiet=as_json)
     if as_json:
         print_json(asdict(report))
     else:
         _print_report(report)
+
+
+def run_build(
+    lake: Sequence[str],
+    index: str | None,
+    master: str | None,
+    conf: Mapping[str, str],
+    options: BuildOptions,
+    quiet: bool,
+) -> BuildReport:
+    """Builds an index and shows on standard error how far it is, unless `quiet`."""
+    with _progress(quiet) as listener:
+        return api.index(lake, index, master=master, conf=conf, options=options, listener=listener)
 
 
 @click.command("compact")
@@ -132,7 +144,7 @@ def compact_command(
     files are not read.
 
     \b
-    JSON keys: version, merged, segments, bytes_before, bytes_after
+    JSON keys: version, merged, made, segments, bytes_before, bytes_after
     """
     from lakejoin.spark.build import Cluster
     from lakejoin.spark.compact import compact_index

@@ -7,7 +7,9 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -15,8 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.rule import Rule
 from rich.text import Text
 
+from lakejoin import api
 from lakejoin.app.demo_lake import DemoLake, make_demo_lake
-from lakejoin.app.printing import seconds, size
+from lakejoin.app.lake_commands import json_option
+from lakejoin.app.printing import print_json, seconds, size
 
 # Runs one lakejoin command, given as its arguments, and shows its output.
 Runner = Callable[[Sequence[str]], None]
@@ -37,11 +41,12 @@ def run_demo(
     folder: Path,
     index_dir: Path,
     run: Runner,
-    master: str | None = None,
+    spark: Sequence[str] = (),
 ) -> None:
     """Makes the lake in `folder`, indexes it into `index_dir`, and shows what a user gets.
 
     `run` runs a lakejoin command: the demo shows the very commands, not an imitation of them.
+    `spark` are options for `lakejoin index`.
     """
     console.print(Rule("[bold]lakejoin demo"))
     lake = _make_lake(console, folder)
@@ -49,12 +54,29 @@ def run_demo(
     with _index_chosen(index_dir):
         _step(console, "Index it with Spark (again later: only what changed is read)")
         _say_command(console, f"export LAKEJOIN_INDEX={shlex.quote(str(index_dir))}")
-        spark = ("--master", master) if master else ()
         _run(console, run, ("index", str(folder), *spark))
         for question, arguments in TOUR:
             _step(console, question)
             _run(console, run, arguments)
     _say_next(console, index_dir)
+
+
+def demo_figures(folder: Path, index_dir: Path, master: str | None, full: bool) -> dict[str, Any]:
+    """Makes the lake and its index without a word: the keys of `lakejoin demo --json`."""
+    from lakejoin.app.build_commands import run_build
+    from lakejoin.spark.build import BuildOptions
+
+    lake = make_demo_lake(folder)
+    options = BuildOptions(full=full)
+    report = run_build([str(folder)], str(index_dir), master, {}, options, quiet=True)
+    return {
+        "lake": str(lake.folder),
+        "files": lake.files,
+        "bytes": lake.bytes,
+        "index": str(index_dir),
+        "info": api.open(index_dir).info(),
+        "report": asdict(report),
+    }
 
 
 @contextlib.contextmanager
@@ -140,15 +162,31 @@ def _say_next(console: Console, index_dir: Path) -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Where to write its index.  [default: .lakejoin in the folder]",
 )
-@click.option("--master", help="The Spark to index with, as for `lakejoin index`.")
+@click.option("--master", metavar="URL", help="The Spark to index with, as for `lakejoin index`.")
+@click.option("--full", is_flag=True, help="Index everything again, as for `lakejoin index`.")
+@json_option
 @click.pass_context
 def demo_command(
-    context: click.Context, folder: Path, index_dir: Path | None, master: str | None
+    context: click.Context,
+    folder: Path,
+    index_dir: Path | None,
+    master: str | None,
+    full: bool,
+    as_json: bool,
 ) -> None:
-    """Make a real lake, index it with Spark, and show what you get.
+    """Makes a real lake, indexes it with Spark, and shows what you get.
 
     The lake is made of data in Python packages: pip install 'lakejoin[demo]'.
+
+    \b
+    JSON keys: lake, files, bytes, index, info{…} as of `lakejoin info`, report{…} as of
+    `lakejoin index`
     """
+    # The index lives in a hidden folder of the lake, which no listing of the lake looks into.
+    index_dir = index_dir or folder / ".lakejoin"
+    if as_json:
+        print_json(demo_figures(folder, index_dir, master, full))
+        return
     program = context.find_root().command
 
     def run(arguments: Sequence[str]) -> None:
@@ -156,5 +194,5 @@ def demo_command(
         if isinstance(code, int) and code:
             context.exit(code)
 
-    # The index lives in a hidden folder of the lake, which no listing of the lake looks into.
-    run_demo(Console(), folder, index_dir or folder / ".lakejoin", run, master)
+    spark = [*(("--master", master) if master else ()), *(("--full",) if full else ())]
+    run_demo(Console(), folder, index_dir, run, spark)

@@ -139,6 +139,19 @@ def test_cells_are_never_read_as_markup(tmp_path: Path, index: Index) -> None:
     assert "\x1b" not in shown
 
 
+def test_what_the_reader_noted_is_kept(tmp_path: Path, index: Index) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "odd.csv").write_text("name,name,\r\nx,1,2\r\ny,3,4\r\n", newline="")
+    index(tmp_path / "lake")
+    home = str(tmp_path / "index")
+    notes = answer("columns", "odd.csv", "--index", home)["notes"]
+    assert len(notes) == 2
+    assert "repeats the name 'name' and is called 'name_2'" in notes[0]
+    shown = run("columns", "odd.csv", "--index", home).stdout
+    assert all(f"note: {note}" in shown for note in notes)
+    assert "CRLF line ends" in shown
+
+
 def test_a_wide_table_says_what_it_leaves_out(tmp_path: Path, index: Index) -> None:
     (tmp_path / "lake").mkdir()
     names = ",".join(f"measure_{i}" for i in range(120))

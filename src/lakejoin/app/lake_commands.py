@@ -10,6 +10,7 @@ import click
 
 from lakejoin import api
 from lakejoin.app.printing import clip, counted, print_json, print_table, size
+from lakejoin.errors import DamagedIndex
 
 if TYPE_CHECKING:
     from lakejoin.api import LakeTable
@@ -227,17 +228,25 @@ def check_command(index: str | None, as_json: bool) -> None:
     Names the segment and the file that is damaged, and then exits with 3.
 
     \b
-    JSON keys: ok, segments[] with segment, checked[]
+    JSON keys: ok, segments[] with segment, checked[], problem
     """
     snapshot = api.open(index).snapshot
     done: dict[str, list[str]] = {}
-    for segment, what in snapshot.check():
-        done.setdefault(segment, []).append(what)
-        if not as_json and len(done[segment]) == 1:
-            click.echo(f"checking {segment}")
+    problems: dict[str, str] = {}
+    for found in snapshot.check():
+        if found.segment not in done and not as_json:
+            click.echo(f"checking {found.segment}")
+        done.setdefault(found.segment, []).append(found.what)
+        if found.problem:
+            problems[found.segment] = found.problem
     if as_json:
-        parts = [{"segment": name, "checked": what} for name, what in done.items()]
-        print_json({"ok": True, "segments": parts})
-        return
-    total = snapshot.manifest.totals.bytes
-    click.echo(f"all is well: {counted(len(snapshot.segments), 'segment')}, {size(total)}")
+        parts = [
+            {"segment": name, "checked": what, "problem": problems.get(name)}
+            for name, what in done.items()
+        ]
+        print_json({"ok": not problems, "segments": parts})
+    if problems:
+        raise DamagedIndex("; ".join(f"segment {n}: {p}" for n, p in problems.items()))
+    if not as_json:
+        total = snapshot.manifest.totals.bytes
+        click.echo(f"all is well: {counted(len(snapshot.segments), 'segment')}, {size(total)}")

@@ -41,6 +41,7 @@ class ParsedPiece:
     format: str
     dialect: Dialect | None
     losses: tuple[Loss, ...]
+    notes: tuple[str, ...] = ()
 
 
 def scan_cut(job: Job, batch: int, item: tuple[Split, int]) -> Iterator[tuple[str, Any]]:
@@ -105,6 +106,7 @@ def _parse(job: Job, batch: int, piece: Piece, attempt: str) -> ParsedPiece:
         stream.format,
         stream.dialect,
         tuple(stream.losses),
+        stream.notes,
     )
 
 
@@ -141,6 +143,7 @@ def _table(job: Job, pieces: Sequence[ParsedPiece]) -> TableData:
         first.format,
         first.dialect,
         tuple(counted.values()),
+        first.notes,
     )
 
 

@@ -137,8 +137,8 @@ def _encoded(
         return Skipped(found.name, problem.reason, problem.detail)
     encoders.reverse()  # each encoder's memory goes as its column is finished
     columns = tuple(encoders.pop().finish() for _ in range(len(encoders)))
-    losses = tuple(found.losses)
-    return TableData(found.name, file.name, rows, columns, found.format, found.dialect, losses)
+    about = (found.format, found.dialect, tuple(found.losses), found.notes)
+    return TableData(found.name, file.name, rows, columns, *about)
 
 
 def encode_stream(job: Job, stream: TableStream, guard: Guard) -> tuple[list[ColumnEncoder], int]:

@@ -31,6 +31,7 @@ def live_tables(segment: Segment) -> Iterator[TableData]:
             entry.format,
             entry.dialect,
             entry.losses,
+            entry.notes,
         )
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from conftest import Index
+from lakejoin.app.cli import cli
 
 COMMANDS = ["index", "compact", "info", "tables", "columns", "show", "skipped", "check", "demo"]
 
@@ -95,6 +98,27 @@ def test_every_command_teaches(command: str) -> None:
     assert "--json" in result.stdout
     assert "JSON keys" in result.stdout
     assert command in run("--help").stdout
+
+
+def test_the_page_names_every_command_and_option() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## `lakejoin (\w+).*?`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+    context = click.Context(cli)
+    assert list(sections) == cli.list_commands(context) == COMMANDS
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        named = set(re.findall(r"`(-[\w-]+)", sections[name]))
+        options = {
+            text
+            for option in command.params
+            if isinstance(option, click.Option)
+            for text in (*option.opts, *option.secondary_opts)
+        }
+        assert named == options, name
+        keys = (command.help or "").partition("JSON keys:")[2]
+        for key in re.findall(r"[a-z_]+", re.sub(r"as of\s+`.*?`", "", keys)):
+            assert key == "with" or f"`{key}`" in sections[name], (name, key)
 
 
 def test_failures_are_one_sentence(home: str, tmp_path: Path) -> None:

@@ -1,0 +1,38 @@
+"""The catalog gives back what it was told, also one that was written before notes were kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakejoin.model import Dialect, Loss, TableData
+from lakejoin.storage import Place
+from lakejoin.store import catalog
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.catalog import Catalog, CatalogWriter, TableEntry
+
+DIALECT = Dialect(delimiter=";", confidence=0.5, opinions=("records say ';'",))
+LOSSES = (Loss("row too long", 3, "first at line 17"),)
+NOTES = ("column 2 repeats the name 'ä' and is called 'ä_2'", "column 3 had no name")
+
+
+def written_and_read(path: Path) -> TableEntry:
+    writer = CatalogWriter()
+    writer.add_table(TableData("t", "s", 2, (), "csv", DIALECT, LOSSES, NOTES), 0)
+    with ArrayFileWriter(Place.of(path)) as out:
+        writer.write(out)
+    return Catalog(ArrayFile(Place.of(path), out.record)).table(0)
+
+
+def test_a_table_comes_back(tmp_path: Path) -> None:
+    expected = TableEntry(0, "t", "s", 2, 0, 0, "csv", DIALECT, LOSSES, NOTES)
+    assert written_and_read(tmp_path / "catalog.lj") == expected
+
+
+def test_a_catalog_without_notes_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = catalog._table_schema()
+    older = schema.remove(schema.get_field_index("notes"))
+    monkeypatch.setattr(catalog, "_table_schema", lambda: older)
+    entry = written_and_read(tmp_path / "catalog.lj")
+    assert (entry.losses, entry.notes) == (LOSSES, ())

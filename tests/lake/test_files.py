@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.lake.files import list_files
+from lakejoin.lake.files import _Root, _unique, list_files
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.storage import Place
 
 
 def make(root: Path, *names: str) -> None:
@@ -49,6 +54,105 @@ def test_several_lakes_keep_names_apart(tmp_path: Path) -> None:
     found = names_of(tmp_path / "one", tmp_path / "two", tmp_path / "three", tmp_path / "sub/one")
     assert found == ["one/x.csv", "one/y.csv", "two/x.csv", "z.csv", "one~2/x.csv"]
     assert names_of(tmp_path / "one", tmp_path / "one") == ["x.csv", "y.csv"]
+
+
+def test_a_label_that_is_a_folder_elsewhere(tmp_path: Path) -> None:
+    make(tmp_path, "p/x/a.csv", "q/y/a.csv", "r/x/a.csv", "r/x~2/a.csv")
+    found = names_of(tmp_path / "p/x", tmp_path / "q/y", tmp_path / "r")
+    assert found == ["x~3/a.csv", "y/a.csv", "x/a.csv", "x~2/a.csv"]
+
+
+_PATHS = st.lists(st.sampled_from(["a", "x/a", "y/a", "x~2/a", "x/x/a", "b"]), unique=True)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["x", "y", "x~2"]), _PATHS), max_size=5))
+def test_no_two_files_have_one_name(lakes: list[tuple[str, list[str]]]) -> None:
+    roots = [
+        _Root(label, tuple(SourceFile(p, f"{i}/{p}", 0, 0) for p in paths))
+        for i, (label, paths) in enumerate(lakes)
+    ]
+    found = _unique(roots)
+    assert [f.uri for f in found] == [f.uri for root in roots for f in root.files]
+    assert len({f.name for f in found}) == len(found)
+
+
+def test_names_that_are_not_text(tmp_path: Path) -> None:
+    root = os.fsencode(tmp_path)
+    for name in (b"caf\xe9.csv", b"caf\\xe9.csv", b"d\xff/x.csv"):
+        path = Path(os.fsdecode(os.path.join(root, name)))  # noqa: PTH118 (bytes)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(name)
+    files = list_files([str(tmp_path)])
+    assert sorted(f.name for f in files) == ["caf\\xe9.csv", "caf\\xe9.csv~2", "d\\xff/x.csv"]
+    read = set()
+    for file in files:
+        file.uri.encode()
+        read.add(Place.of(file.uri).read_bytes())
+    assert read == {b"caf\xe9.csv", b"caf\\xe9.csv", b"d\xff/x.csv"}
+    one = [f for lake in (files[0].uri, files[1].uri) for f in list_files([lake])]
+    assert {f.uri for f in one} == {files[0].uri, files[1].uri}
+    assert names_of(f"{tmp_path}/d*") == ["d\\xff/x.csv"]
+
+
+def test_what_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "a/x.csv", "closed/x.csv", ".hidden/x.csv", "b/y.csv")
+    (tmp_path / "a/loop").symlink_to(tmp_path)
+    (tmp_path / "a/gone.csv").symlink_to("nowhere")
+    (tmp_path / ".hidden/gone").symlink_to("nowhere")
+    scandir = os.scandir
+
+    def guarded(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    problems: list[Skipped] = []
+    assert [f.name for f in list_files([str(tmp_path)], problems)] == ["a/x.csv", "b/y.csv"]
+    assert sorted((p.name, p.reason) for p in problems) == [
+        ("a/gone.csv", "broken link"),
+        ("a/loop", "linked folder"),
+        ("closed", "cannot be listed"),
+    ]
+    assert problems[-1].detail == "Permission denied"
+    problems.clear()
+    assert [f.name for f in list_files([f"{tmp_path}/b/*.csv"], problems)] == ["y.csv"]
+    assert [f.name for f in list_files([f"{tmp_path}/*/y.csv"], problems)] == ["b/y.csv"]
+    assert sorted(p.name for p in problems) == ["closed"]
+    assert names_of(f"{tmp_path}/**/x.csv") == ["a/x.csv"]
+    with pytest.raises(InputError, match=r"cannot list .*closed: Permission denied"):
+        names_of(tmp_path / "closed")
+
+
+def test_the_index_inside_the_lake(tmp_path: Path) -> None:
+    make(tmp_path, "lake/x.csv", "lake/index/y.csv", "lake/index/s/z.csv", "lake/index2/w.csv")
+    lake, index = tmp_path / "lake", Place.of(tmp_path / "lake/index")
+    (lake / "link").symlink_to(lake / "index")
+    (tmp_path / "other").symlink_to(lake)
+    for root in (lake, tmp_path / "other"):
+        problems: list[Skipped] = []
+        found = list_files([str(root)], problems, exclude=index)
+        assert [f.name for f in found] == ["x.csv", "index2/w.csv"]
+        assert not problems
+    for root in (lake / "index", lake / "index/s", lake / "index/y.csv"):
+        assert list_files([str(root)], exclude=index) == []
+    assert len(list_files([str(lake)], exclude=Place.of(tmp_path / "not yet there"))) == 6
+
+
+def test_the_index_inside_a_remote_lake() -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    for name in ("x.csv", "index/y.csv", "index/s/z.csv", "index2/w.csv", "#1?.csv"):
+        memory.pipe(f"/lake/{name}", b"a,b\n1,2\n")
+    try:
+        files = list_files(["memory://lake/"], exclude=Place.of("memory://lake/index/"))
+        assert sorted(f.name for f in files) == ["#1?.csv", "index2/w.csv", "x.csv"]
+        assert all(Place.of(f.uri).read_bytes() == b"a,b\n1,2\n" for f in files)
+        assert all(f.mtime_ns for f in files)
+        assert names_of("memory://lake/#1?.csv") == ["#1?.csv"]
+        assert len(list_files(["memory://lake", "memory://lake/"])) == 5
+    finally:
+        memory.rm("/lake", recursive=True)
 
 
 def test_remote_lakes() -> None:

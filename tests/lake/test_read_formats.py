@@ -98,6 +98,21 @@ def test_formats_in_packings(tmp_path: Path, form: str, packing: str, named: boo
     assert table.format == form.split(maxsplit=1)[0]
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_zip_with_a_member_twice(tmp_path: Path) -> None:
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for rows in (1, 2, 3):
+            archive.writestr("a.csv", "x,y\n" + "1,one\n" * rows)
+    tables = read(path)
+    assert isinstance(tables, list)
+    assert {t.name: t.to_arrow().num_rows for t in tables} == {
+        "t.zip#a.csv": 1,
+        "t.zip#a.csv~2": 2,
+        "t.zip#a.csv~3": 3,
+    }
+
+
 def test_a_zip_of_everything(tmp_path: Path) -> None:
     path = tmp_path / "all.zip"
     with zipfile.ZipFile(path, "w") as archive:

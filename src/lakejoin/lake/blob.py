@@ -34,7 +34,9 @@ class Blob:
     def of_file(name: str, uri: str, size: int | None) -> Blob:
         """The bytes of a file of the lake."""
         place = Place.of(uri)
-        return Blob(name, place.name, place.open, size, place.uri if place.local else None)
+        # Libraries take paths as UTF-8: other names are opened here and handed on as bytes.
+        plain = place.local and place.uri.encode("utf-8", "replace").decode() == place.uri
+        return Blob(name, place.name, place.open, size, place.uri if plain else None)
 
     def open(self) -> BinaryIO:
         """The bytes from their start."""

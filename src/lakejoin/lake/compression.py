@@ -51,14 +51,17 @@ def unpacked(blob: Blob, kind: str, limits: ReadLimits) -> Blob:
 
 
 def zip_members(blob: Blob, limits: ReadLimits) -> Iterator[Blob]:
-    """The files of a zip archive, named `archive#path`, without folders and hidden files."""
+    """The files of a zip archive, named `archive#path`, without folders and hidden files.
+
+    An archive may hold a path twice: the later ones are numbered, as in `archive#path~2`.
+    """
     with blob.random_access() as where, zipfile.ZipFile(where) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
-    for info in infos:
+    for info, path in zip(infos, _own_names([i.filename for i in infos]), strict=True):
         parts = info.filename.split("/")
         if info.filename.startswith(_HIDDEN_MEMBERS) or any(p.startswith(".") for p in parts):
             continue
-        yield _member(blob, info, limits)
+        yield _member(blob, info, path, limits)
 
 
 def zip_names(blob: Blob) -> set[str]:
@@ -67,8 +70,27 @@ def zip_names(blob: Blob) -> set[str]:
         return set(archive.namelist())
 
 
-def _member(blob: Blob, info: zipfile.ZipInfo, limits: ReadLimits) -> Blob:
-    name = f"{blob.name}#{info.filename}"
+def _own_names(paths: list[str]) -> list[str]:
+    """Each path under a name of its own.
+
+    >>> _own_names(["a", "a", "a~2", "a"])
+    ['a', 'a~3', 'a~2', 'a~4']
+    """
+    first = set(paths)
+    taken: set[str] = set()
+    names = []
+    for path in paths:
+        name, number = path, 1
+        while name in taken or (number > 1 and name in first):
+            number += 1
+            name = f"{path}~{number}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _member(blob: Blob, info: zipfile.ZipInfo, path: str, limits: ReadLimits) -> Blob:
+    name = f"{blob.name}#{path}"
 
     def opener() -> BinaryIO:
         if info.flag_bits & 1:

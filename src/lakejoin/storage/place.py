@@ -1,39 +1,30 @@
-"""Where files live: a local path or any URI that pyarrow.fs or fsspec opens, behind one noun.
-
-Local places go through the operating system directly (no Arrow import, memory maps, `fsync`);
-the others through `pyarrow.fs`, or through fsspec for the schemes that Arrow does not know.
-"""
+"""One file or folder, and all that is done with it."""
+# ruff: noqa: PTH100, PTH105, PTH111, PTH116, PTH119, PTH120, PTH123, PTH202, PTH208
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from urllib.parse import unquote_to_bytes
 
-from lakejoin.errors import InputError, MissingPart
+from lakejoin.errors import InputError
+from lakejoin.storage.entries import Enter, Entry, Problem
+from lakejoin.storage.local import sync, sync_folder, walk_local
+from lakejoin.storage.remote import Remote
+from lakejoin.storage.uri import SCHEME, joined, normal, split_query
 
 if TYPE_CHECKING:
     import numpy as np
 
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One file found by `Place.walk`: its path below the place, and what tells a change."""
-
-    relative: str
-    size: int
-    mtime_ns: int
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or folder, local or remote.
+    """A file or folder, local or remote; a URI is plain text, with nothing percent-encoded.
 
     >>> (Place.of("/data") / "a" / "b.csv").uri
     '/data/a/b.csv'
@@ -49,16 +40,15 @@ class Place:
         """The place that a path or URI names; `file://` URIs and plain paths are local."""
         text = os.fspath(uri)
         if text.startswith("file://"):
-            from urllib.parse import unquote, urlsplit
-
-            return Place(os.path.abspath(unquote(urlsplit(text).path)), True)
-        if _SCHEME.match(text):
-            return Place(text if text.endswith("://") else text.rstrip("/"), False)
+            return Place(os.path.abspath(_path_of(text)), True)
+        if SCHEME.match(text):
+            return Place(normal(text), False)
         return Place(os.path.abspath(os.path.expanduser(text)), True)
 
     def __truediv__(self, name: str) -> Place:
-        base, mark, query = self.uri.partition("?") if not self.local else (self.uri, "", "")
-        return Place(f"{base.rstrip('/')}/{name}{mark}{query}", self.local)
+        if self.local:
+            return Place(f"{self.uri.rstrip('/')}/{name}", True)
+        return Place(joined(self.uri, name), False)
 
     def __str__(self) -> str:
         return self.uri
@@ -66,11 +56,9 @@ class Place:
     @property
     def name(self) -> str:
         """The last part of the path."""
-        return (
-            self.uri.partition("?")[0].rstrip("/").rsplit("/", 1)[-1]
-            if not self.local
-            else (os.path.basename(self.uri))
-        )
+        if self.local:
+            return os.path.basename(self.uri)
+        return split_query(self.uri)[0].rsplit("/", 1)[-1]
 
     # -- what is there -------------------------------------------------------------------------
 
@@ -90,24 +78,24 @@ class Place:
         if self.local:
             stat = os.stat(self.uri)
             return Entry(self.name, stat.st_size, stat.st_mtime_ns)
-        fs, path = self._arrow()
-        info = fs.get_file_info(path)
-        return Entry(self.name, int(info.size or 0), int(info.mtime_ns or 0))
+        return Remote.of(self.uri).entry(self.name)
 
-    def walk(self) -> Iterator[Entry]:
-        """Every file below this folder, in a stable order."""
+    def walk(
+        self, problems: list[Problem] | None = None, enter: Enter | None = None
+    ) -> Iterator[Entry]:
+        """Every file below this folder, in a stable order.
+
+        What cannot be listed is left out and goes to `problems`; folders whose relative path
+        `enter` refuses are left out. `OSError` is raised where the folder itself cannot be listed.
+        """
+        report: list[Problem] = [] if problems is None else problems
         if self.local:
-            yield from _walk_local(self.uri)
+            yield from walk_local(self.uri, report, enter or _always)
             return
-        fs, path = self._arrow()
-        from pyarrow.fs import FileSelector, FileType
-
-        prefix = path.rstrip("/") + "/"
-        found = fs.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
-        for info in sorted(found, key=lambda i: i.path):
-            if info.type == FileType.File:
-                name = info.path[len(prefix) :] if info.path.startswith(prefix) else info.path
-                yield Entry(name, int(info.size or 0), int(info.mtime_ns or 0))
+        asked = cache(enter or _always)  # a flat listing names each folder once for every file
+        for entry in Remote.of(self.uri).walk(report):
+            if _all_entered(entry.relative, asked):
+                yield entry
 
     def children(self) -> list[str]:
         """The names directly inside this folder; none where it is missing."""
@@ -178,7 +166,7 @@ class Place:
                 file.write(data)
                 sync(file)
             os.replace(draft, self.uri)
-            _sync_folder(os.path.dirname(self.uri))
+            sync_folder(os.path.dirname(self.uri))
         except BaseException:
             Path(draft).unlink(missing_ok=True)
             raise
@@ -210,58 +198,23 @@ class Place:
             fs.delete_file(path)
 
     def _arrow(self) -> tuple[Any, str]:
-        from pyarrow import ArrowInvalid
-        from pyarrow import fs as arrow_fs
-
-        try:
-            filesystem, path = arrow_fs.FileSystem.from_uri(self.uri)
-            return filesystem, path
-        except ArrowInvalid:
-            pass
-        try:
-            import fsspec
-        except ImportError:
-            raise MissingPart(
-                f"opening {self.uri} needs fsspec; install it with: pip install 'lakejoin[formats]'"
-            ) from None
-        try:
-            filesystem, path = fsspec.core.url_to_fs(self.uri)
-        except (ValueError, ImportError) as problem:
-            raise InputError(f"cannot open {self.uri}: {problem}") from None
-        return arrow_fs.PyFileSystem(arrow_fs.FSSpecHandler(filesystem)), path
+        remote = Remote.of(self.uri)
+        return remote.root.arrow, remote.path
 
 
-def _walk_local(root: str) -> Iterator[Entry]:
-    stack = [root]
-    prefix = len(root.rstrip(os.sep)) + 1
-    while stack:
-        folder = stack.pop()
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda e: e.name)
-        folders = []
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.path)
-            elif entry.is_file():
-                stat = entry.stat()
-                relative = entry.path[prefix:].replace(os.sep, "/")
-                yield Entry(relative, stat.st_size, stat.st_mtime_ns)
-        stack.extend(reversed(folders))
+def _always(_relative: str) -> bool:
+    return True
 
 
-def sync(file: BinaryIO) -> None:
-    """Brings what was written to the disk, where the file is one of the operating system's."""
-    file.flush()
-    try:
-        handle = file.fileno()
-    except (AttributeError, OSError, ValueError):  # a remote stream has no such thing
-        return
-    os.fsync(handle)
+def _all_entered(relative: str, enter: Enter) -> bool:
+    """Whether every folder that a file lies in is entered."""
+    parts = relative.split("/")
+    return all(enter("/".join(parts[:depth])) for depth in range(1, len(parts)))
 
 
-def _sync_folder(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _path_of(uri: str) -> str:
+    """The path in a `file://` URI, the one kind that is percent-encoded: as `Path.as_uri` does."""
+    host, slash, path = uri.removeprefix("file://").partition("/")
+    if host not in ("", "localhost"):
+        raise InputError(f"{uri} names a host; a file here is written file:///{host}{slash}{path}")
+    return os.fsdecode(unquote_to_bytes(os.fsencode(f"/{path}")))

@@ -1,0 +1,160 @@
+"""File systems behind a URI: Arrow's own, or fsspec's where Arrow does not know the scheme."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from lakejoin.errors import InputError, MissingPart
+from lakejoin.storage.entries import Entry, Problem
+from lakejoin.storage.uri import Address, split_query
+
+_CHAINED = re.compile(r"::[A-Za-z][A-Za-z0-9+.-]*://")  # as in zip://a.csv::s3://bucket/b.zip
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BITS = (1 << 63) - 1
+# What file systems call the time of the last change, and then what else tells one content from
+# another; the time of creation comes last, since an append may leave it as it was.
+_STAMPS = (
+    "mtime",
+    "modified",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "Last-Modified",
+    "modificationTime",
+    "last_write_time",
+    "modify",
+    "ETag",
+    "etag",
+    "Content-MD5",
+    "sha",
+    "created",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A file system as Arrow sees it, the path of its root, and fsspec's own if it has one."""
+
+    arrow: Any
+    path: str
+    spec: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A path on a file system."""
+
+    root: Root
+    path: str
+
+    @staticmethod
+    def of(uri: str) -> Remote:
+        """Finds the file system of a URI, opening each only once in a process."""
+        process = os.getpid()  # connections do not outlive a fork
+        if _CHAINED.search(uri):
+            root = _opened(uri, process)
+            return Remote(root, root.path)
+        address = Address.of(uri)
+        root = _opened(address.root, process)
+        return Remote(root, address.below(root.path))
+
+    def entry(self, name: str) -> Entry:
+        """Size and change stamp of the file, under this name."""
+        if self.root.spec is None:
+            info = self.root.arrow.get_file_info(self.path)
+            return Entry(name, int(info.size or 0), int(info.mtime_ns or 0))
+        self.root.spec.invalidate_cache()
+        found = self.root.spec.info(self.path)
+        return Entry(name, int(found.get("size") or 0), stamp(found))
+
+    def walk(self, problems: list[Problem]) -> Iterator[Entry]:
+        """Every file below this path, in the order of their names."""
+        if self.root.spec is not None:
+            yield from self._walk_spec(problems)
+            return
+        from pyarrow.fs import FileSelector, FileType
+
+        selector = FileSelector(self.path, recursive=True, allow_not_found=True)
+        for info in sorted(self.root.arrow.get_file_info(selector), key=lambda i: i.path):
+            if info.type == FileType.File:
+                yield Entry(self._below(info.path), int(info.size or 0), int(info.mtime_ns or 0))
+
+    def _walk_spec(self, problems: list[Problem]) -> Iterator[Entry]:
+        spec = self.root.spec
+        spec.invalidate_cache()
+        for path, info in sorted(spec.find(self.path, detail=True).items()):
+            relative, known = self._below(path), info
+            if info.get("size") is None or not stamp(info):  # a listing may tell less than a file
+                try:
+                    known = {**info, **spec.info(path)}
+                except OSError as problem:
+                    detail = problem.strerror or str(problem)
+                    problems.append(Problem(relative, "cannot be listed", detail))
+                    continue
+            yield Entry(relative, int(known.get("size") or 0), stamp(known))
+
+    def _below(self, path: str) -> str:
+        prefix = self.path.rstrip("/")
+        return path[len(prefix) :].lstrip("/") if path.startswith(prefix) else path.lstrip("/")
+
+
+def stamp(info: Mapping[str, Any]) -> int:
+    """A number that differs when a file has changed, from what its file system tells of it.
+
+    A time gives its nanoseconds, a text such as an ETag its hash; 0 means that nothing is known.
+
+    >>> stamp({"mtime": 1.5}), stamp({"size": 3})
+    (1500000000, 0)
+    >>> stamp({"ETag": "a"}) != stamp({"ETag": "b"})
+    True
+    """
+    for key in _STAMPS:
+        value = info.get(key)
+        if isinstance(value, datetime):
+            moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+            return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+        if isinstance(value, int | float) and value:
+            return round(value * 1_000_000) * 1000 & _BITS  # a float holds no more of a time
+        if isinstance(value, str) and value:
+            digest = hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8)
+            return int.from_bytes(digest.digest(), "big") & _BITS or 1
+    return 0
+
+
+@lru_cache(maxsize=64)
+def _opened(uri: str, process: int) -> Root:
+    from pyarrow import ArrowInvalid, ArrowNotImplementedError
+    from pyarrow.fs import FileSystem
+
+    try:
+        filesystem, path = FileSystem.from_uri(uri)
+        return Root(filesystem, path)
+    except ArrowNotImplementedError:
+        return _opened_by_fsspec(uri)
+    except ArrowInvalid as problem:
+        if "Unrecognized filesystem type" not in str(problem) and not _CHAINED.search(uri):
+            raise InputError(f"cannot open {split_query(uri)[0]}: {problem}") from None
+        return _opened_by_fsspec(uri)
+
+
+def _opened_by_fsspec(uri: str) -> Root:
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingPart(
+            f"opening {uri} needs fsspec; install it with: pip install 'lakejoin[formats]'"
+        ) from None
+    try:
+        filesystem, path = fsspec.core.url_to_fs(uri)
+    except (ValueError, ImportError) as problem:
+        raise InputError(f"cannot open {uri}: {problem}") from None
+    return Root(PyFileSystem(FSSpecHandler(filesystem)), path, filesystem)

@@ -198,6 +198,37 @@ def test_ctrl_c_stops_promptly_and_keeps_the_old_index(lake: Path, tmp_path: Pat
     assert lakejoin.open(index).table("cities.csv").rows == 4
 
 
+def test_killed_with_spark_running(lake: Path, tmp_path: Path) -> None:
+    """The driver dies at once; its JVM and workers follow when they notice, or write for nobody."""
+    index = tmp_path / "index"
+    assert lakejoin_command("index", str(lake), "--index", str(index)).returncode == 0
+    big = lake / "big.csv"
+    big.write_text("key,value\n" + "".join(f"{i},Value {i}\n" for i in range(300_000)))
+    for stage, pause in (("starting", 1.0), ("reading", 0.2), ("reading", 2.5)):
+        child = subprocess.Popen(
+            [sys.executable, "-m", "lakejoin", "index", str(lake), "--index", str(index)],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+        )
+        assert child.stderr is not None
+        for line in child.stderr:
+            if line.startswith(stage):
+                break
+        time.sleep(pause)
+        child.kill()
+        child.wait()
+        child.stderr.close()
+        assert set(names(index)) in (set(NAMES), {*NAMES, "big.csv"})
+        assert not [c for c in lakejoin.open(index).snapshot.check() if c.problem]
+    assert lakejoin_command("index", str(lake), "--index", str(index)).returncode == 0
+    opened = lakejoin.open(index)
+    assert opened.table("big.csv").rows == 300_000
+    kept = {s.record.id for s in opened.snapshot.segments}
+    kept |= {name for name, _ in opened.snapshot.manifest.retired}
+    assert {p.name for p in (index / "segments").iterdir()} <= kept
+
+
 def test_no_java_is_one_sentence(lake: Path, tmp_path: Path) -> None:
     hidden = "import lakejoin.spark.java as j; j.find_spec = lambda name: None; "
     run = "from lakejoin.app.cli import main; main()"

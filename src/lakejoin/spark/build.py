@@ -175,18 +175,13 @@ def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> l
         if not old.lakes:
             raise InputError("name the files or folders to index: lakejoin index LAKE")
         return list(old.lakes)
-    named = [_absolute(lake) for lake in lakes]
+    named = [Place.of(lake).uri for lake in lakes]
     if old.lakes and not options.full and sorted(named) != sorted(old.lakes):
         raise InputError(
             f"this index was made from {', '.join(old.lakes)}: name the same, or another --index, "
             "or replace it with --full"
         )
     return named
-
-
-def _absolute(lake: str) -> str:
-    place = Place.of(lake)
-    return place.uri if place.local else lake
 
 
 def _settings(old: Manifest, options: BuildOptions) -> IndexOptions:

@@ -240,4 +240,4 @@ class CheckedArray:
     def take(self, where: Array) -> Array:
         """The elements at many places, checked."""
         places = np.asarray(where, dtype=np.int64)
-        return self.touch(places, places + 1)[places]
+        return np.asarray(self.touch(places, places + 1)[places])

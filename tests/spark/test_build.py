@@ -589,3 +589,40 @@ print("never")
     )
     assert result.stdout == "alive\n"
     assert result.returncode != 0
+
+
+def test_stopped_right_after_the_commit_the_new_version_is_whole(
+    lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the last clean-up: what the manifest names must not be taken for leftovers."""
+    from lakejoin.spark import build
+
+    index(lake)
+    (lake / "new.csv").write_text("a,b\n1,x\n2,y\n")
+    honest = build._report
+
+    def stopped(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "_report", stopped)
+    for full in (False, True):
+        with pytest.raises(KeyboardInterrupt):
+            index(lake, full=full)
+        assert "new.csv" in names(tmp_path)
+        opened = lakejoin.open(tmp_path / "index")
+        assert not [c for c in opened.snapshot.check() if c.problem]
+    monkeypatch.setattr(build, "_report", honest)
+    assert index(lake).unchanged == 6
+
+
+def test_a_lake_that_is_missing_costs_a_damaged_index_nothing(
+    lake: Path, index: Index, tmp_path: Path
+) -> None:
+    index(lake)
+    manifest = tmp_path / "index" / "MANIFEST.json"
+    whole = manifest.read_bytes()
+    manifest.write_bytes(whole[:50])
+    with pytest.raises(InputError, match="missing"):
+        index(tmp_path / "missing", full=True)
+    manifest.write_bytes(whole)
+    assert not [c for c in lakejoin.open(tmp_path / "index").snapshot.check() if c.problem]

@@ -16,7 +16,7 @@ from lakejoin.spark.rounds import read_lake
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress
 from lakejoin.storage import Place
-from lakejoin.store.commit import check_place, clean, commit, current_manifest
+from lakejoin.store.commit import check_place, clean, clean_up, commit, current_manifest
 from lakejoin.store.components import COMPONENTS
 from lakejoin.store.lock import build_lock
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals, with_dead
@@ -112,7 +112,7 @@ def build_index(
         try:
             return _build(lakes, index, old, options, cluster, listener, clock)
         except BaseException:
-            clean(index, old)  # nothing of what failed stays
+            clean_up(index)  # nothing of what failed stays
             raise
 
 
@@ -127,10 +127,10 @@ def _build(
 ) -> BuildReport:
     lakes = _same_lakes(lakes, old, options)
     settings = _settings(old, options)
-    clean(index, old)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
     files = list_files(lakes, unlisted, exclude=index)
+    clean(index, old)
     known = {} if options.full else read_sources(index, old.files)
     difference = _compare(files, known, unlisted)
     clock.lap("list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 import time
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.errors import BusyIndex, DamagedIndex, InputError, MissingIndex
+from lakejoin.errors import BusyIndex, DamagedIndex, IndexProblem, InputError, MissingIndex
 from lakejoin.storage import Place
 from lakejoin.store.manifest import FILE, IndexOptions, Manifest, Totals, read_manifest
 from lakejoin.store.segment import Segment, SegmentRecord
@@ -83,6 +84,16 @@ def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) 
     if index.local and not (index / "scratch").children():
         (index / "scratch").remove()
     return removed
+
+
+def clean_up(index: Place) -> None:
+    """Removes what a build that failed has left, by the manifest as it is now.
+
+    The build may have failed after its commit, so its own idea of the current version will not do.
+    Where the manifest cannot be read, nothing is touched.
+    """
+    with contextlib.suppress(IndexProblem):
+        clean(index, current_manifest(index))
 
 
 def check_place(index: Place) -> None:

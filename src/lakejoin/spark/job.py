@@ -18,17 +18,13 @@ from lakejoin.store.manifest import IndexOptions
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every task of a build knows. `memory` bounds what finishing a segment may take.
-
-    `watchdog` ends a worker whose reader hangs; off where the worker is the caller's process.
-    """
+    """What every task of a build knows. `memory` bounds what finishing a segment may take."""
 
     index: str
     build: str
     options: IndexOptions = field(default_factory=IndexOptions)
     limits: ReadLimits = field(default_factory=ReadLimits)
     memory: int = 1600 << 20
-    watchdog: bool = True
 
     @property
     def scratch(self) -> Place:

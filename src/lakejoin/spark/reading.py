@@ -179,9 +179,8 @@ def watched(job: Job, items: Iterator[Item]) -> Iterator[Item]:
     """
     source = iter(items)
     while True:
-        if job.watchdog:
-            patience = 2 * job.limits.child_seconds + _GRACE
-            faulthandler.dump_traceback_later(patience, exit=True, file=_NOWHERE)
+        patience = 2 * job.limits.child_seconds + _GRACE
+        faulthandler.dump_traceback_later(patience, exit=True, file=_NOWHERE)
         try:
             item = next(source)
         except StopIteration:

@@ -101,11 +101,6 @@ class SegmentBuilder:
         self._rows = RowsWriter(self._rows_file, self._spill)
 
     @property
-    def tables(self) -> int:
-        """How many tables were added."""
-        return self._counts.tables
-
-    @property
     def memory(self) -> int:
         """About how many bytes finishing now would need at its peak."""
         return max(run.count * PAIR_BYTES + run.bytes for run in (self._tokens, self._spellings))

@@ -1,0 +1,73 @@
+"""What an engine found: columns of segments with their scores, and what finding them took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a search read and what it could leave unread, summed over the segments.
+
+    `lists` are the posting lists of the query's values after equal ones were folded into one;
+    of these `lists_read` were read, with `postings_read` entries. `sets_read` candidate columns
+    were opened for an exact count; `pruned` were seen and ruled out unopened. `bytes` is how much
+    of the mapped index was looked at. `algorithms` says which algorithm ran how often.
+
+    >>> total = Counters(lists=3, algorithms={"merge": 1})
+    >>> total.add(Counters(lists=2, algorithms={"merge": 1}))
+    >>> total.lists, total.algorithms
+    (5, {'merge': 2})
+    """
+
+    segments: int = 0
+    lists: int = 0
+    lists_read: int = 0
+    postings: int = 0
+    postings_read: int = 0
+    candidates: int = 0
+    sets_read: int = 0
+    pruned: int = 0
+    bytes: int = 0
+    algorithms: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: Counters) -> None:
+        """Adds the counts of another search, such as that of the next segment."""
+        for one in fields(self):
+            if one.name != "algorithms":
+                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        for name, count in other.algorithms.items():
+            self.algorithms[name] = self.algorithms.get(name, 0) + count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """Columns found, best first: `segment` and `column` number them, `matched` is the score.
+
+    `estimate` and `error` (one standard deviation) are containments from sketches alone; they are
+    None where the scores are exact.
+    """
+
+    segment: Array
+    column: Array
+    matched: Array
+    counters: Counters
+    estimate: Array | None = None
+    error: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Columns that must not be found: by segment, their numbers (of tables that have gone, of
+    the query's own table and its copies)."""
+
+    columns: Sequence[Array]

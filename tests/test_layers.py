@@ -1,7 +1,7 @@
 """Imports point one way. The layers, and what each may use, are checked on the source itself.
 
 ```
-app > lakejoin (the public names) > api > spark > search | join
+app > lakejoin (the public names) > api > spark > search | joins
     > lake | store > kernels | storage > model > errors
 ```
 
@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("",),  # lakejoin/__init__.py: the public names
     ("api",),
     ("spark",),
-    ("search", "join"),
+    ("search", "joins"),
     ("lake", "store"),
     ("kernels", "storage"),
     ("model",),

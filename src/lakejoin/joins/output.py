@@ -1,0 +1,109 @@
+"""Where does the joined table go? A file by the ending of its name, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Sink = IO[bytes]
+Opener = Callable[[Sink, "pa.Schema"], Any]
+
+
+def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
+    """Writes a table and gives its size in bytes; until it is whole, the old file stays.
+
+    >>> import pyarrow as pa, tempfile
+    >>> batch = pa.record_batch({"town": ["Bern", "Ulm"], "people": [134, None]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     size = write([batch], batch.schema, Path(folder) / "towns.csv")
+    ...     print((Path(folder) / "towns.csv").read_text(), end="")
+    "town","people"
+    "Bern",134
+    "Ulm",
+    """
+    target = Path(path)
+    opener = _opener(target)
+    with _whole(target) as sink, opener(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return target.stat().st_size
+
+
+def check_output(path: str | Path) -> None:
+    """Says at once what would otherwise fail only after the work is done."""
+    target = Path(path)
+    _opener(target)
+    if target.is_dir():
+        raise InputError(f"{target} is a folder: name a file in it")
+    if not target.parent.is_dir():
+        raise InputError(f"there is no folder {target.parent} to write {target.name} into")
+
+
+@contextlib.contextmanager
+def _whole(target: Path) -> Iterator[Sink]:
+    """A file that gets its name only once everything is in it and on disk."""
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draft")
+    try:
+        with draft.open("xb") as sink:
+            yield sink
+            sink.flush()
+            os.fsync(sink.fileno())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _delimited(delimiter: str, packed: bool = False) -> Opener:
+    @contextlib.contextmanager
+    def open_writer(sink: Sink, schema: pa.Schema) -> Iterator[Any]:
+        import pyarrow.csv
+
+        options = pyarrow.csv.WriteOptions(delimiter=delimiter)
+        with contextlib.ExitStack() as stack:
+            # No time stamp: the same rows give the same bytes.
+            into = (
+                stack.enter_context(gzip.GzipFile("", "wb", 6, sink, mtime=0)) if packed else sink
+            )
+            yield stack.enter_context(pyarrow.csv.CSVWriter(into, schema, write_options=options))
+
+    return open_writer
+
+
+def _parquet(sink: Sink, schema: pa.Schema) -> Any:
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetWriter(sink, schema, compression="zstd")
+
+
+def _arrow(sink: Sink, schema: pa.Schema) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.new_file(sink, schema)
+
+
+_OPENERS: dict[str, Opener] = {
+    ".csv": _delimited(","),
+    ".csv.gz": _delimited(",", packed=True),
+    ".tsv": _delimited("\t"),
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+}
+ENDINGS = tuple(_OPENERS)
+
+
+def _opener(target: Path) -> Opener:
+    for ending, opener in _OPENERS.items():
+        if target.name.lower().endswith(ending):
+            return opener
+    raise InputError(f"{target.name} ends in none of {', '.join(ENDINGS)}: name the file so")

@@ -1,0 +1,74 @@
+"""A file is written whole or not at all, and reads back as what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakejoin
+from lakejoin.errors import InputError
+from lakejoin.joins.output import ENDINGS, check_output, write
+from lakejoin.lake.tables import Table
+
+ROWS = {
+    "town": ["Zürich", 'a "b", c\nd', None, "日本"],
+    "people": ["1", "2", "3", "4"],
+}
+BATCHES = pa.table(ROWS).to_batches(max_chunksize=3)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_written_reads_back(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out{ending}"
+    assert write(BATCHES, BATCHES[0].schema, path) == path.stat().st_size
+    found = lakejoin.read(path)
+    assert isinstance(found, Table)
+    assert {n: [str(v or "") for v in c] for n, c in found.rows.to_pydict().items()} == {
+        name: [value or "" for value in column] for name, column in ROWS.items()
+    }
+    before = path.read_bytes()
+    write(BATCHES, BATCHES[0].schema, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_no_rows_is_a_table_too(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out{ending}"
+    write([], BATCHES[0].schema, path)
+    found = lakejoin.read(path)
+    assert isinstance(found, Table)
+    assert found.column_names == ("town", "people")
+    assert found.rows.num_rows == 0
+
+
+@pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_old_file_stays_until_the_new_is_whole(
+    tmp_path: Path, ending: str, stop: type[BaseException]
+) -> None:
+    path = tmp_path / f"out{ending}"
+    path.write_text("old")
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield BATCHES[0]
+        raise stop
+
+    with pytest.raises(stop):
+        write(broken(), BATCHES[0].schema, path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"out.xyz ends in none of .csv"):
+        check_output(tmp_path / "out.xyz")
+    with pytest.raises(InputError, match="there is no folder"):
+        check_output(tmp_path / "nowhere" / "out.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        check_output(tmp_path / "folder.csv")
+    check_output(tmp_path / "OUT.CSV")

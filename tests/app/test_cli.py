@@ -16,7 +16,10 @@ import pytest
 from conftest import Index
 from lakejoin.app.cli import cli
 
-COMMANDS = ["index", "compact", "info", "tables", "columns", "show", "skipped", "check", "demo"]
+COMMANDS = [
+    *("index", "compact", "info", "tables", "columns", "show", "skipped", "check"),
+    *("join", "demo"),
+]
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import MissingPart
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.model import Skipped
+    from lakejoin.search.answer import Answer, Answers, Failed
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.searcher import Searcher
     from lakejoin.spark.build import BuildOptions, BuildReport
     from lakejoin.spark.tasks import Listener
     from lakejoin.store.catalog import ColumnEntry, TableEntry
@@ -108,6 +112,86 @@ class Lake:
         """The table of that name."""
         return LakeTable(*self._snapshot.table(name))
 
+    def search(
+        self,
+        table: Any,
+        on: str | int | None = None,
+        k: int | None = None,
+        by: str = "overlap",
+        min: float | None = None,
+        others: bool = False,
+        verified: bool = True,
+        algorithm: str = "auto",
+    ) -> Answer | Answers:
+        """The columns of the lake that join with a column of `table`, the best first.
+
+        `table` is a path, the name of a table in the lake, a `LakeTable`, or a frame (pandas,
+        polars, Arrow, DuckDB, a mapping of columns, a list of values). `on` is the name of a
+        column or its zero-based place; left out, it is the most key-like text column; `"*"`
+        searches for every column and gives `Answers`.
+
+        `by="overlap"`: the `k` columns (10) that share the most distinct values, exactly.
+        `by="containment"`: every column that contains at least `min` (0.6) of the values, found
+        with sketches and then verified, unless `verified=False`. `others` leaves out the table
+        itself and its exact copies.
+
+        >>> lakejoin.open("data.index").search("mine.csv", on="city")  # doctest: +SKIP
+        """
+        from lakejoin.search.answer import Answers
+        from lakejoin.search.choice import ALL, choose
+        from lakejoin.search.searcher import SearchOptions
+
+        options = SearchOptions(by, k, min, others, verified, algorithm)
+        mine, notes = self._mine(table)
+        places, said = choose(mine, on, self._snapshot.manifest.options.all_columns)
+        notes = (*notes, said) if said else notes
+        answers = Answers(
+            self._searcher.search(mine.query(place), options, mine, place, notes)
+            for place in places
+        )
+        return answers if on == ALL and ALL not in mine.names else answers[0]
+
+    def search_many(
+        self,
+        queries: Iterable[Any],
+        on: str | int | None = None,
+        threads: int | None = None,
+        **options: Any,
+    ) -> Iterator[Answer | Answers | Failed]:
+        """The answers for many queries, in their order, worked out by several threads.
+
+        A query is a table as `search` takes it, or a pair of a table and its column. Options are
+        those of `search`. A query that cannot be answered gives a `Failed` with its error; the
+        others are answered all the same.
+
+        >>> tables = ["a.csv", ("b.csv", "city")]
+        >>> for answer in lake.search_many(tables, k=5):  # doctest: +SKIP
+        ...     print(answer or answer.error)
+        """
+        from lakejoin.search.many import each
+
+        def one(query: Any) -> Answer | Answers:
+            table, column = query if _is_pair(query) else (query, on)
+            return self.search(table, column, **options)
+
+        return each(queries, one, _query_name, threads)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        from lakejoin.search.searcher import Searcher
+
+        return Searcher(self._snapshot)
+
+    def _mine(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
+        from lakejoin.search.mine import lake_table, table_of
+
+        if isinstance(table, LakeTable):
+            known = self._snapshot.segments
+            if any(table._segment is segment for segment in known):
+                return lake_table(self._snapshot, table._segment, table.entry), ()
+            return table_of(table.to_arrow(), self._snapshot)  # of another lake, or version
+        return table_of(table, self._snapshot)
+
     def skipped(self) -> list[Skipped]:
         """The files, and parts of files, that gave no table, with reasons."""
         return self._snapshot.skipped()
@@ -154,6 +238,17 @@ class LakeTable:
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
         return _need("polars").from_arrow(self.to_arrow())
+
+
+def _is_pair(query: Any) -> bool:
+    return isinstance(query, tuple) and len(query) == 2 and isinstance(query[1], str | int | None)
+
+
+def _query_name(query: Any) -> tuple[str, str | int | None]:
+    table, on = query if _is_pair(query) else (query, None)
+    if isinstance(table, LakeTable):
+        return table.name, on
+    return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table", on
 
 
 def _need(library: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
@@ -15,10 +16,11 @@ from lakejoin.lake.tables import DEFAULT_LIMITS, Table, TableStream
 from lakejoin.model import ReadLimits, Skipped, SourceFile
 from lakejoin.storage import Place
 
-__all__ = ["Table", "TableStream", "open_tables", "read"]
+__all__ = ["Table", "TableStream", "file_and_part", "open_one", "open_tables", "read"]
 
 _HEAD = 1 << 12
 _DEPTH = 3
+_LISTED = 20  # parts of a container that an error names
 _RISKY = ("excel",)
 _Opener = Callable[[Blob, ReadLimits], Iterator[TableStream | Skipped]]
 
@@ -130,19 +132,70 @@ def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> T
     source = SourceFile(place.name, place.uri, entry.size, entry.mtime_ns)
     tables: list[Table] = []
     skipped: list[Skipped] = []
-    try:
+    with readable(source.name):
         for found in open_tables(source, limits):
             if isinstance(found, Skipped):
                 skipped.append(found)
             else:
                 tables.append(Table.of(found))
-    except LakejoinError:
-        raise
-    except Exception as problem:
-        detail = f"{type(problem).__name__}: {first_line_of(problem)}"
-        raise UnreadableFile(source.name, "reader failed", detail) from problem
     if not tables:
         raise UnreadableFile(source.name, "nothing to read inside", "; ".join(map(str, skipped)))
     if len(tables) == 1 and ("#" not in tables[0].name or tables[0].format == "excel"):
         return tables[0]
     return tables
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Whatever fails in a reader is told as a file that cannot be read."""
+    try:
+        yield
+    except LakejoinError:
+        raise
+    except Exception as problem:
+        detail = f"{type(problem).__name__}: {first_line_of(problem)}"
+        raise UnreadableFile(name, "reader failed", detail) from problem
+
+
+def file_and_part(path: str) -> tuple[str, str]:
+    """The file that a text names, and the part after a `#`; no file where there is none."""
+    if Place.of(path).kind() == "file":
+        return path, ""
+    front, mark, part = path.rpartition("#")
+    while mark:
+        if front and Place.of(front).kind() == "file":
+            return front, part
+        front, mark, more = front.rpartition("#")
+        part = f"{more}#{part}"
+    return "", ""
+
+
+def open_one(path: str, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
+    """The one table of a file, or, as `file#part`, a part of a container of several; unread yet."""
+    front, part = file_and_part(path)
+    if not front:
+        raise InputError(f"there is no file {path}")
+    place = Place.of(front)
+    entry = place.entry()
+    source = SourceFile(place.name, place.uri, entry.size, entry.mtime_ns)
+    found: list[TableStream] = []
+    skipped: list[Skipped] = []
+    with readable(source.name):
+        for one in open_tables(source, limits):
+            if isinstance(one, Skipped):
+                skipped.append(one)
+            elif part and one.name.partition("#")[2] == part:
+                return one
+            else:
+                found.append(one)
+    if not part and len(found) == 1:
+        return found[0]
+    parts = ", ".join(one.name.partition("#")[2] for one in found[:_LISTED])
+    parts += f" and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
+    if not found:
+        raise UnreadableFile(source.name, "nothing to read inside", "; ".join(map(str, skipped)))
+    if part:
+        raise InputError(f"{place.name} has no part {part!r}; its parts are: {parts}")
+    raise InputError(
+        f"{place.name} holds several tables; name one as {place.name}#PART: its parts are {parts}"
+    )

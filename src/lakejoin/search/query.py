@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.model import ColumnType
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.model import ColumnData, ValueRules
     from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +35,7 @@ class Query:
     rows: int
     shown: pa.LargeStringArray
     home: tuple[int, int] | None = None
+    type: ColumnType = ColumnType.TEXT
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -38,6 +43,89 @@ class Query:
 
 def locate(query: Query, number: int, segment: Segment) -> Array:
     """The code of each of the query's tokens in a segment, `NOT_FOUND` where it has none."""
-    if query.home is not None and query.home[0] == number:
+    if query.home is not None and query.home[0] == number and segment.indexed[query.home[1]]:
         return np.asarray(segment.postings.codes_of(query.home[1]))
     return segment.dictionary.find(query.tokens)
+
+
+def query_of_array(
+    table: str, column: str, array: pa.Array | pa.ChunkedArray, rules: ValueRules
+) -> Query:
+    """The query that an Arrow column makes; `rules` are those of the index.
+
+    >>> import pyarrow as pa
+    >>> from lakejoin.model import ValueRules
+    >>> query = query_of_array("t", "c", pa.array(["Bern", None, "bern ", "Oslo"]), ValueRules())
+    >>> query.tokens.to_pylist(), query.shown.to_pylist(), query.counts.tolist(), query.rows
+    (['bern', 'oslo'], ['Bern', 'Oslo'], [2, 1], 4)
+    """
+    from lakejoin.lake.columns import encode_query
+
+    return query_of_data(table, column, encode_query(array, rules))
+
+
+def query_of_data(table: str, column: str, data: ColumnData) -> Query:
+    """The query that an encoded column makes."""
+    ids = len(data.tokens) + len(data.spellings)
+    rows = len(data.cells)
+    by_id = np.bincount(np.minimum(data.cells, ids), minlength=ids + 1)[:ids]
+    counts = by_id[: len(data.tokens)].astype(np.int64)
+    np.add.at(counts, data.spelling_token, by_id[len(data.tokens) :])
+    shown = _first_written(data)
+    return Query(table, column, data.tokens, counts, rows, shown, None, data.profile.type)
+
+
+def _first_written(data: ColumnData) -> pa.LargeStringArray:
+    """Each token as its first row has it."""
+    import pyarrow as pa
+
+    tokens, spellings = len(data.tokens), len(data.spellings)
+    if not spellings:
+        return data.tokens
+    rows = len(data.cells)
+    first = np.full(tokens + spellings + 1, rows, dtype=np.int64)
+    first[np.minimum(data.cells, tokens + spellings)[::-1]] = np.arange(rows)[::-1]
+    # The spellings stand in the order of their rows, so that the first of each token is found.
+    spelled, place = np.unique(data.spelling_token, return_index=True)
+    chosen = np.arange(tokens)
+    earlier = first[tokens + place] < first[spelled]
+    chosen[spelled[earlier]] = tokens + place[earlier]
+    return pa.chunked_array([data.tokens, data.spellings]).take(chosen).combine_chunks()
+
+
+def query_of_lake_column(snapshot: Snapshot, number: int, column: int, table: str) -> Query:
+    """The query that a column of the lake makes: segment `number`, column `column` in it."""
+    segment = snapshot.segments[number]
+    rows = int(segment.column_rows[column])
+    if segment.indexed[column]:
+        codes = np.asarray(segment.postings.codes_of(column))
+        counts = np.asarray(segment.postings.repeats_of(column), dtype=np.int64)
+    else:
+        codes, counts = segment.rows.set_with_counts(column, rows)
+    tokens = segment.dictionary.texts.take(codes)
+    profile = segment.catalog.columns.slice(column, 1)
+    return Query(
+        table,
+        profile["name"][0].as_py(),
+        tokens,
+        counts,
+        rows,
+        _first_in_rows(segment, column, rows, tokens),
+        (number, column),
+        ColumnType(profile["type"][0].as_py()),
+    )
+
+
+def _first_in_rows(
+    segment: Segment, column: int, rows: int, tokens: pa.LargeStringArray
+) -> pa.LargeStringArray:
+    """As `_first_written`, from the rows of the index."""
+    from lakejoin.store.rows import NULL
+
+    _, known = segment.rows.local(column, rows)
+    if not ((known >= segment.rows.tokens) & (known != NULL)).any():
+        return tokens
+    ids = segment.rows.value_ids(column, rows)
+    ids = ids[ids != NULL]
+    _, first = np.unique(segment.rows.codes_of(ids), return_index=True)
+    return segment.rows.texts(ids[first], segment.dictionary.texts)

@@ -58,13 +58,20 @@ class Snapshot:
 
     def table(self, name: str) -> tuple[Segment, TableEntry]:
         """The live table of that name; the error lists the nearest names."""
+        found = self.find_table(name)
+        if found is None:
+            raise UnknownTable(f"no table {name!r} in the index at {self.place}{self._near(name)}")
+        return found
+
+    def find_table(self, name: str) -> tuple[Segment, TableEntry] | None:
+        """The live table of that name, if there is one."""
         import pyarrow.compute as pc
 
         for segment in reversed(self.segments):
             place = pc.index(segment.catalog.tables["name"], name).as_py()
             if place >= 0 and place not in segment.record.dead:
                 return segment, segment.catalog.table(place)
-        raise UnknownTable(f"no table {name!r} in the index at {self.place}{self._near(name)}")
+        return None
 
     def skipped(self) -> list[Skipped]:
         """What was skipped, with reasons."""

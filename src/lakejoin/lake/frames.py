@@ -1,0 +1,181 @@
+"""A table of the caller's, whatever library made it, as a `pyarrow.Table`.
+
+Frames come in through the Arrow PyCapsule interface, so that no library of theirs is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VALUE = "value"  # the column of a bare sequence of values
+_INDEX = re.compile(r"__index_level_\d+__")  # how Arrow calls an index of pandas without a name
+
+
+def to_table(thing: Any) -> pa.Table:
+    """The rows of a frame: pandas, polars, Arrow, a DuckDB relation, a Spark DataFrame, a mapping
+    of columns, a sequence of mappings, or one bare column of values.
+
+    Names are kept as they are, also where they repeat. A column of mixed Python objects becomes
+    text.
+
+    >>> to_table({"city": ["Bern", "Oslo"], "n": [1, "many"]}).to_pylist()
+    [{'city': 'Bern', 'n': '1'}, {'city': 'Oslo', 'n': 'many'}]
+    >>> to_table(["Bern", "Oslo"]).column_names
+    ['value']
+    """
+    import pyarrow as pa
+
+    if isinstance(thing, Mapping):
+        return _plain(_of_columns(thing))
+    try:
+        table = _of_arrow(thing)
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        table = _by_columns(thing)  # a frame of objects, or with a name twice
+        if table is None:
+            raise _cannot(thing, str(problem)) from problem
+    if table is None:
+        table = _of_sequence(thing)
+    return _plain(table)
+
+
+def _of_arrow(thing: Any) -> pa.Table | None:
+    """What Arrow takes by itself; None for anything else."""
+    import pyarrow as pa
+
+    if isinstance(thing, pa.Table):
+        return thing
+    if isinstance(thing, pa.RecordBatch):
+        return pa.Table.from_batches([thing])
+    if isinstance(thing, pa.Array | pa.ChunkedArray):
+        return pa.table({VALUE: thing})
+    if not hasattr(thing, "__arrow_c_stream__"):
+        if hasattr(thing, "toArrow"):  # Spark; before `collect`, which would give rows of objects
+            return thing.toArrow()
+        if hasattr(thing, "collect"):  # a lazy frame of polars
+            return _of_arrow(thing.collect())
+        if hasattr(thing, "__arrow_c_array__"):
+            return _of_struct(thing)
+        return None
+    if _is_series(thing):
+        return pa.table({_name_of(thing): pa.chunked_array(thing)})
+    return pa.table(thing)
+
+
+def _of_struct(thing: Any) -> pa.Table:
+    import pyarrow as pa
+
+    array = pa.array(thing)
+    if pa.types.is_struct(array.type):
+        return pa.Table.from_batches([pa.RecordBatch.from_struct_array(array)])
+    return pa.table({_name_of(thing): array})
+
+
+def _is_series(thing: Any) -> bool:
+    return hasattr(thing, "name") and not hasattr(thing, "columns")
+
+
+def _name_of(series: Any) -> str:
+    name = getattr(series, "name", None)
+    return VALUE if name is None or name == "" else str(name)
+
+
+def _by_columns(thing: Any) -> pa.Table | None:
+    """A frame of pandas column by column; None where it is no such frame."""
+    import pyarrow as pa
+
+    if not (hasattr(thing, "columns") and hasattr(thing, "iloc")):
+        return None
+    names = [str(name) for name in thing.columns]
+    arrays = [_column(thing.iloc[:, place], name) for place, name in enumerate(names)]
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _of_columns(columns: Mapping[Any, Any]) -> pa.Table:
+    import pyarrow as pa
+
+    if not columns:
+        raise InputError("a table without columns cannot be searched for")
+    names = [str(name) for name in columns]
+    arrays = [_column(cells, name) for cells, name in zip(columns.values(), names, strict=True)]
+    lengths = {len(array) for array in arrays}
+    if len(lengths) > 1:
+        told = ", ".join(
+            f"{name} has {len(array):,}" for name, array in zip(names, arrays, strict=True)
+        )
+        raise InputError(f"the columns are not of one length: {told}")
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _of_sequence(thing: Any) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(thing, str | bytes) or not isinstance(thing, Iterable):
+        raise _cannot(thing, "")
+    if getattr(thing, "ndim", 1) == 2:
+        columns = thing.T
+        return _of_columns({f"col_{i}": columns[i] for i in range(len(columns))})
+    if isinstance(thing, AbstractSet):
+        thing = sorted(thing, key=str)  # the order of a set changes from run to run
+    cells = thing if isinstance(thing, Sequence) or hasattr(thing, "dtype") else list(thing)
+    first = next((cell for cell in cells if cell is not None), None)
+    if isinstance(first, Mapping):
+        # All keys count, in order of appearance: Arrow by itself would take those of the first.
+        names = dict.fromkeys(key for row in cells for key in row)
+        return _of_columns({name: [row.get(name) for row in cells] for name in names})
+    if isinstance(first, Sequence) and not isinstance(first, str | bytes):
+        raise _cannot(thing, "rows without names; use a mapping of columns")
+    return pa.table({_name_of(thing): _column(cells, VALUE)})
+
+
+def _column(cells: Any, name: str) -> pa.Array | pa.ChunkedArray:
+    import pyarrow as pa
+
+    if isinstance(cells, pa.Array | pa.ChunkedArray):
+        return cells
+    if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
+        raise InputError(f"the column {name!r} is one value and not a sequence of them")
+    try:
+        if hasattr(cells, "__arrow_c_stream__"):
+            return pa.chunked_array(cells)
+        known = hasattr(cells, "__len__")
+        return pa.array(cells if known else list(cells), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):
+        # Objects of several types: the only way is to ask each for its text.
+        return pa.array([_text(cell) for cell in cells], pa.large_string())
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124
+        return None
+    return cell if isinstance(cell, str) else str(cell)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Texts in the one form that the kernels read, and no index that has no name."""
+    import pyarrow as pa
+
+    kept = [i for i, name in enumerate(table.column_names) if not _INDEX.fullmatch(name)]
+    names = [table.column_names[i] for i in kept]
+    arrays = []
+    for i in kept:
+        array = table.column(i)
+        if array.type == pa.string_view():
+            array = array.cast(pa.large_string())
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _cannot(thing: Any, why: str) -> InputError:
+    reason = f" ({why})" if why else ""
+    return InputError(
+        f"{type(thing).__name__} is not a table{reason}; give a path, a table of the lake, a frame "
+        "of pandas, polars, Arrow or DuckDB, or a mapping of columns"
+    )

@@ -1,0 +1,258 @@
+"""How an answer looks: a plain text table that fits a screen, and HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakejoin.search.answer import Answer, Result
+
+WIDTH = 100
+SHOWN = 20  # results that are shown; the others are counted
+_BAR = 10
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_NAMES = 16  # the least that is left of a table's name
+_HTML_NAME = 80
+_HTML_EXAMPLE = 40
+_COPY = {"itself": " (itself)", "copy": " (copy)"}
+
+
+def as_text(answer: Answer, width: int = WIDTH) -> str:
+    """The answer as lines of at most `width` columns.
+
+    Under each result stand values of mine that it holds (`+`) and values that it lacks (`-`).
+    """
+    lines = [_clip(_title(answer), width)]
+    if len(answer):
+        lines += ["", *_table(answer[:SHOWN], width)]
+        if len(answer) > SHOWN:
+            lines.append(f"… and {len(answer) - SHOWN:,} more")
+    lines += ["", *(part for note in answer.notes for part in _wrapped(note, width))]
+    return "\n".join(lines).rstrip()
+
+
+def bar(share: float, width: int = _BAR) -> str:
+    """A share as a bar of block characters.
+
+    >>> bar(0.5, 4), bar(1.0, 4), bar(0.03, 4)
+    ('██  ', '████', '▏   ')
+    """
+    eighths = round(max(0.0, min(share, 1.0)) * width * 8)
+    if share > 0:
+        eighths = max(1, eighths)  # something is never shown as nothing
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+def percent(share: float | None) -> str:
+    """A share for people: never 0 % or 100 % where it is not.
+
+    >>> percent(0.4213), percent(0.9999), percent(0.0001), percent(None)
+    ('42%', '>99%', '<1%', '-')
+    """
+    if share is None:
+        return "-"
+    text = f"{share:.0%}"
+    if text == "100%" and share < 1:
+        return ">99%"
+    return "<1%" if text == "0%" and share > 0 else text
+
+
+def fan_out_text(value: float | None) -> str:
+    """The rows of the join per row of mine, short.
+
+    >>> fan_out_text(0.5), fan_out_text(1234.5), fan_out_text(0.0004)
+    ('0.50', '1,234', '<0.01')
+    """
+    if value is None:
+        return "-"
+    if 0 < value < 0.005:
+        return "<0.01"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _title(answer: Answer) -> str:
+    query = answer.query
+    values = f"{len(query):,} value" + ("" if len(query) == 1 else "s")
+    rows = f"{query.rows:,} row" + ("" if query.rows == 1 else "s")
+    found = "nothing found" if not len(answer) else f"{len(answer):,} found"
+    head = f"{one_line(query.table)} · {one_line(query.column)}: {values} in {rows}"
+    return f"{head} · by {answer.by} · {found} in {_seconds(answer.seconds)}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _table(answer: Answer, width: int) -> list[str]:
+    heads = ["#", "table", "column", "matched", "containment", "size", "rows", "fan-out"]
+    left = (1, 2, 4)
+    rows = [_cells(result) for result in answer]
+    natural = [max(map(_width, cells)) for cells in zip(heads, *rows, strict=True)]
+    spare = width - sum(natural) - 2 * (len(heads) - 1)
+    if spare < 0:  # the names give way: the table's from its front, the column's from its end
+        names = max(natural[1] + natural[2] + spare, _NAMES + len("column"))
+        natural[2] = min(natural[2], max(len("column"), names * 2 // 5))
+        natural[1] = min(natural[1], names - natural[2])
+    lines = []
+    for cells in [heads, *rows]:
+        fitted = [
+            *cells[:1],
+            _clip_front(cells[1], natural[1]),
+            _clip(cells[2], natural[2]),
+            *cells[3:],
+        ]
+        padded = [_pad(cell, natural[i], right=i not in left) for i, cell in enumerate(fitted)]
+        lines.append(_clip("  ".join(padded).rstrip(), width))
+    shown: list[str] = lines[:1]
+    for line, result in zip(lines[1:], answer, strict=True):
+        shown += [line, *_examples(result, width, natural[0] + 2)]
+    return shown
+
+
+def _cells(result: Result) -> list[str]:
+    share = percent(result.containment)
+    if not result.verified:
+        share = f"{result.containment:.2f} ±{result.error or 0.0:.2f}"
+    return [
+        str(result.rank),
+        one_line(result.table) + _COPY.get(result.copy, ""),
+        ", ".join(map(one_line, result.columns)),
+        f"{result.matched:,}" if result.verified else f"~{result.matched:,}",
+        f"{bar(result.containment)} {share}",
+        f"{result.column_size:,}",
+        percent(result.row_coverage),
+        fan_out_text(result.fan_out),
+    ]
+
+
+def _examples(result: Result, width: int, indent: int) -> list[str]:
+    marks = {"matched": "+", "unmatched": "-"}
+    parts = [
+        f"{marks[kind]} {', '.join(map(one_line, texts))}"
+        for kind, texts in result.examples.items()
+        if texts
+    ]
+    if not parts:
+        return []
+    room = width - indent
+    half = (room - 3) // 2
+    if len(parts) == 2 and _width(parts[0]) + 3 + _width(parts[1]) > room:
+        longest = max(half, room - 3 - _width(parts[1]))
+        first = _clip(parts[0], longest)
+        parts = [first, _clip(parts[1], room - 3 - _width(first))]
+    return [" " * indent + _clip("   ".join(parts), room)]
+
+
+def one_line(text: str) -> str:
+    """A text that stays on its line and does nothing to the screen.
+
+    >>> one_line("a\\nb\\x1b[31m")
+    'a⏎b�[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else {"\n": "⏎", "\t": "⇥", "\r": ""}.get(c, "�") for c in text
+    )
+
+
+def _width(text: str) -> int:
+    """How many columns of a screen a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def _clip(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    cut = text[: max(0, width - 1)]
+    while cut and _width(cut) > width - 1:
+        cut = cut[:-1]
+    return cut + "…"
+
+
+def _clip_front(text: str, width: int) -> str:
+    """A path is told by its end."""
+    if _width(text) <= width:
+        return text
+    cut = text[-max(1, width - 1) :]
+    while cut and _width(cut) > width - 1:
+        cut = cut[1:]
+    return "…" + cut
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    fill = " " * max(0, width - _width(text))
+    return fill + text if right else text + fill
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(one_line(text), max(width, 20)) or [""]
+
+
+# -- notebooks -----------------------------------------------------------------------------------
+
+# Colours are half-transparent, so that they suit a light page and a dark one.
+_BAR_STYLE = (
+    "background:linear-gradient(to right,rgba(56,132,255,.45) {share:.1f}%,"
+    "rgba(128,128,128,.15) {share:.1f}%);padding:1px 6px;min-width:7em;text-align:right"
+)
+_HEADS = (
+    ("#", "right"), ("table", "left"), ("column", "left"), ("matched", "right"),
+    ("containment", "left"), ("size", "right"), ("my rows", "right"), ("fan-out", "right"),
+    ("matched values", "left"), ("unmatched values", "left"),
+)  # fmt: skip
+
+
+def as_html(answer: Answer) -> str:
+    """The answer as an HTML table with bars; whatever the lake holds is shown as plain text."""
+    head = "".join(f'<th style="text-align:{side}">{name}</th>' for name, side in _HEADS)
+    body = "".join(map(_html_row, answer[:SHOWN]))
+    more = len(answer) - SHOWN
+    notes = [*([f"… and {more:,} more"] if more > 0 else []), *answer.notes]
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f'<div class="lakejoin-answer"><div><b>{_escaped(_title(answer), 200)}</b></div>'
+        + (table if len(answer) else "")
+        + "".join(f"<div>{_escaped(note, 400)}</div>" for note in notes)
+        + "</div>"
+    )
+
+
+def _html_row(result: Result) -> str:
+    share = percent(result.containment)
+    if not result.verified:
+        share = f"{result.containment:.2f} ± {result.error or 0.0:.2f}"
+    style = _BAR_STYLE.format(share=100 * max(0.0, min(result.containment, 1.0)))
+    number = result.matched if result.verified else f"~{result.matched}"
+    cells = [
+        ("right", str(result.rank)),
+        ("left", _escaped(result.table + _COPY.get(result.copy, ""), _HTML_NAME)),
+        ("left", _escaped(", ".join(result.columns), _HTML_NAME)),
+        ("right", f"{number:,}" if isinstance(number, int) else number),
+        ("left", f'<div style="{style}">{html.escape(share)}</div>'),
+        ("right", f"{result.column_size:,}"),
+        ("right", html.escape(percent(result.row_coverage))),
+        ("right", html.escape(fan_out_text(result.fan_out))),
+        ("left", _html_examples(result.examples["matched"])),
+        ("left", _html_examples(result.examples["unmatched"])),
+    ]
+    return "<tr>" + "".join(f'<td style="text-align:{a}">{c}</td>' for a, c in cells) + "</tr>"
+
+
+def _html_examples(texts: Sequence[str]) -> str:
+    return ", ".join(_escaped(text, _HTML_EXAMPLE) for text in texts)
+
+
+def _escaped(text: str, longest: int) -> str:
+    return html.escape(_clip(one_line(text), longest))

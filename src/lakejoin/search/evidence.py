@@ -1,0 +1,145 @@
+"""Why does this column join? The values that meet, the rows that find a partner, and examples."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.query import Query, locate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+EXAMPLES = 3
+
+
+class Located:
+    """The codes of a query in the segments. Those of one segment are kept, and no more: a query
+    of a million values has four megabytes of them in each."""
+
+    def __init__(self, query: Query, segments: Sequence[Segment]) -> None:
+        self.query = query
+        self.segments = segments
+        self._lock = threading.Lock()
+        self._kept: tuple[int, Array, Array] | None = None
+
+    def __call__(self, number: int) -> tuple[Array, Array]:
+        """The codes that a segment knows, ascending, and the place of each in the query."""
+        from lakejoin.store.dictionary import NOT_FOUND
+
+        with self._lock:
+            if self._kept is None or self._kept[0] != number:
+                codes = locate(self.query, number, self.segments[number])
+                found = np.flatnonzero(codes != NOT_FOUND)
+                order = found[np.argsort(codes[found], kind="stable")]
+                self._kept = (number, codes[order], order)
+            return self._kept[1:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meeting:
+    """The values that a query and a column share: their places in the query, ascending, and in
+    how many rows of the column each occurs."""
+
+    places: Array
+    theirs: Array
+
+
+def meet(located: Located, number: int, column: int) -> Meeting:
+    """What the query shares with a searched column of a segment."""
+    mine, order = located(number)
+    postings = located.segments[number].postings
+    theirs = np.asarray(postings.codes_of(column))
+    if len(mine) <= len(theirs):
+        at = np.searchsorted(theirs, mine)
+        hit = theirs[np.minimum(at, len(theirs) - 1)] == mine if len(theirs) else at > 0
+        places, at = order[hit], at[hit]
+    else:
+        back = np.searchsorted(mine, theirs)
+        hit = mine[np.minimum(back, len(mine) - 1)] == theirs
+        places, at = order[back[hit]], np.flatnonzero(hit)
+    repeats = np.asarray(postings.repeats_of(column))[at]
+    by_place = np.argsort(places)
+    return Meeting(places[by_place], repeats[by_place])
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a join with a column would be like.
+
+    `row_coverage` is the share of my rows that find a partner, `fan_out` the rows of the join per
+    row of mine; rows without a value count among mine. The examples are values that most of my
+    rows hold; where as many rows hold several, they stand in the order of the query.
+    """
+
+    row_coverage: float
+    fan_out: float
+    matched: tuple[str, ...]
+    unmatched: tuple[str, ...]
+
+
+def evidence_of(query: Query, meeting: Meeting) -> Evidence:
+    """The evidence that a meeting gives."""
+    mine = query.counts[meeting.places]
+    return Evidence(
+        float(mine.sum() / query.rows),
+        float((mine * meeting.theirs).sum() / query.rows),
+        _shown(query, most_rows(query.counts, meeting.places, EXAMPLES)),
+        _shown(query, most_rows(query.counts, missing(query, meeting), EXAMPLES)),
+    )
+
+
+def matches(query: Query, meeting: Meeting, limit: int | None) -> pa.Table:
+    """The shared values as I write them, with my rows and theirs, those of most rows first."""
+    import pyarrow as pa
+
+    order = most_rows(query.counts, meeting.places, limit)
+    theirs = meeting.theirs[np.searchsorted(meeting.places, order)]
+    mine = query.counts[order]
+    return pa.table({"value": query.shown.take(order), "mine": mine, "theirs": theirs})
+
+
+def unmatched(query: Query, meeting: Meeting, limit: int | None) -> pa.Table:
+    """My values without a partner, with my rows, those of most rows first."""
+    import pyarrow as pa
+
+    order = most_rows(query.counts, missing(query, meeting), limit)
+    return pa.table({"value": query.shown.take(order), "mine": query.counts[order]})
+
+
+def missing(query: Query, meeting: Meeting) -> Array:
+    """The places of the values that find no partner."""
+    alone = np.ones(len(query), dtype=bool)
+    alone[meeting.places] = False
+    return np.flatnonzero(alone)
+
+
+def most_rows(counts: Array, places: Array, limit: int | None) -> Array:
+    """The places with the largest counts, the largest first and ties in order.
+
+    >>> most_rows(np.array([1, 5, 5, 2, 9]), np.array([0, 1, 2, 3]), 3).tolist()
+    [1, 2, 3]
+    """
+    number = counts[places]
+    if limit is not None and len(places) > limit:
+        # Only those above the last count that is kept, and the first that have it, are sorted.
+        if limit <= 0:
+            return places[:0]
+        cut = np.partition(number, len(number) - limit)[len(number) - limit]
+        above = np.flatnonzero(number > cut)
+        level = np.flatnonzero(number == cut)[: limit - len(above)]
+        chosen = np.sort(np.concatenate([above, level]))
+        places, number = places[chosen], number[chosen]
+    return np.asarray(places[np.argsort(-number, kind="stable")])
+
+
+def _shown(query: Query, places: Array) -> tuple[str, ...]:
+    return tuple(query.shown.take(places).to_pylist())

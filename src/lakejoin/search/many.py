@@ -1,0 +1,58 @@
+"""Many queries at once: a pool of threads, answers in the order of the queries."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from lakejoin.errors import InputError, LakejoinError
+from lakejoin.search.answer import Failed
+
+Result = TypeVar("Result")
+
+_AHEAD = 4  # queries under way or waiting for their turn, per thread
+
+
+def each(
+    queries: Iterable[Any],
+    search: Callable[[Any], Result],
+    name_of: Callable[[Any], tuple[str, str | int | None]],
+    threads: int | None = None,
+) -> Iterator[Result | Failed]:
+    """What `search` gives for each query; an error of ours is carried as `Failed`.
+
+    Few queries are taken ahead of what has been handed out, so that an endless list of them, or a
+    slow reader of the answers, takes no more memory.
+    """
+    if threads is not None and threads < 1:
+        raise InputError(f"threads must be at least 1, not {threads}")
+    return _each(queries, search, name_of, threads or os.cpu_count() or 1)
+
+
+def _each(
+    queries: Iterable[Any],
+    search: Callable[[Any], Result],
+    name_of: Callable[[Any], tuple[str, str | int | None]],
+    threads: int,
+) -> Iterator[Result | Failed]:
+    def carried(query: Any) -> Result | Failed:
+        try:
+            return search(query)
+        except LakejoinError as problem:
+            return Failed(*name_of(query), problem)
+
+    waiting: deque[Future[Result | Failed]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="lakejoin-search") as pool:
+        try:
+            for query in queries:
+                waiting.append(pool.submit(carried, query))
+                if len(waiting) >= threads * _AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,71 @@
+"""Whose column is this? From a column's number to its table, and which columns have gone."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+
+class Places:
+    """The tables of a segment, by the numbers of their columns."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self._profiles: dict[str, Array] = {}
+
+    @cached_property
+    def first(self) -> Array:
+        """The first column of each table."""
+        return np.asarray(self._segment.catalog.tables["first"].to_numpy())
+
+    @cached_property
+    def width(self) -> Array:
+        """How many columns each table has."""
+        return np.asarray(self._segment.catalog.tables["width"].to_numpy())
+
+    @cached_property
+    def rows(self) -> Array:
+        """How many rows each table has."""
+        return np.asarray(self._segment.catalog.tables["rows"].to_numpy())
+
+    @cached_property
+    def dead(self) -> Array:
+        """The columns of tables that have gone."""
+        return self.columns_of(np.array(self._segment.record.dead, dtype=np.int64))
+
+    def profile(self, name: str) -> Array:
+        """One figure of the profiles of all columns."""
+        if name not in self._profiles:
+            self._profiles[name] = np.asarray(self._segment.catalog.columns[name].to_numpy())
+        return self._profiles[name]
+
+    def tables_of(self, columns: Array) -> Array:
+        """The table that each column belongs to."""
+        return np.searchsorted(self.first, np.asarray(columns, dtype=np.int64), side="right") - 1
+
+    def columns_of(self, tables: Array) -> Array:
+        """All columns of some tables, ascending."""
+        tables = np.asarray(tables, dtype=np.int64)
+        if not len(tables):
+            return np.zeros(0, dtype=np.int64)
+        found = [np.arange(self.first[t], self.first[t] + self.width[t]) for t in tables.tolist()]
+        return np.sort(np.concatenate(found))
+
+    def table_name(self, table: int) -> str:
+        """The name of a table."""
+        return str(self._segment.catalog.tables["name"][table].as_py())
+
+    def column_name(self, column: int) -> str:
+        """The name of a column."""
+        return str(self._segment.catalog.columns["name"][column].as_py())
+
+    def size_of(self, column: int) -> int:
+        """How many distinct values a column has."""
+        return int(self._segment.catalog.columns["distinct"][column].as_py())

@@ -1,0 +1,234 @@
+"""Runs an engine over the segments of a snapshot, then gathers the evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+from lakejoin.search.answer import Answer, Found, Result
+from lakejoin.search.copies import Copies
+from lakejoin.search.evidence import Located
+from lakejoin.search.hits import Counters, Excluded, Hits
+from lakejoin.search.mine import searched
+from lakejoin.search.places import Places
+from lakejoin.search.query import Query, locate
+
+if TYPE_CHECKING:
+    from lakejoin.search.mine import MyTable
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+BY = ("overlap", "containment")
+DEFAULT_K = 10
+DEFAULT_MIN = 0.6
+AT_ONCE = 100  # results whose evidence is gathered with the search
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How to search.
+
+    `by` overlap: the `k` columns (10) that share the most values, exactly; `min` leaves out those
+    that contain less. `by` containment: every column that contains at least `min` (0.6), or the
+    best `k` of them, from sketches; each is verified unless `verified` is off. `others` leaves out
+    the query's own table and its exact copies. `algorithm` chooses how overlaps are counted.
+    """
+
+    by: str = "overlap"
+    k: int | None = None
+    min: float | None = None
+    others: bool = False
+    verified: bool = True
+    algorithm: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.by not in BY:
+            raise InputError(f"by must be {' or '.join(BY)}, not {self.by!r}")
+        if self.k is not None and self.k < 1:
+            raise InputError(f"k must be at least 1, not {self.k}")
+        if self.min is not None and not 0.0 <= self.min <= 1.0:
+            raise InputError(f"min must be between 0 and 1, not {self.min}")
+        if self.by == "overlap" and not self.verified:
+            raise InputError("only a search by containment can go unverified")
+
+    def settled(self) -> SearchOptions:
+        """The same with what was left open filled in."""
+        if self.by == "overlap":
+            return replace(self, k=self.k or DEFAULT_K)
+        return replace(self, min=DEFAULT_MIN if self.min is None else self.min)
+
+
+class Searcher:
+    """Searches one snapshot; safe from several threads."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._places = [Places(segment) for segment in snapshot.segments]
+        self._copies = Copies(snapshot.segments, self._places)
+
+    def search(
+        self,
+        query: Query,
+        options: SearchOptions | None = None,
+        mine: MyTable | None = None,
+        place: int = 0,
+        notes: Sequence[str] = (),
+    ) -> Answer:
+        """The answer for one query; `mine` and `place` say which column of which table it is."""
+        options = (options or SearchOptions()).settled()
+        begin = time.perf_counter()
+        if len(query) == 0:
+            raise InputError(f"column {query.column!r} of {query.table} has no values")
+        segments = self.snapshot.segments
+        copies = self._copies.of(mine, place) if mine is not None else None
+        told = [*notes, *(mine.notes() if mine is not None else ())]
+        excluded = [places.dead for places in self._places]
+        if options.others and copies is not None:
+            left_out = copies.all()
+            told += _left_out(left_out, copies.home is not None)
+            excluded = [
+                np.union1d(gone, places.columns_of(tables))
+                for gone, places, tables in zip(excluded, self._places, left_out, strict=True)
+            ]
+        hits = self._hits(query, options, Excluded(excluded))
+        located = Located(query, segments)
+        lakes = self.snapshot.manifest.lakes
+        results = []
+        for i in range(len(hits)):
+            segment, column = int(hits.segment[i]), int(hits.column[i])
+            places = self._places[segment]
+            table = int(places.tables_of(np.array([column]))[0])
+            entry = segments[segment].catalog.table(table)
+            estimate = None if hits.estimate is None else float(hits.estimate[i])
+            verified = options.verified
+            exact = float(hits.matched[i]) / len(query)
+            results.append(
+                Result(
+                    rank=i + 1,
+                    table=entry.name,
+                    columns=(places.column_name(column),),
+                    matched=int(hits.matched[i]),
+                    containment=exact if verified or estimate is None else estimate,
+                    query_size=len(query),
+                    column_size=places.size_of(column),
+                    copy="" if copies is None else copies.kind(segment, table),
+                    estimate=estimate,
+                    error=None if hits.error is None else float(hits.error[i]),
+                    verified=verified,
+                    found=Found(located, segment, column, entry, mine, place, lakes),
+                )
+            )
+        _gather(results[:AT_ONCE])
+        told += self._notes(query, results, options)
+        seconds = time.perf_counter() - begin
+        return Answer(
+            query,
+            tuple(results),
+            options.by,
+            options.k,
+            options.min,
+            hits.counters,
+            seconds,
+            tuple(told),
+        )
+
+    def _hits(self, query: Query, options: SearchOptions, excluded: Excluded) -> Hits:
+        segments = self.snapshot.segments
+        if not segments:
+            none = np.zeros(0, dtype=np.int64)
+            return Hits(none, none, none, Counters())
+        if options.by == "overlap":
+            from lakejoin.search.overlap import Overlap
+
+            found = Overlap(options.k or DEFAULT_K, options.algorithm)
+            hits = found.search(query, segments, excluded)
+            return _at_least(hits, query, options.min)
+        from lakejoin.search.lsh_ensemble import Ensemble
+
+        least = DEFAULT_MIN if options.min is None else options.min
+        if not options.verified:
+            return Ensemble(least, options.k).search(query, segments, excluded)
+        hits = Ensemble(least).search(query, segments, excluded)
+        return _first(_at_least(self._verified(query, hits), query, least), options.k)
+
+    def _verified(self, query: Query, hits: Hits) -> Hits:
+        """The hits with exact scores, in their order: the most values first, ties by the size of
+        the column and then by its place in the index."""
+        from lakejoin.search.overlap import overlaps_of
+
+        matched = np.zeros(len(hits), dtype=np.int64)
+        size = np.zeros(len(hits), dtype=np.int64)
+        for number in np.unique(hits.segment).tolist():
+            segment, here = self.snapshot.segments[number], hits.segment == number
+            columns = hits.column[here]
+            codes = locate(query, number, segment)
+            matched[here] = overlaps_of(segment, codes, columns)
+            size[here] = segment.postings.set_sizes()[columns]
+        order = np.lexsort((hits.column, hits.segment, size, -matched))
+        order = order[matched[order] > 0]
+        return _picked(replace(hits, matched=matched), order)
+
+    def _notes(self, query: Query, results: Sequence[Result], options: SearchOptions) -> list[str]:
+        all_columns = self.snapshot.manifest.options.all_columns
+        notes = []
+        if not searched(query.type, all_columns):
+            notes.append(
+                f"{query.column!r} is of type {query.type}, which this index does not search: only "
+                "columns of other types can be found (lakejoin index --all-columns adds them)"
+            )
+        if results:
+            return notes
+        if not self.snapshot.manifest.totals.tables:
+            return [*notes, "the index holds no table"]
+        values = f"the {len(query):,} values" if len(query) > 1 else "the one value"
+        where = "no other table of the lake" if options.others else "no searched column of the lake"
+        if options.min is not None and options.min > 0:
+            return [*notes, f"{where} contains {options.min:.0%} of {values} of {query.column!r}"]
+        return [*notes, f"none of {values} of {query.column!r} is in {_any(where)}"]
+
+
+def _any(where: str) -> str:
+    return where.replace("no ", "any ", 1)
+
+
+def _left_out(tables: Sequence[Array], itself: bool) -> list[str]:
+    count = sum(map(len, tables)) - itself
+    copies = f"{count:,} exact " + ("copy" if count == 1 else "copies")
+    if itself:
+        return ["the table itself is left out" + (f", and {copies} of it" if count else "")]
+    return [f"{copies} of the table " + ("is" if count == 1 else "are") + " left out"] * (count > 0)
+
+
+def _gather(results: Sequence[Result]) -> None:
+    """Gathers evidence segment by segment, so that the query is looked up once in each."""
+    for result in sorted(results, key=lambda r: r.found.segment if r.found else 0):
+        _ = result.evidence
+
+
+def _at_least(hits: Hits, query: Query, least: float | None) -> Hits:
+    if not least:
+        return hits
+    # A share such as 0.6 has no exact binary form; a whole number of values is meant.
+    enough = np.ceil(least * len(query) - 1e-9)
+    return _picked(hits, np.flatnonzero(hits.matched >= enough))
+
+
+def _first(hits: Hits, k: int | None) -> Hits:
+    return hits if k is None else _picked(hits, np.arange(min(k, len(hits))))
+
+
+def _picked(hits: Hits, chosen: Array) -> Hits:
+    return Hits(
+        hits.segment[chosen],
+        hits.column[chosen],
+        hits.matched[chosen],
+        hits.counters,
+        None if hits.estimate is None else hits.estimate[chosen],
+        None if hits.error is None else hits.error[chosen],
+    )

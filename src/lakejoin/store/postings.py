@@ -7,6 +7,10 @@ their list (JOSIE's global order). Both directions are packed as byte-wise diffe
 
 The multiplicities of a set (in how many rows each value occurs) are kept in the order of the codes
 for the columns that repeat a value; in the others every value occurs once.
+
+For searching there is also: where in the order of groups each length of a list begins; the large
+columns by falling size, because a column with fewer values than the k-th score cannot win; and
+marks inside long sets, so that the end of one can be read without its beginning.
 """
 
 from __future__ import annotations
@@ -18,6 +22,9 @@ import numpy as np
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 Array = np.ndarray[Any, Any]
+
+LARGE = 64  # values that make a column large
+MARK = 64  # groups from one mark in a long set to the next
 
 
 class PostingSource(Protocol):
@@ -38,7 +45,7 @@ class PostingsComponent:
     """The posting lists as a component of the index."""
 
     name = "postings"
-    version = 1
+    version = 2
 
     def build(self, source: PostingSource, out: ArrayFileWriter) -> None:
         """Writes the groups, their posting lists, the sets and their multiplicities."""
@@ -49,6 +56,7 @@ class PostingsComponent:
         begin, packed = pack_lists(list_start, columns)
         out.add("list_start", _narrow(begin))
         out.add("lists", packed)
+        _write_lengths(list_start, out)
         set_start, groups = transpose(list_start, columns, source.column_count)
         begin, packed = pack_lists(set_start, groups)
         out.add("set_start", _narrow(begin))
@@ -57,6 +65,8 @@ class PostingsComponent:
         weight = np.diff(group_start.astype(np.int64))
         np.add.at(sizes, columns, np.repeat(weight, np.diff(list_start)))
         out.add("set_size", sizes.astype(np.uint32))
+        _write_large(sizes, begin, out)
+        _write_marks(set_start, groups, begin, packed, out)
         self._write_repeats(source, out)
 
     def _write_repeats(self, source: PostingSource, out: ArrayFileWriter) -> None:
@@ -73,6 +83,42 @@ class PostingsComponent:
                 size = len(packed)
             begin[column + 1] = begin[column] + size
         out.add("repeats_start", _narrow(begin))
+
+
+def _write_lengths(list_start: Array, out: ArrayFileWriter) -> None:
+    """The distinct lengths of lists, rising, and the first group of each."""
+    length = np.diff(list_start)
+    first = np.flatnonzero(np.diff(length, prepend=-1))
+    out.add("length", length[first].astype(np.uint32))
+    out.add("length_group", np.append(first, len(length)).astype(np.uint32))
+
+
+def _write_large(sizes: Array, begin: Array, out: ArrayFileWriter) -> None:
+    """The large columns, the largest first, and the bytes of all their sets up to each."""
+    large = np.flatnonzero(sizes >= LARGE)
+    large = large[np.argsort(-sizes[large], kind="stable")]
+    out.add("large_column", large.astype(np.uint32))
+    out.add("large_size", sizes[large].astype(np.uint32))
+    out.add("large_bytes", np.concatenate(([0], np.cumsum(np.diff(begin)[large]))).astype(np.uint64))
+
+
+def _write_marks(
+    set_start: Array, groups: Array, begin: Array, packed: Array, out: ArrayFileWriter
+) -> None:
+    """For every MARK-th group of a long set: the group before it plus one, and its byte."""
+    counts = np.diff(set_start)
+    marked = np.flatnonzero(counts > 2 * MARK)
+    marks = (counts[marked] - 1) // MARK
+    first = np.concatenate(([0], np.cumsum(marks))).astype(np.int64)
+    column = np.repeat(marked, marks)
+    nth = MARK * (1 + np.arange(first[-1]) - np.repeat(first[:-1], marks))
+    # The n-th number of all packed ones begins after the (n-1)-th byte that ends a number.
+    ends = np.flatnonzero(packed < 128) if len(column) else np.zeros(0, dtype=np.int64)
+    last = set_start[column] + nth - 1
+    out.add("mark_column", marked.astype(np.uint32))
+    out.add("mark_first", first.astype(np.uint32))
+    out.add("mark_group", (groups[last].astype(np.int64) + 1).astype(np.uint32))
+    out.add("mark_byte", (ends[last] + 1 - begin[column]).astype(np.uint32))
 
 
 def _narrow(begin: Array) -> Array:
@@ -92,6 +138,7 @@ class Postings:
         self._set_size = file.array("set_size")
         self._repeats = file.array("repeats")
         self._repeats_start = file.array("repeats_start")
+        self.file = file
 
     @property
     def groups(self) -> int:

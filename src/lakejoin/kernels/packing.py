@@ -126,6 +126,18 @@ def unpack(data: Array, begin: int, end: int) -> Array:
 
 
 @kernel
+def unpack_lists(begin: Array, data: Array) -> tuple[Array, Array]:
+    """All lists that `pack_lists` packed, as (starts, numbers)."""
+    start = np.zeros(begin.shape[0], dtype=np.int64)
+    for i in range(begin.shape[0] - 1):
+        start[i + 1] = start[i] + count_packed(data, begin[i], begin[i + 1])
+    out = np.empty(start[-1], dtype=np.uint32)
+    for i in range(begin.shape[0] - 1):
+        unpack_into(data, begin[i], begin[i + 1], out[start[i] : start[i + 1]])
+    return start, out
+
+
+@kernel
 def _counts_size(counts: Array, width: int) -> int:
     """How many bytes `pack_counts` takes with so many bits a count."""
     most = (1 << width) - 1

@@ -187,6 +187,16 @@ class ArrayFile:
         np.add.at(depth, (end[some] - 1) // BLOCK + 1, -1)
         self.check_blocks(np.flatnonzero((np.cumsum(depth[:-1]) > 0) & ~self._checked))
 
+    @property
+    def blocks(self) -> int:
+        """How many blocks of checksums there are."""
+        return len(self._checked)
+
+    def check_marked(self, marked: Array) -> None:
+        """Checks the blocks that compiled code has read and marked, one mark a block."""
+        if not self._checked.all():
+            self.check_blocks(np.flatnonzero((marked != 0) & ~self._checked))
+
     def check_blocks(self, blocks: Array) -> None:
         """Checks the numbered blocks against their checksums."""
         for block in blocks.tolist():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.postings import PostingsComponent
+from lakejoin.store.sketches import SketchComponent
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
@@ -32,4 +33,4 @@ class Component(Protocol):
         """Writes the arrays."""
 
 
-COMPONENTS: tuple[Component, ...] = (PostingsComponent(),)
+COMPONENTS: tuple[Component, ...] = (PostingsComponent(), SketchComponent())

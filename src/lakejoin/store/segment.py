@@ -18,6 +18,7 @@ from lakejoin.store.components import Component
 from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.postings import Postings
 from lakejoin.store.rows import Rows
+from lakejoin.store.sketches import Sketches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,6 +96,11 @@ class Segment:
         """The inverted index."""
         return Postings(self.file("postings"))
 
+    @cached_property
+    def sketches(self) -> Sketches:
+        """The signatures of the sets."""
+        return Sketches(self.file("sketches"))
+
     @property
     def column_count(self) -> int:
         """How many columns the segment has."""
@@ -154,6 +160,18 @@ class Segment:
         np.cumsum(np.bincount(codes, minlength=len(self.dictionary)), out=start[1:])
         group_start, list_start, lists = group_ordered(start, columns[order])
         return group_start, list_start, lists
+
+    def group_sets(self) -> tuple[Array, Array, Array]:
+        """(group_start, set_start, groups): every column's set as groups, from what there is."""
+        from lakejoin.kernels.packing import transpose, unpack_lists
+
+        if self.fresh_lists is None and "postings" in self.record.components:
+            file = self.file("postings")
+            begin = file.array("set_start").all().astype(np.int64)
+            set_start, groups = unpack_lists(begin, file.array("sets").all())
+            return file.array("group_start").all(), set_start, groups
+        group_start, list_start, columns = self.posting_lists()
+        return group_start, *transpose(list_start, columns, self.column_count)
 
     def repeats(self, column: int) -> Array | None:
         """The multiplicities of an indexed column's set in code order; None if all are one."""

@@ -1,0 +1,242 @@
+"""The signatures of a segment's sets, partitioned by size and sorted for prefix look-up.
+
+Columns whose sets have the same size and signature (copies, mostly) form a *class*, which is kept
+once. Classes are ranked by size, so that a partition is a range of ranks. Per class the file holds
+the signature (4 bytes a place), a word in the sorted array of every place (4 bytes a place) and its
+share of the buckets (about half a byte a place); see docs/format.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.dictionary import Dictionary
+from lakejoin.store.partitions import equal_depth_uppers, optimal_uppers
+
+Array = np.ndarray[Any, Any]
+
+SCHEMES = {"permutations": 0, "one-permutation": 1, "fast": 2}  # as in kernels.sketching
+PARTITIONINGS = {"optimal": optimal_uppers, "equal-depth": equal_depth_uppers}
+MOST_PARTITIONS = 64
+_SLICE = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class SketchOptions:
+    """How signatures are made: `permutations` entries each, a power of two from 16 to 1,024.
+
+    >>> SketchOptions(permutations=100)
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: permutations must be a power of two from 16 to 1,024, not 100
+    """
+
+    permutations: int = 128
+    partitions: int = 16
+    scheme: str = "fast"
+    partitioning: str = "optimal"
+
+    def __post_init__(self) -> None:
+        m = self.permutations
+        if not 16 <= m <= 1024 or m & (m - 1):
+            raise InputError(f"permutations must be a power of two from 16 to 1,024, not {m}")
+        if not 1 <= self.partitions <= MOST_PARTITIONS:
+            raise InputError(f"partitions must be 1 to {MOST_PARTITIONS}, not {self.partitions}")
+        if self.scheme not in SCHEMES:
+            raise InputError(f"no scheme {self.scheme!r}; there are {', '.join(SCHEMES)}")
+        if self.partitioning not in PARTITIONINGS:
+            known = ", ".join(PARTITIONINGS)
+            raise InputError(f"no partitioning {self.partitioning!r}; there are {known}")
+
+
+class SetSource(Protocol):
+    """What signatures are made of: a `lakejoin.store.segment.Segment`."""
+
+    @property
+    def column_count(self) -> int:
+        """How many columns the segment has."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """From values to codes and back."""
+
+    def group_sets(self) -> tuple[Array, Array, Array]:
+        """(group_start, set_start, groups): the groups of codes, and each column's groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchComponent:
+    """The signatures as a component of the index."""
+
+    options: SketchOptions = field(default_factory=SketchOptions)
+    name: str = "sketches"
+    version: int = 1
+
+    def build(self, source: SetSource, out: ArrayFileWriter) -> None:
+        """Writes the signatures of every searched column that holds a value."""
+        from lakejoin.kernels.sketching import sketch_groups
+
+        group_start, set_start, groups = source.group_sets()
+        weight = np.diff(group_start.astype(np.int64))
+        before = np.concatenate(([0], np.cumsum(weight[groups])))
+        sizes = before[set_start[1:]] - before[set_start[:-1]]
+        columns = np.flatnonzero(sizes)
+        signature = np.empty((len(columns), self.options.permutations), dtype=np.uint32)
+        sketch_groups(
+            columns,
+            set_start,
+            groups,
+            group_start.astype(np.int64),
+            source.dictionary.hashes(),
+            SCHEMES[self.options.scheme],
+            signature,
+        )
+        write_sketches(out, signature, sizes[columns], columns, self.options)
+
+
+def write_sketches(
+    out: ArrayFileWriter, signature: Array, sizes: Array, columns: Array, options: SketchOptions
+) -> None:
+    """Writes ready signatures, of sets of these sizes, of columns of these numbers."""
+    from lakejoin.kernels.forest import Shape, build_forest, equal_rows, row_keys
+
+    keys = np.empty(len(columns), dtype=np.uint64)
+    row_keys(signature, sizes, keys)
+    order = np.argsort(keys)
+    same = np.zeros(len(order), dtype=bool)
+    equal_rows(signature, order, same)
+    same[1:] &= np.diff(sizes[order]) == 0
+    member_start = np.append(np.flatnonzero(~same), len(order))
+    row = order[member_start[:-1]]
+    size = sizes[row]
+    upper = PARTITIONINGS[options.partitioning](sizes, options.partitions)
+    start = np.concatenate(([0], np.searchsorted(size, upper, side="right")))
+    out.meta.update(permutations=options.permutations, scheme=options.scheme)
+    out.meta.update(partitioning=options.partitioning)
+    out.add("upper", upper.astype(np.uint32))
+    out.add("start", start.astype(np.uint32))
+    out.add("size", size.astype(np.uint32))
+    out.add("member_start", member_start.astype(np.uint32))
+    out.add("member", columns[order].astype(np.uint32))
+    out.begin("signature", np.dtype(np.uint32))
+    for begin in range(0, len(row), _SLICE):
+        out.append(signature[row[begin : begin + _SLICE]])
+    partition = np.repeat(np.arange(len(upper), dtype=np.uint8), np.diff(start))
+    buckets = np.empty((options.permutations, Shape.of(len(row)).buckets + 1), dtype=np.uint32)
+    out.begin("word", np.dtype(np.uint32))
+    for tree, (word, bucket) in enumerate(build_forest(signature, row, partition)):
+        out.append(word)
+        buckets[tree] = bucket
+    out.add("bucket", buckets.reshape(-1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Classes that a look-up found: `agree` places of their signatures are the query's.
+
+    `read` is how many words were read, `looked_up` how many classes before poor ones were dropped.
+    """
+
+    rank: Array
+    agree: Array
+    read: int
+    looked_up: int
+
+
+class Sketches:
+    """The opened signatures of a segment."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        from lakejoin.kernels.forest import Shape
+
+        self._file = file
+        self.permutations = int(file.meta["permutations"])
+        self.scheme: str = file.meta["scheme"]
+        self.upper = file.array("upper").all().astype(np.int64)
+        self.start = file.array("start").all().astype(np.int64)
+        self.size = file.array("size").all()
+        self._member_start = file.array("member_start").all()
+        self._member = file.array("member").all()
+        shape = Shape.of(len(self.size))
+        self._shape = (shape.bucket_bits, shape.tag_bits, shape.rank_bits)
+        signature, word, bucket = (file.array(n) for n in ("signature", "word", "bucket"))
+        self._offsets = (word.offset, bucket.offset, signature.offset)
+        self._signature = signature.raw.reshape(-1, self.permutations)
+        self._word = word.raw.reshape(self.permutations, -1)
+        self._bucket = bucket.raw.reshape(self.permutations, -1)
+
+    def __len__(self) -> int:
+        return len(self._member)
+
+    @property
+    def classes(self) -> int:
+        """How many different signatures there are."""
+        return len(self.size)
+
+    def find(
+        self,
+        signature: Array,
+        bands: Array,
+        rows: Array,
+        query_size: int,
+        threshold: float,
+        bound: Array,
+    ) -> Found:
+        """The classes that share a band of their partition with a signature.
+
+        Partition p is asked for `bands[p]` bands of `rows[p]` places. Of what is found, sets too
+        small to hold `threshold` of a query of that size are dropped, and those that would have to
+        be more similar to it than `bound[places that agree]`; a threshold of 0 drops none.
+        """
+        from lakejoin.kernels.forest import look_up, weigh
+
+        touched = np.zeros(self._file.blocks, dtype=np.uint8)
+        found = np.empty(self.classes, dtype=np.uint32)
+        count, read = look_up(
+            signature,
+            self._word,
+            self._bucket,
+            self._signature,
+            self._shape,
+            self._offsets,
+            self.start,
+            bands,
+            rows,
+            touched,
+            found,
+        )
+        self._file.check_marked(touched)
+        if count < 0:
+            raise DamagedIndex(
+                f"the index is damaged: {self._file.place} is inconsistent; rebuild it with: "
+                "lakejoin index --full"
+            )
+        rank = found[:count]
+        agree = np.empty(count, dtype=np.uint32)
+        kept = weigh(
+            signature,
+            self._signature,
+            self._offsets[2],
+            touched,
+            rank,
+            self.size,
+            query_size,
+            threshold,
+            bound,
+            agree,
+        )
+        self._file.check_marked(touched)
+        return Found(rank[:kept], agree[:kept], int(read), int(count))
+
+    def columns_of(self, rank: Array) -> tuple[Array, Array]:
+        """(columns, and of each the place of its class in `rank`): all columns of classes."""
+        begin = self._member_start[rank].astype(np.int64)
+        count = self._member_start[rank + np.uint32(1)].astype(np.int64) - begin
+        which = np.repeat(np.arange(len(rank)), count)
+        jump = np.repeat(begin - np.concatenate(([0], np.cumsum(count)[:-1])), count)
+        return self._member[jump + np.arange(len(which))], which

@@ -1,0 +1,120 @@
+"""How many bands of how many places should a partition be asked for?
+
+A column is found if it agrees with the query in all `rows` places of one of `bands` bands. Two
+rules choose the pair, both from the threshold and from how many times larger than the query the
+partition's largest column is (*ratio*):
+
+- `bands_of_least_error`: the thesis's (equations 2.22-2.26): the chance to find what is below the
+  threshold and to miss what is above it, each containment being equally likely, is smallest in sum.
+- `bands_for_recall`: as many rows as still find a column exactly at the threshold with a given
+  probability. What it finds in vain is cheap to drop afterwards, by the whole signatures.
+
+Both are worked out when first asked for and remembered; the ratio is rounded up to a grid (1.6 %
+from step to step), so that few pairs are ever worked out.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_STEPS = 64  # of the grid of ratios, for a factor of e
+_NODES = 64
+_MOST_ROWS = 32
+
+
+def jaccard(containment: float, ratio: float) -> float:
+    """The Jaccard similarity of a query and a column `ratio` times as large (equation 2.7).
+
+    >>> jaccard(1.0, 4.0)
+    0.25
+    """
+    return containment / (ratio + 1.0 - containment)
+
+
+def step_of(ratio: float) -> int:
+    """The ratio's place on the grid, rounded up; `ratio_at` goes back.
+
+    >>> step_of(1.0), round(ratio_at(step_of(20.0)), 1)
+    (0, 20.1)
+    """
+    return math.ceil(_STEPS * math.log(ratio) - 1e-9)
+
+
+def ratio_at(step: int) -> float:
+    """The ratio of a place on the grid."""
+    return math.exp(step / _STEPS)
+
+
+@lru_cache(maxsize=1 << 16)
+def bands_of_least_error(threshold: float, step: int, places: int) -> tuple[int, int]:
+    """(bands, rows) with the least false positives and negatives in sum.
+
+    >>> bands_of_least_error(0.5, 0, 128)
+    (32, 4)
+    """
+    errors = band_errors(threshold, ratio_at(step), places).sum(axis=2)
+    row, band = np.unravel_index(np.nanargmin(errors), errors.shape)
+    return int(band) + 1, int(row) + 1
+
+
+def band_errors(threshold: float, ratio: float, places: int) -> Array:
+    """(false positives, false negatives) at [rows - 1, bands - 1]; NaN where there are no places.
+
+    >>> errors = band_errors(0.5, 2.0, 128)
+    >>> errors.shape, bool(errors[0, 127, 0] > errors[3, 31, 0])
+    ((32, 128, 2), True)
+    """
+    from lakejoin.kernels.ensemble import errors_of_bands
+
+    rows = np.arange(1, min(_MOST_ROWS, places) + 1)
+    errors = np.zeros((len(rows), places, 2))
+    errors_of_bands(threshold, ratio, places, *_quadrature(), errors)
+    errors[rows[:, None] * np.arange(1, places + 1) > places] = np.nan
+    return errors
+
+
+@cache
+def _quadrature() -> tuple[Array, Array]:
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
+
+
+@lru_cache(maxsize=1 << 16)
+def bands_for_recall(threshold: float, step: int, places: int, recall: float) -> tuple[int, int]:
+    """(bands, rows): the most rows, then the fewest bands, that reach the recall.
+
+    Where nothing does, a column is too much larger than the query: every place is a band.
+
+    >>> bands_for_recall(0.5, 0, 128, 0.95), bands_for_recall(0.5, step_of(100.0), 128, 0.95)
+    ((26, 2), (128, 1))
+    """
+    similarity = jaccard(threshold, ratio_at(step))
+    for rows in range(min(_MOST_ROWS, places), 0, -1):
+        miss = 1.0 - similarity**rows
+        if miss <= 0.0:
+            return 1, rows
+        bands = math.ceil(math.log(1.0 - recall) / math.log(miss)) if miss < 1.0 else places + 1
+        if bands * rows <= places:
+            return bands, rows
+    return places, 1
+
+
+@cache
+def similarity_bounds(places: int, chance: float) -> Array:
+    """By the number of places that agree: the similarity at which so few do by that chance.
+
+    >>> bounds = similarity_bounds(128, 0.01)
+    >>> round(float(bounds[0]), 3), round(float(bounds[64]), 3), float(bounds[128])
+    (0.035, 0.605, 1.0)
+    """
+    from lakejoin.kernels.ensemble import upper_bounds
+
+    bounds = np.empty(places + 1)
+    upper_bounds(places, chance, bounds)
+    return bounds

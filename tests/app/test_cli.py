@@ -18,7 +18,7 @@ from lakejoin.app.cli import cli
 
 COMMANDS = [
     *("index", "compact", "info", "tables", "columns", "show", "skipped", "check"),
-    *("join", "demo"),
+    *("search", "join", "demo"),
 ]
 
 

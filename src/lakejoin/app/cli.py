@@ -22,6 +22,7 @@ _COMMANDS = {
     "show": "lakejoin.app.lake_commands:show_command",
     "skipped": "lakejoin.app.lake_commands:skipped_command",
     "check": "lakejoin.app.lake_commands:check_command",
+    "search": "lakejoin.app.search_commands:search_command",
     "join": "lakejoin.app.join_commands:join_command",
     "demo": "lakejoin.app.demo:demo_command",
 }

@@ -1,0 +1,338 @@
+"""How the answer to a search looks on a terminal: a table at a glance, one result in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from lakejoin.app.join_commands import join_line
+from lakejoin.app.printing import clip, counted, fitted_widths, print_table, seconds, size
+from lakejoin.search.display import bar, fan_out_text, percent
+
+if TYPE_CHECKING:
+    from lakejoin.search.answer import Answer, Result
+    from lakejoin.search.hits import Counters
+
+_WIDE = 110  # below, a result is set in lines of its own
+_EXAMPLE = 30
+_MUCH = 10.0  # a fan-out from here on is marked
+_SOME = 2.0
+_GAP = "   "
+_INDENT = "     "
+_EXPLAINED = 20
+
+Heads = ("#", "table", "column", "matched", "contained", "size", "my rows", "fan-out")
+_RIGHT = ("#", "matched", "size", "my rows", "fan-out")
+_FIXED = (True, False, False, True, True, True, True, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the person asked: TABLE and `--index`, and how many tables the lake has."""
+
+    table: str
+    index: str | None = None
+    tables: int = 0
+
+
+def print_answer(screen: Console, answer: Answer, asked: Asked, limit: int | None = None) -> None:
+    """The whole answer: what was searched, the results, the command that joins, what it took."""
+    print_searched(screen, answer, asked)
+    if len(answer):
+        screen.print()
+        print_results(screen, answer, limit)
+        best = first_other(answer)
+        if best is not None:
+            screen.print()
+            screen.print(_plain(f"to join with number {best.rank}:"))
+            screen.print(Text(f"  {join_command_for(best, answer, asked)}", "bold"), soft_wrap=True)
+    screen.print()
+    screen.print(Text(what_it_took(answer), "dim"), soft_wrap=True)
+
+
+def print_all(screen: Console, answers: Sequence[Answer], asked: Asked, limit: int) -> None:
+    """The answers for several columns of one table; a note that is the same for all stands once."""
+    shared = [note for note in answers[0].notes if all(note in a.notes for a in answers)]
+    print_notes(screen, shared)
+    for answer in answers:
+        own = tuple(note for note in answer.notes if note not in shared)
+        print_short(screen, replace(answer, notes=own), asked, limit)
+
+
+def print_short(screen: Console, answer: Answer, asked: Asked, limit: int) -> None:
+    """The answer as one of several: the best results, and the command for the first."""
+    screen.print(_query(answer), soft_wrap=True)
+    print_notes(screen, answer.notes)
+    if len(answer):
+        print_results(screen, answer, limit)
+    best = first_other(answer)
+    if best is not None:
+        screen.print(Text(f"  {join_command_for(best, answer, asked)}", "bold"), soft_wrap=True)
+    screen.print()
+
+
+def print_searched(screen: Console, answer: Answer, asked: Asked) -> None:
+    """One line that says what was searched for, and the notes."""
+    screen.print(Text.assemble(_query(answer), " ", _looked_for(answer, asked)), soft_wrap=True)
+    print_notes(screen, answer.notes)
+
+
+def _query(answer: Answer) -> Text:
+    query = answer.query
+    size_of = f"({counted(len(query), 'distinct value')} in {counted(query.rows, 'row')})"
+    column = (clip(query.column), "bold")
+    return Text.assemble(column, f" of {clip(query.table, 200)} {size_of}:")
+
+
+def _looked_for(answer: Answer, asked: Asked) -> str:
+    least = f"contain at least {answer.min:.0%} of them" if answer.min else ""
+    best = f"the {answer.k} columns" if answer.k else "the columns"
+    most = "share the most" if answer.by == "overlap" else "contain the most" if answer.k else ""
+    said = " and ".join(filter(None, (most, least)))
+    return f"{best} of {counted(asked.tables, 'table')} that {said}"
+
+
+def print_notes(screen: Console, notes: Iterable[str]) -> None:
+    """What should be known about an answer, a line each."""
+    for note in notes:
+        screen.print(Text(f"note: {clip(note, 400)}", "yellow"), soft_wrap=True)
+
+
+def print_results(screen: Console, answer: Answer, limit: int | None = None) -> None:
+    """The results, one below the other; `limit` leaves out the last ones and says so."""
+    shown = answer[:limit] if limit is not None else answer
+    if screen.width >= _WIDE:
+        _print_wide(screen, shown)
+    else:
+        for result in shown:
+            _print_stacked(screen, result)
+    if len(shown) < len(answer):
+        screen.print(
+            Text(f"{_INDENT}… and {len(answer) - len(shown):,} more; -k shows them", "dim")
+        )
+    if any((result.fan_out or 0) >= _MUCH for result in shown):
+        screen.print(Text(f"{_INDENT}! this join would multiply your rows", "yellow"))
+
+
+def _print_wide(screen: Console, results: Sequence[Result]) -> None:
+    lines = [[Text(head, "bold") for head in Heads], *map(_cells, results)]
+    natural = [max(cell_len(line[i].plain) for line in lines) for i in range(len(Heads))]
+    widths = fitted_widths(natural, _FIXED, screen.width)
+    _print_line(screen, lines[0], widths)
+    screen.print(Text("─" * min(screen.width, sum(widths) + len(_GAP) * (len(widths) - 1))))
+    for result, line in zip(results, lines[1:], strict=True):
+        _print_line(screen, line, widths)
+        _print_examples(screen, result)
+
+
+def _cells(result: Result) -> list[Text]:
+    return [
+        Text(str(result.rank), "dim"),
+        _named(result.table, result),
+        _plain(", ".join(result.columns)),
+        _matched(result),
+        _contained(result),
+        Text(f"{result.column_size:,}"),
+        _share(result.row_coverage),
+        _fan_out(result.fan_out),
+    ]
+
+
+def _print_line(screen: Console, cells: Sequence[Text], widths: Sequence[int]) -> None:
+    parts = []
+    for head, cell, width in zip(Heads, cells, widths, strict=False):
+        room = width - cell_len(cell.plain)
+        if room < 0:
+            parts.append(_cut(cell, width, keep_end=head == "table"))
+        elif head in _RIGHT:
+            parts.append(Text.assemble(" " * room, cell))
+        else:
+            parts.append(Text.assemble(cell, " " * room))
+    line = Text(_GAP).join(parts)
+    line.rstrip()
+    screen.print(line, soft_wrap=True)
+
+
+def _cut(cell: Text, width: int, keep_end: bool) -> Text:
+    """A cell that is too long: of a table's name the end tells more than the beginning."""
+    text = cell.plain
+    if not keep_end:
+        return Text(set_cell_size(text, width - 1).rstrip() + "…", cell.style)
+    while cell_len(text) > width - 1:
+        text = text[1:]
+    return Text("…" + text + " " * (width - 1 - cell_len(text)), cell.style)
+
+
+def _print_stacked(screen: Console, result: Result) -> None:
+    name = Text.assemble(
+        (f"{result.rank:>2}   ", "dim"),
+        _named(result.table, result),
+        " · ",
+        (clip(", ".join(result.columns)), "bold"),
+    )
+    screen.print(name, soft_wrap=True)
+    figures = [_contained(result), _matched(result), Text(f"size {result.column_size:,}")]
+    if result.row_coverage is not None:
+        figures.append(Text.assemble(_share(result.row_coverage), " of my rows"))
+        figures.append(_fan_out(result.fan_out))
+    screen.print(Text.assemble(_INDENT, Text("  ").join(figures)), soft_wrap=True)
+    _print_examples(screen, result)
+
+
+def _print_examples(screen: Console, result: Result) -> None:
+    line = Text(_INDENT)
+    for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
+        found = result.examples[kind]
+        if found:
+            line.append(f"{mark} ", style)
+            line.append(" · ".join(clip(text, _EXAMPLE) for text in found), "dim")
+            line.append(_GAP)
+    line.rstrip()
+    if line.plain.strip():
+        line.truncate(screen.width, overflow="ellipsis")
+        screen.print(line, soft_wrap=True)
+
+
+def _plain(text: str) -> Text:
+    return Text(clip(text, 200))
+
+
+def _named(table: str, result: Result) -> Text:
+    name = _plain(table)
+    return Text.assemble(name, (f" ({result.copy})", "yellow")) if result.copy else name
+
+
+def _matched(result: Result) -> Text:
+    about = "" if result.verified else "~"
+    return Text(f"{about}{result.matched:,} of {result.query_size:,}")
+
+
+def _contained(result: Result) -> Text:
+    share = f"{percent(result.containment):>4}"
+    if not result.verified and result.error is not None:
+        share += f" ±{100 * result.error:.0f}%"
+    return Text.assemble((bar(result.containment), "green"), " ", share)
+
+
+def _share(share: float | None) -> Text:
+    return Text("–", "dim") if share is None else Text(percent(share))
+
+
+def _fan_out(fan_out: float | None) -> Text:
+    if fan_out is None:
+        return Text("–", "dim")
+    text = f"x{fan_out_text(fan_out)}"
+    if fan_out >= _MUCH:
+        return Text(f"{text} !", "bold red")
+    return Text(text, "yellow" if fan_out >= _SOME else "")
+
+
+# -- the commands ------------------------------------------------------------------------------
+
+
+def first_other(answer: Answer) -> Result | None:
+    """The best result that is not the table itself or a copy of it; else a copy."""
+    others = [result for result in answer if not result.copy]
+    copies = [result for result in answer if result.copy == "copy"]
+    return next(iter([*others, *copies]), None)
+
+
+def join_command_for(result: Result, answer: Answer, asked: Asked) -> str:
+    """The command that makes the join, to be pasted into a shell."""
+    mine, theirs = answer.query.column, result.columns[0]
+    found = result.found
+    if found is not None and "=" in mine + theirs:  # places cannot be misread
+        mine, theirs = str(found.place), str(found.column - found.entry.first)
+    return join_line(
+        asked.table, result.table, ["--on", f"{mine}={theirs}", "-o", "joined.csv"], asked.index
+    )
+
+
+def what_it_took(answer: Answer) -> str:
+    """One line: how long, and what was read."""
+    counters = answer.counters
+    parts = [f"{counters.lists_read:,} of {counted(counters.lists, 'posting list')} read"]
+    if counters.sets_read:
+        parts.append(f"{counted(counters.sets_read, 'column')} opened")
+    if counters.pruned:
+        parts.append(f"{counters.pruned:,} ruled out unopened")
+    if counters.bytes:
+        parts.append(f"{size(counters.bytes)} of the index")
+    if counters.algorithms:
+        parts.append(" and ".join(counters.algorithms))
+    return f"{seconds(answer.seconds)}: {', '.join(parts)}"
+
+
+# -- one result in full ------------------------------------------------------------------------
+
+
+def print_explained(screen: Console, answer: Answer, result: Result, asked: Asked) -> None:
+    """One result: its figures in words, the values, what was read, the SQL and the command."""
+    print_searched(screen, answer, asked)
+    screen.print()
+    _print_stacked(screen, result)
+    if result.estimate is not None:
+        error = f" ± {result.error:.3f}" if result.error is not None else ""
+        screen.print(f"{_INDENT}the sketches told {result.estimate:.3f}{error}")
+    _print_values(screen, result)
+    screen.print()
+    for sentence in read_and_pruned(answer.counters):
+        screen.print(_plain(sentence), soft_wrap=True)
+    screen.print(f"time: {seconds(answer.seconds)}")
+    screen.print()
+    screen.print(Text("to join the two:", "dim"))
+    screen.print(Text(f"  {join_command_for(result, answer, asked)}", "bold"), soft_wrap=True)
+    screen.print()
+    screen.print(Text("or in DuckDB:", "dim"))
+    screen.print(Text(result.sql()), soft_wrap=True)
+
+
+def _print_values(screen: Console, result: Result) -> None:
+    matched = result.matches(_EXPLAINED).to_pylist()
+    screen.print()
+    screen.print(Text("values that match", "bold"), "" if matched else "none")
+    if matched:
+        rows = [[row["value"], f"{row['mine']:,}", f"{row['theirs']:,}"] for row in matched]
+        print_table(["value", "my rows", "their rows"], rows, right=["my rows", "their rows"])
+        _say_more(screen, result.matched - len(matched))
+    missing = result.unmatched(_EXPLAINED).to_pylist()
+    screen.print()
+    screen.print(Text("values of mine without a partner", "bold"), "" if missing else "none")
+    if missing:
+        rows = [[row["value"], f"{row['mine']:,}"] for row in missing]
+        print_table(["value", "my rows"], rows, right=["my rows"])
+        _say_more(screen, result.query_size - result.matched - len(missing))
+
+
+def _say_more(screen: Console, more: int) -> None:
+    if more > 0:
+        screen.print(Text(f"… and {more:,} more; --json shows all", "dim"))
+
+
+def read_and_pruned(counters: Counters) -> list[str]:
+    """What the search read and what it could leave unread, in sentences.
+
+    >>> from lakejoin.search.hits import Counters
+    >>> read_and_pruned(Counters(2, 10, 4, candidates=9, sets_read=3, pruned=6, bytes=4000))[1]
+    '9 columns were candidates: 3 were opened for an exact count, 6 were ruled out unopened'
+    """
+    said = []
+    if counters.lists:
+        said.append(
+            f"your values have {counted(counters.lists, 'posting list')} here (equal ones count "
+            f"once): {counters.lists_read:,} were read"
+        )
+    said.append(
+        f"{counted(counters.candidates, 'column')} were candidates: {counters.sets_read:,} were "
+        f"opened for an exact count, {counters.pruned:,} were ruled out unopened"
+    )
+    said.append(f"{size(counters.bytes)} of the index in {counted(counters.segments, 'segment')}")
+    ran = [f"{name} ({counted(times, 'time')})" for name, times in counters.algorithms.items()]
+    if ran:
+        said.append(f"algorithm: {', '.join(ran)}")
+    return said

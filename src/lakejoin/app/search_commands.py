@@ -1,0 +1,196 @@
+"""The command that searches: search."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakejoin import api
+from lakejoin.app.lake_commands import index_option, json_option
+from lakejoin.app.printing import console, print_json
+from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    from lakejoin.app.answers import Asked
+    from lakejoin.search.answer import Answer, Answers, Result
+
+LEAST = 0.6
+OF_EACH = 3  # results shown of each answer where there are several
+
+
+@click.command("search")
+@click.argument("table", required=False)
+@click.option(
+    "--on",
+    metavar="COLUMN",
+    help="The column of TABLE: its name, or its place counted from zero; '*' for every column.  "
+    "[default: the most key-like text column]",
+)
+@click.option(
+    "-k", "k", type=click.IntRange(min=1), metavar="N", help="How many columns.  [default: 10]"
+)
+@click.option(
+    "--by",
+    type=click.Choice(["overlap", "containment"]),
+    default="overlap",
+    show_default=True,
+    help="overlap: the columns that share the most values, exactly; containment: every column "
+    "that contains enough of them, found with sketches.",
+)
+@click.option(
+    "--min",
+    "least",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="The share of my values that a column must contain.  [default with --by containment "
+    f"and no -k: {LEAST}]",
+)
+@click.option("--others", is_flag=True, help="Leave out TABLE itself and its exact copies.")
+@click.option(
+    "--unverified",
+    is_flag=True,
+    help="Show what the sketches tell, with its error, and do not count exactly.",
+)
+@click.option(
+    "--explain",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Open result N: its values, what was read, the SQL.",
+)
+@click.option(
+    "--batch",
+    metavar="FOLDER",
+    help="Search with every table of a folder or glob, or with those named in @FILE, one a line.",
+)
+@click.option(
+    "--algorithm",
+    type=click.Choice(["auto", "stopping", "merge", "probe", "josie"]),
+    default="auto",
+    show_default=True,
+    help="How overlaps are counted; all give the same answer.",
+)
+@index_option
+@json_option
+def search_command(
+    table: str | None,
+    on: str | None,
+    k: int | None,
+    by: str,
+    least: float | None,
+    others: bool,
+    unverified: bool,
+    explain: int | None,
+    batch: str | None,
+    algorithm: str,
+    index: str | None,
+    as_json: bool,
+) -> None:
+    """Which columns of the lake join with a column of TABLE?
+
+    TABLE is a file, or a table of the lake. For each column that is found you see how many of
+    your distinct values it holds, how many of your rows would find a partner, the rows of the
+    join per row of yours (fan-out), and examples of values that match (✓) and that do not (✗).
+
+    \b
+    Examples:
+      lakejoin search mine.csv --on city
+      lakejoin search airports.csv --on iata --others --by containment --min 0.8
+      lakejoin search mine.csv --on city --explain 1
+
+    With --json: one object; with --on '*', its answers are in a list; with --explain, one result
+    is opened; with --batch, an object a line for each answer, and for one that failed, its query
+    and its error. The exit code is then 2.
+
+    \b
+    JSON keys: query{table, column, size, rows}, by, k, min, results[] with rank, table, columns,
+    matched, containment, query_size, column_size, row_coverage, fan_out, examples{matched,
+    unmatched}, copy, estimate, error, counters{segments, lists, lists_read, candidates,
+    sets_read, pruned, bytes, algorithms}, notes[], seconds, answers[], result{…}, matches[] with
+    value, mine, theirs, unmatched[] with value, mine, sql, join
+    """
+    from lakejoin.app.answers import Asked
+
+    if (table is None) == (batch is None):
+        raise InputError("search takes one TABLE, or --batch FOLDER")
+    if explain is not None and (batch is not None or on == "*"):
+        raise InputError("--explain opens a result of one search: name one TABLE and one --on")
+    if unverified and by != "containment":
+        raise InputError("--unverified goes with --by containment: overlaps are always exact")
+    options: dict[str, Any] = {
+        "k": max(k or 10, explain or 0) if by == "overlap" else k,
+        "by": by,
+        "min": LEAST if by == "containment" and least is None and k is None else least,
+        "others": others,
+        "verified": not unverified,
+        "algorithm": algorithm,
+    }
+    lake = api.open(index)
+    if batch is not None:
+        from lakejoin.app.batch import run_batch
+
+        run_batch(lake, batch, on, options, index, k or OF_EACH, as_json)
+        return
+    asked = Asked(str(table), index, len(lake))
+    found = lake.search(asked.table, on=on, **options)
+    if explain is not None:
+        _explain(one_answer(found), explain, asked, as_json)
+    elif as_json:
+        print_json(found.to_dict())
+    else:
+        _print_found(found, asked, k)
+
+
+def answers_of(found: Answer | Answers) -> list[Answer]:
+    """One answer or several, as a list."""
+    from lakejoin.search.answer import Answer
+
+    return [found] if isinstance(found, Answer) else list(found)
+
+
+def one_answer(found: Answer | Answers) -> Answer:
+    """The answer where there can be only one."""
+    (answer,) = answers_of(found)
+    return answer
+
+
+def _print_found(found: Answer | Answers, asked: Asked, k: int | None) -> None:
+    from lakejoin.app.answers import print_all, print_answer
+    from lakejoin.search.answer import Answer
+
+    screen = console()
+    if isinstance(found, Answer):
+        print_answer(screen, found, asked)
+        return
+    print_all(screen, found, asked, k or OF_EACH)
+
+
+def _explain(answer: Answer, rank: int, asked: Asked, as_json: bool) -> None:
+    from lakejoin.app.answers import print_explained
+
+    result = next((one for one in answer if one.rank == rank), None)
+    if result is None:
+        raise InputError(f"there is no result {rank}: the search found {len(answer):,}")
+    if not result.verified:
+        raise InputError("--explain counts exactly: leave out --unverified")
+    if as_json:
+        print_json(_explained_json(answer, result, asked))
+    else:
+        print_explained(console(), answer, result, asked)
+
+
+def _explained_json(answer: Answer, result: Result, asked: Asked) -> dict[str, Any]:
+    from lakejoin.app.answers import join_command_for
+
+    whole = answer.to_dict()
+    return {
+        "query": whole["query"],
+        "result": result.to_dict(),
+        "matches": result.matches().to_pylist(),
+        "unmatched": result.unmatched().to_pylist(),
+        "counters": asdict(answer.counters),
+        "seconds": answer.seconds,
+        "sql": result.sql(),
+        "join": join_command_for(result, answer, asked),
+    }

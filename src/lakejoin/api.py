@@ -145,10 +145,11 @@ class Lake:
         mine, notes = self._mine(table)
         places, said = choose(mine, on, self._snapshot.manifest.options.all_columns)
         notes = (*notes, said) if said else notes
-        answers = Answers(
-            self._searcher.search(mine.query(place), options, mine, place, notes)
-            for place in places
-        )
+        try:
+            found = [self._searcher.search(mine, place, options, notes) for place in places]
+        finally:
+            mine.forget()  # an answer needs less than the whole table, encoded
+        answers = Answers(found)
         return answers if on == ALL and ALL not in mine.names else answers[0]
 
     def search_many(

@@ -256,6 +256,33 @@ def _free(name: str, taken: set[str]) -> str:
     return found
 
 
+def file_of(lakes: Sequence[str], name: str) -> Place | None:
+    """The file that `list_files` names so, if it is still there; nothing is listed for it.
+
+    >>> file_of(["/nowhere"], "a.csv") is None
+    True
+    """
+    bases = [_base(Place.of(lake)) for lake in lakes]
+    label, _, below = name.partition("/")
+    wanted, _, number = label.partition("~")
+    labelled = [base for base in bases if below and _shown(base.name) == wanted]
+    place = int(number) - 1 if number.isdecimal() else 0
+    tries = [base / below for base in labelled[place : place + 1]] if len(bases) > 1 else []
+    tries += [base / name for base in bases]
+    return next((one for one in tries if one.kind() == "file"), None)
+
+
+def _base(lake: Place) -> Place:
+    """The folder that the names of a lake's files are relative to."""
+    kind = lake.kind()
+    if kind == "file":
+        parent = Place.of(lake.uri.rpartition("/")[0] or "/")
+        return parent if lake.local else Place(lake.uri.rpartition("/")[0], False)
+    if kind == "missing" and _glob_start(lake) is not None:
+        return _glob_parts(lake)[0]
+    return lake
+
+
 def _numbered(name: str) -> Iterator[str]:
     yield name
     number = 2

@@ -120,7 +120,7 @@ def _of_sequence(thing: Any) -> pa.Table:
     if isinstance(thing, str | bytes) or not isinstance(thing, Iterable):
         raise _cannot(thing, "")
     if getattr(thing, "ndim", 1) == 2:
-        columns = thing.T
+        columns = getattr(thing, "T")  # noqa: B009 (an array of two dimensions)
         return _of_columns({f"col_{i}": columns[i] for i in range(len(columns))})
     if isinstance(thing, AbstractSet):
         thing = sorted(thing, key=str)  # the order of a set changes from run to run

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from lakejoin.search.mine import MyTable
     from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,11 +28,16 @@ class Found:
 
     located: Located
     segment: int
+    table: int
     column: int
-    entry: TableEntry
-    mine: MyTable | None = None
-    place: int = 0  # of the query's column in my table
-    lakes: tuple[str, ...] = ()
+    mine: MyTable
+    place: int  # of the query's column in my table
+    manifest: Manifest
+
+    @property
+    def entry(self) -> TableEntry:
+        """What the catalog says of the table."""
+        return self.located.segments[self.segment].catalog.table(self.table)
 
     def meeting(self) -> Meeting:
         """The values that the query and the column share."""

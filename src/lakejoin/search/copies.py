@@ -8,7 +8,6 @@ compared cell by cell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,33 +25,22 @@ _CHECKED = ("nulls", "distinct", "min_length", "max_length")
 
 
 class Copies:
-    """Finds the copies of tables in the segments of a snapshot."""
-
-    def __init__(self, segments: Sequence[Segment], places: Sequence[Places]) -> None:
-        self._segments = segments
-        self._places = places
-
-    def of(self, mine: MyTable, place: int) -> CopiesOf:
-        """The copies of one table; `place` is a column of it that is encoded already."""
-        return CopiesOf(self._segments, self._places, mine, place)
-
-
-class CopiesOf:
-    """The copies of one table, found when they are asked for."""
+    """The copies of one table, found when they are asked for; `place` is a column of it that is
+    encoded already."""
 
     def __init__(
         self, segments: Sequence[Segment], places: Sequence[Places], mine: MyTable, place: int
     ) -> None:
+        self.mine = mine
+        self.place = place
         self._segments = segments
         self._places = places
-        self._mine = mine
-        self._place = place
         self._known: dict[tuple[int, int], bool] = {}
 
     @property
     def home(self) -> tuple[int, int] | None:
         """The table itself, where it is one of the lake: (segment number, table number)."""
-        return self._mine.home
+        return self.mine.home
 
     def kind(self, segment: int, table: int) -> str:
         """`"itself"`, `"copy"` or nothing."""
@@ -67,31 +55,28 @@ class CopiesOf:
             dead = set(segment.record.dead)
             tables = [
                 table
-                for table in self._likely[number].tolist()
+                for table in self._likely(number).tolist()
                 if table not in dead and self.kind(number, table)
             ]
             found.append(np.array(tables, dtype=np.int64))
         return found
 
-    @cached_property
-    def _likely(self) -> list[Array]:
-        """By segment, the tables that pass the cheap checks; one column after the other, so that
-        a file's other columns are encoded only where the first leave a doubt."""
-        width, rows = len(self._mine.names), self._mine.rows()
-        found = [
-            np.flatnonzero((places.width == width) & (places.rows == rows))
-            for places in self._places
-        ]
-        others = [i for i in range(width) if i != self._place]
-        for place in [self._place, *others]:
-            if not any(map(len, found)):
+    def _likely(self, number: int) -> Array:
+        """The tables of a segment that have as many rows and columns as mine."""
+        places = self._places[number]
+        fits = (places.width == len(self.mine.names)) & (places.rows == self.mine.rows())
+        return self._alike(number, np.flatnonzero(fits))
+
+    def _alike(self, number: int, tables: Array) -> Array:
+        """Those whose columns have the profiles of mine. One column after the other, so that a
+        file's other columns are encoded only where the first leave a doubt."""
+        width = len(self.mine.names)
+        for place in [self.place, *(i for i in range(width) if i != self.place)]:
+            if not len(tables):
                 break
-            profile = self._mine.profile(place)
-            found = [
-                tables[self._fits(number, self._places[number].first[tables] + place, profile)]
-                for number, tables in enumerate(found)
-            ]
-        return found
+            columns = self._places[number].first[tables] + place
+            tables = tables[self._fits(number, columns, self.mine.profile(place))]
+        return tables
 
     def _fits(self, number: int, columns: Array, profile: ColumnProfile) -> Array:
         fits = np.ones(len(columns), dtype=bool)
@@ -101,27 +86,28 @@ class CopiesOf:
         return fits
 
     def _is_copy(self, segment: int, table: int) -> bool:
-        if table not in self._likely[segment]:
-            return False
         key = (segment, table)
         if key not in self._known:
-            first = int(self._places[segment].first[table])
-            rows, width = self._mine.rows(), len(self._mine.names)
-            self._known[key] = all(
-                self._same(segment, first + place, place, rows) for place in range(width)
+            places, width = self._places[segment], len(self.mine.names)
+            self._known[key] = (
+                int(places.width[table]) == width
+                and int(places.rows[table]) == self.mine.rows()
+                and len(self._alike(segment, np.array([table]))) == 1
+                and all(self._same(segment, table, place) for place in range(width))
             )
         return self._known[key]
 
-    def _same(self, number: int, column: int, place: int, rows: int) -> bool:
-        segment = self._segments[number]
-        theirs = segment.rows.codes(column, rows)
+    def _same(self, number: int, table: int, place: int) -> bool:
+        """Whether a column of mine is that of a table, cell by cell."""
+        segment, rows = self._segments[number], self.mine.rows()
+        theirs = segment.rows.codes(int(self._places[number].first[table]) + place, rows)
         home = self.home
         if home is not None and home[0] == number:
             own = int(self._places[number].first[home[1]]) + place
             return np.array_equal(segment.rows.codes(own, rows), theirs)
         from lakejoin.store.dictionary import NOT_FOUND
 
-        tokens, cells = self._mine.cells(place)
+        tokens, cells = self.mine.cells(place)
         codes = segment.dictionary.find(tokens)
         if (codes == NOT_FOUND).any():
             return False  # before a missing value could be taken for a null, which looks alike

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.model import ColumnProfile, ColumnType, Dialect, ValueRules, null_id
+from lakejoin.model import ColumnProfile, ColumnType, ValueRules, null_id
+from lakejoin.search.origins import Origin, origin_of, written_as_text
 from lakejoin.search.query import Query, query_of_data, query_of_lake_column
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lakejoin.lake.tables import TableStream
     from lakejoin.model import ColumnData
     from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -27,13 +29,14 @@ FRAME = "my_table"  # what a frame is called, here and in SQL
 NO_CELL = np.uint32(0xFFFFFFFF)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a table can be read from by SQL: a path with its format, or the name of a frame."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Originals:
+    """The distinct texts of a column as they are written, the canonical value of each, and in how
+    many rows each stands."""
 
-    path: str = ""
-    format: str = ""
-    dialect: Dialect | None = None
+    texts: pa.LargeStringArray
+    tokens: pa.LargeStringArray
+    rows: Array
 
 
 class MyTable(Protocol):
@@ -72,6 +75,12 @@ class MyTable(Protocol):
 
     def cells(self, place: int) -> tuple[pa.LargeStringArray, Array]:
         """A column row by row: its tokens, and the number of each row's (`NO_CELL` is a null)."""
+
+    def is_text(self, place: int) -> bool:
+        """Whether a column is text where it comes from, and not a type of its own."""
+
+    def originals(self, place: int) -> Originals:
+        """The distinct texts of a column as they are written."""
 
     def forget(self) -> None:
         """Lets go of encoded columns; they are made anew when they are asked for again."""
@@ -137,6 +146,22 @@ class OwnTable:
             null, NO_CELL, np.append(token_of, NO_CELL)[np.where(null, len(token_of), data.cells)]
         )
 
+    def is_text(self, place: int) -> bool:
+        """Whether a column is text in the frame or file."""
+        return self._source.is_text(place, self.profile(place).type)
+
+    def originals(self, place: int) -> Originals:
+        """The distinct texts of a column as they are written."""
+        import pyarrow as pa
+
+        data = self._encoded([place])[0]
+        ids = len(data.tokens) + len(data.spellings)
+        rows = np.bincount(np.minimum(data.cells, ids), minlength=ids + 1)[:ids]
+        texts = pa.chunked_array([data.tokens, data.spellings]).combine_chunks()
+        token = np.concatenate([np.arange(len(data.tokens)), data.spelling_token])
+        used = np.flatnonzero(rows)
+        return Originals(texts.take(used), data.tokens.take(token[used]), rows[used])
+
     def forget(self) -> None:
         """Lets go of what was encoded."""
         self._data = {}
@@ -169,6 +194,7 @@ class _Source(Protocol):
     def names(self) -> Sequence[str]: ...
     def batches(self) -> Iterable[Any]: ...
     def losses(self) -> tuple[str, ...]: ...
+    def is_text(self, place: int, kind: ColumnType) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -188,6 +214,12 @@ class _Frame:
 
     def losses(self) -> tuple[str, ...]:
         return ()
+
+    def is_text(self, place: int, kind: ColumnType) -> bool:
+        from lakejoin.lake.printing import is_text
+
+        del kind
+        return is_text(self.table.schema.field(place).type)
 
 
 @dataclass(slots=True)
@@ -214,6 +246,10 @@ class _File:
             for loss in self.stream.losses
         )
 
+    def is_text(self, place: int, kind: ColumnType) -> bool:
+        del place
+        return written_as_text(self.origin, kind)
+
 
 class LakeTableOfMine:
     """A table of the lake, searched for in its own lake."""
@@ -238,8 +274,6 @@ class LakeTableOfMine:
     @property
     def origin(self) -> Origin:
         """The file of the lake that it came from."""
-        from lakejoin.search.origins import origin_of
-
         return origin_of(self._snapshot.manifest.lakes, self._entry)
 
     @property
@@ -279,8 +313,27 @@ class LakeTableOfMine:
             distinct = distinct[:-1]
         return self._segment.dictionary.texts.take(distinct), cells.astype(np.uint32)
 
+    def is_text(self, place: int) -> bool:
+        """Whether a column is text in its file."""
+        return written_as_text(self.origin, self._columns[place].profile.type)
+
+    def originals(self, place: int) -> Originals:
+        """The distinct texts of a column as they are written."""
+        return originals_of(self._segment, self._columns[place].number)
+
     def forget(self) -> None:
         """Nothing is kept."""
+
+
+def originals_of(segment: Segment, column: int) -> Originals:
+    """The distinct texts of a column of the lake as they are written."""
+    from lakejoin.store.rows import NULL
+
+    ids = segment.rows.value_ids(column, int(segment.column_rows[column]))
+    distinct, rows = np.unique(ids[ids != NULL], return_counts=True)
+    texts = segment.rows.texts(distinct, segment.dictionary.texts)
+    tokens = segment.dictionary.texts.take(segment.rows.codes_of(distinct))
+    return Originals(texts, tokens, rows)
 
 
 def table_of(thing: Any, snapshot: Snapshot) -> tuple[MyTable, tuple[str, ...]]:
@@ -319,7 +372,8 @@ def _named(
     known = snapshot.find_table(text) if may_be_name else None
     if path:
         stream = open_one(text)
-        origin = Origin(Place.of(path).uri, stream.format, stream.dialect)
+        file = Place.of(path).uri if path == text else ""  # not for a part of it
+        origin = Origin(file, stream.format, stream.dialect, not stream.notes)
         note = (f"{text} is a file here and a table of the lake; the file was read",)
         return OwnTable(_File(stream, text, origin), rules), note if known else ()
     if known is not None:

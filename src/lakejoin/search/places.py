@@ -46,9 +46,9 @@ class Places:
             self._profiles[name] = np.asarray(self._segment.catalog.columns[name].to_numpy())
         return self._profiles[name]
 
-    def tables_of(self, columns: Array) -> Array:
-        """The table that each column belongs to."""
-        return np.searchsorted(self.first, np.asarray(columns, dtype=np.int64), side="right") - 1
+    def table_of(self, column: int) -> int:
+        """The table that a column belongs to."""
+        return int(np.searchsorted(self.first, column, side="right")) - 1
 
     def columns_of(self, tables: Array) -> Array:
         """All columns of some tables, ascending."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,72 +71,86 @@ class Searcher:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._places = [Places(segment) for segment in snapshot.segments]
-        self._copies = Copies(snapshot.segments, self._places)
 
     def search(
         self,
-        query: Query,
+        mine: MyTable,
+        place: int,
         options: SearchOptions | None = None,
-        mine: MyTable | None = None,
-        place: int = 0,
         notes: Sequence[str] = (),
     ) -> Answer:
-        """The answer for one query; `mine` and `place` say which column of which table it is."""
-        options = (options or SearchOptions()).settled()
+        """The answer for the column at `place` of a table of mine."""
         begin = time.perf_counter()
+        options = (options or SearchOptions()).settled()
+        query = mine.query(place)
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
-        segments = self.snapshot.segments
-        copies = self._copies.of(mine, place) if mine is not None else None
-        told = [*notes, *(mine.notes() if mine is not None else ())]
-        excluded = [places.dead for places in self._places]
-        if options.others and copies is not None:
+        copies = Copies(self.snapshot.segments, self._places, mine, place)
+        told = [*notes, *mine.notes()]
+        excluded = self._dead
+        if options.others:
             left_out = copies.all()
-            told += _left_out(left_out, copies.home is not None)
-            excluded = [
-                np.union1d(gone, places.columns_of(tables))
-                for gone, places, tables in zip(excluded, self._places, left_out, strict=True)
-            ]
+            told += _left_out(left_out, mine.home is not None)
+            excluded = self._without(left_out)
         hits = self._hits(query, options, Excluded(excluded))
-        located = Located(query, segments)
-        lakes = self.snapshot.manifest.lakes
-        results = []
-        for i in range(len(hits)):
-            segment, column = int(hits.segment[i]), int(hits.column[i])
-            places = self._places[segment]
-            table = int(places.tables_of(np.array([column]))[0])
-            entry = segments[segment].catalog.table(table)
-            estimate = None if hits.estimate is None else float(hits.estimate[i])
-            verified = options.verified
-            exact = float(hits.matched[i]) / len(query)
-            results.append(
-                Result(
-                    rank=i + 1,
-                    table=entry.name,
-                    columns=(places.column_name(column),),
-                    matched=int(hits.matched[i]),
-                    containment=exact if verified or estimate is None else estimate,
-                    query_size=len(query),
-                    column_size=places.size_of(column),
-                    copy="" if copies is None else copies.kind(segment, table),
-                    estimate=estimate,
-                    error=None if hits.error is None else float(hits.error[i]),
-                    verified=verified,
-                    found=Found(located, segment, column, entry, mine, place, lakes),
-                )
-            )
+        located = Located(query, self.snapshot.segments)
+        results = tuple(
+            self._result(i, hits, located, copies, options.verified) for i in range(len(hits))
+        )
         _gather(results[:AT_ONCE])
         told += self._notes(query, results, options)
         seconds = time.perf_counter() - begin
         return Answer(
-            query,
-            tuple(results),
-            options.by,
-            options.k,
-            options.min,
-            hits.counters,
-            seconds,
-            tuple(told),
+            query=query,
+            results=results,
+            by=options.by,
+            k=options.k,
+            min=options.min,
+            counters=hits.counters,
+            seconds=seconds,
+            notes=tuple(told),
+        )
+
+    @cached_property
+    def _dead(self) -> list[Array]:
+        return [places.dead for places in self._places]
+
+    def _without(self, tables: Sequence[Array]) -> list[Array]:
+        """By segment, the columns of tables that have gone and of the given ones."""
+        return [
+            np.union1d(gone, places.columns_of(some))
+            for gone, places, some in zip(self._dead, self._places, tables, strict=True)
+        ]
+
+    def _result(
+        self, i: int, hits: Hits, located: Located, copies: Copies, verified: bool
+    ) -> Result:
+        segment, column = int(hits.segment[i]), int(hits.column[i])
+        places = self._places[segment]
+        table = places.table_of(column)
+        matched, size = int(hits.matched[i]), len(located.query)
+        estimate = None if hits.estimate is None else float(hits.estimate[i])
+        return Result(
+            rank=i + 1,
+            table=places.table_name(table),
+            columns=(places.column_name(column),),
+            matched=matched,
+            containment=matched / size if verified or estimate is None else estimate,
+            query_size=size,
+            column_size=places.size_of(column),
+            copy=copies.kind(segment, table),
+            estimate=estimate,
+            error=None if hits.error is None else float(hits.error[i]),
+            verified=verified,
+            found=Found(
+                located,
+                segment,
+                table,
+                column,
+                copies.mine,
+                copies.place,
+                self.snapshot.manifest,
+            ),
         )
 
     def _hits(self, query: Query, options: SearchOptions, excluded: Excluded) -> Hits:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lakejoin.errors import InputError
 
 _LONGEST = 200
-_LISTED = 8
+_NEAR = 3
 
 
 def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -62,39 +62,55 @@ def numbered_names(count: int) -> tuple[str, ...]:
     return tuple(f"col_{place}" for place in range(count))
 
 
-def find_column(names: Sequence[str], wanted: str | int, table: str) -> int:
-    """The place of a column that is named, or given by its place counted from zero.
+def find_column(names: Sequence[str], on: str | int, table: str) -> int:
+    """The place of the column that is named or numbered so.
 
-    A name goes before a place: a column called `0` is found by its name. Case and blanks around
-    it are forgiven where that leaves one column. The error lists the nearest names.
-
-    >>> find_column(["code", "Name"], "name", "towns.csv"), find_column(["code", "Name"], 1, "t")
-    (1, 1)
-    >>> find_column(["iso", "name"], "nome", "towns.csv")
+    >>> find_column(["Code", "city name"], "code", "t"), find_column(["a", "b"], "1", "t")
+    (0, 1)
+    >>> find_column(["Code", "city"], "citys", "t.csv")
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: towns.csv has no column 'nome'; did you mean 'name'?
+    lakejoin.errors.InputError: t.csv has no column 'citys'; did you mean 'city'? (2 columns)
     """
-    text = str(wanted)
-    if isinstance(wanted, str) and text in names:
-        return names.index(text)
-    if text.isascii() and text.isdigit() and int(text) < len(names):
-        return int(text)
-    plain = [place for place, name in enumerate(names) if _plain(name) == _plain(text)]
-    if isinstance(wanted, str) and len(plain) == 1:
-        return plain[0]
-    raise InputError(f"{table} has no column {text!r}; {_nearest(names, text)}")
+    if isinstance(on, int):
+        return _numbered(names, on, table)
+    for fits in (lambda name: name == on, lambda name: _loose(name) == _loose(on)):
+        places = [place for place, name in enumerate(names) if fits(name)]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise InputError(
+                f"{table} has {len(places)} columns called {on!r}; give one of their zero-based "
+                f"places: {', '.join(map(str, places))}"
+            )
+    if on.strip().isdecimal():
+        return _numbered(names, int(on), table)
+    raise InputError(f"{table} has no column {on!r}; {_nearest(names, on)}")
 
 
-def _plain(name: str) -> str:
-    return " ".join(name.casefold().split())
+def _numbered(names: Sequence[str], place: int, table: str) -> int:
+    if 0 <= place < len(names):
+        return place
+    raise InputError(
+        f"{table} has no column {place}; its {_columns(len(names))} are numbered from 0 to "
+        f"{len(names) - 1}"
+    )
 
 
-def _nearest(names: Sequence[str], wanted: str) -> str:
-    by_plain = {_plain(name): name for name in names}
-    near = difflib.get_close_matches(_plain(wanted), list(by_plain), n=3, cutoff=0.5)
-    near += [p for p in by_plain if _plain(wanted) in p and p not in near][: 3 - len(near)]
+def _loose(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _nearest(names: Sequence[str], on: str) -> str:
+    loose = {_loose(name): name for name in reversed(names)}
+    near = difflib.get_close_matches(_loose(on), loose, n=_NEAR, cutoff=0.5)
+    near += [key for key in loose if _loose(on) in key and key not in near][: _NEAR - len(near)]
+    count = f"({_columns(len(names))})"
     if near:
-        return "did you mean " + " or ".join(repr(by_plain[name]) for name in near) + "?"
-    shown = ", ".join(map(repr, names[:_LISTED]))
-    return f"it has {shown}" + (" …" if len(names) > _LISTED else "")
+        return "did you mean " + " or ".join(repr(loose[key]) for key in near) + f"? {count}"
+    shown = ", ".join(map(repr, names[:_NEAR])) + (", …" if len(names) > _NEAR else "")
+    return f"it has {shown} {count}"
+
+
+def _columns(count: int) -> str:
+    return f"{count:,} column" + ("" if count == 1 else "s")

@@ -60,11 +60,12 @@ def test_a_file_with_a_table_of_the_lake(
     found = answer(str(mine), "cities.csv", "--on", "town=city", "--index", home)
     assert list(found) == [
         *("left", "right", "on", "how", "rows", "left_rows", "right_rows", "left_joined"),
-        *("right_joined", "fan_out", "columns", "first", "output", "bytes", "warnings"),
+        *("right_joined", "pairs", "fan_out", "columns", "first", "output", "bytes", "warnings"),
     ]
     assert found["on"] == [{"left": "town", "right": "city"}]
     assert (found["rows"], found["left_rows"], found["right_rows"]) == (3, 5, 4)
-    assert (found["left_joined"], found["right_joined"], found["fan_out"]) == (3, 2, 1)
+    assert (found["left_joined"], found["right_joined"], found["pairs"]) == (3, 2, 3)
+    assert found["fan_out"] == 0.6
     assert found["columns"] == ["town", "visits", "city", "country", "people"]
     assert [row[:4] for row in found["first"]] == [
         [" BERN", "1", "Bern", "CH"],
@@ -126,8 +127,10 @@ def test_a_part_of_a_file(lake: Path) -> None:
     base = str(lake / "base.sqlite")
     towns = answer(f"{base}#towns", str(lake / "cities.csv"), "--on", "code=country")
     assert (towns["rows"], towns["left_joined"]) == (3, 2)
-    assert "holds 2 tables: name one" in refused(base, base, "--on", "code")
-    assert "has no such part; it has empty, towns" in refused(f"{base}#t", base, "--on", "code")
+    assert "holds several tables; name one" in refused(base, base, "--on", "code")
+    assert "has no part 't'; its parts are: empty, towns" in refused(
+        f"{base}#t", base, "--on", "code"
+    )
 
 
 def test_failures_are_one_sentence(mine: Path, tmp_path: Path) -> None:

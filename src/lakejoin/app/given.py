@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.api import Lake
-    from lakejoin.lake.tables import Table
     from lakejoin.model import Loss
 
 
@@ -41,9 +40,13 @@ def given_table(name: str, lake: Lake | None) -> Given:
 
     A file that is there goes before a table of the lake of the same name.
     """
-    path, part = file_and_part(name)
-    if path is not None:
-        return _of_file(name, path, part)
+    from lakejoin.lake.read import file_and_part, open_one, readable
+    from lakejoin.lake.tables import Table
+
+    if file_and_part(name)[0]:
+        with readable(name):
+            table = Table.of(open_one(name))
+        return Given(name, table.to_arrow(), table.losses)
     if lake is None:
         raise InputError(f"there is no file {name}, and no index in which it could be a table")
     try:
@@ -51,39 +54,3 @@ def given_table(name: str, lake: Lake | None) -> Given:
     except UnknownTable as problem:
         raise UnknownTable(f"there is no file {name}, and {problem}") from None
     return Given(name, found.to_arrow(), found.entry.losses)
-
-
-def file_and_part(name: str) -> tuple[str | None, str]:
-    """The file that a name stands for, and which part of it; (None, "") where there is none."""
-    from lakejoin.storage import Place
-
-    if Place.of(name).kind() == "file":
-        return name, ""
-    path, mark, part = name.rpartition("#")
-    if mark and path and Place.of(path).kind() == "file":
-        return path, part
-    return None, ""
-
-
-def _of_file(name: str, path: str, part: str) -> Given:
-    from lakejoin.lake.read import read
-
-    found = read(path)
-    tables = found if isinstance(found, list) else [found]
-    if part:
-        tables = [table for table in tables if _part_of(table) == part] or _no_part(path, tables)
-    if len(tables) > 1:
-        raise InputError(
-            f"{path} holds {len(tables)} tables: name one, such as {path}#{_part_of(tables[0])}"
-        )
-    (table,) = tables
-    return Given(name, table.to_arrow(), table.losses)
-
-
-def _part_of(table: Table) -> str:
-    return table.name.partition("#")[2]
-
-
-def _no_part(path: str, tables: list[Table]) -> list[Table]:
-    parts = ", ".join(filter(None, map(_part_of, tables))) or "no parts"
-    raise InputError(f"{path} has no such part; it has {parts}")

@@ -84,7 +84,7 @@ def join_command(
 
     \b
     JSON keys: left, right, on[] with left, right, how, rows, left_rows, right_rows, left_joined,
-    right_joined, fan_out, columns[], first[][], output, bytes, warnings[]
+    right_joined, pairs, fan_out, columns[], first[][], output, bytes, warnings[]
     """
     from lakejoin.joins.equal import EqualJoin
     from lakejoin.joins.on import columns_of
@@ -126,6 +126,7 @@ def _report(left: Given, right: Given, joined: Joined) -> dict[str, Any]:
         "right_rows": right.rows.num_rows,
         "left_joined": joined.left_joined,
         "right_joined": joined.right_joined,
+        "pairs": joined.pairs,
         "fan_out": joined.fan_out,
         "columns": joined.schema.names,
         "first": [],
@@ -140,8 +141,7 @@ def _warnings(left: Given, joined: Joined) -> list[str]:
     busiest = joined.busiest()
     if busiest is None:
         return [f"no row of {left.name} finds a partner"]
-    pairs = round(joined.fan_out * joined.left_joined)
-    if pairs <= max(joined.left_joined, joined.right_joined):
+    if joined.pairs <= max(joined.left_joined, joined.right_joined):
         return []
     row, mine, theirs = busiest
     key = ", ".join(clip(left.rows[name][row].as_py()) for name, _ in joined.join.on)
@@ -161,8 +161,9 @@ def _print_report(report: dict[str, Any], left: Given, right: Given, again: str)
     for side, given in (("left", left), ("right", right)):
         share = f"{report[side + '_joined']:,} of {report[side + '_rows']:,} rows"
         click.echo(f"  {share} of {given.name} have a partner")
-    if report["fan_out"] > 1:
-        click.echo(f"  each of {left.name} that has one has {report['fan_out']:,.1f} on average")
+    if report["pairs"] > report["left_joined"]:
+        each = report["pairs"] / report["left_joined"]
+        click.echo(f"  each of {left.name} that has one has {each:,.1f} on average")
     for warning in report["warnings"]:
         click.secho(f"warning: {warning}", fg="yellow")
     if report["output"] is not None:

@@ -83,10 +83,14 @@ class Joined:
         return int(np.count_nonzero(self._of_right))
 
     @property
+    def pairs(self) -> int:
+        """How many pairs of rows meet: the rows of the inner join."""
+        return int(self._of_left.sum())
+
+    @property
     def fan_out(self) -> float:
-        """Partners of a left row that found one, on average; 0 where none did."""
-        joined = self.left_joined
-        return float(self._of_left.sum() / joined) if joined else 0.0
+        """The rows of the inner join per left row, as a search tells it."""
+        return self.pairs / self.left.num_rows if self.left.num_rows else 0.0
 
     def busiest(self) -> tuple[int, int, int] | None:
         """(a left row, left rows, right rows) of the key that makes most rows of the result."""

@@ -28,6 +28,7 @@ Array = np.ndarray[Any, Any]
 BY = ("overlap", "containment")
 DEFAULT_K = 10
 DEFAULT_MIN = 0.6
+SPARE = 3  # times k candidates are verified where the best k are sought with sketches
 AT_ONCE = 100  # results whose evidence is gathered with the search
 
 
@@ -36,9 +37,10 @@ class SearchOptions:
     """How to search.
 
     `by` overlap: the `k` columns (10) that share the most values, exactly; `min` leaves out those
-    that contain less. `by` containment: every column that contains at least `min` (0.6), or the
-    best `k` of them, from sketches; each is verified unless `verified` is off. `others` leaves out
-    the query's own table and its exact copies. `algorithm` chooses how overlaps are counted.
+    that contain less. `by` containment: every column that contains at least `min` (0.6 where `k`
+    is not given either), or the best `k`, from sketches; each is verified unless `verified` is
+    off. `others` leaves out the query's own table and its exact copies. `algorithm` chooses how
+    overlaps are counted.
     """
 
     by: str = "overlap"
@@ -62,7 +64,7 @@ class SearchOptions:
         """The same with what was left open filled in."""
         if self.by == "overlap":
             return replace(self, k=self.k or DEFAULT_K)
-        return replace(self, min=DEFAULT_MIN if self.min is None else self.min)
+        return replace(self, min=DEFAULT_MIN if self.min is None and self.k is None else self.min)
 
 
 class Searcher:
@@ -166,11 +168,13 @@ class Searcher:
             return _at_least(hits, query, options.min)
         from lakejoin.search.lsh_ensemble import Ensemble
 
-        least = DEFAULT_MIN if options.min is None else options.min
+        least, k = options.min or 0.0, options.k
         if not options.verified:
-            return Ensemble(least, options.k).search(query, segments, excluded)
-        hits = Ensemble(least).search(query, segments, excluded)
-        return _first(_at_least(self._verified(query, hits), query, least), options.k)
+            return Ensemble(least, k).search(query, segments, excluded)
+        # The best k by sketches are not quite the best k: some more are verified.
+        wanted = None if k is None or options.min is not None else SPARE * k
+        hits = Ensemble(least, wanted).search(query, segments, excluded)
+        return _first(_at_least(self._verified(query, hits), query, least), k)
 
     def _verified(self, query: Query, hits: Hits) -> Hits:
         """The hits with exact scores, in their order: the most values first, ties by the size of

@@ -40,15 +40,16 @@ def join_sql(found: Found) -> str:
     column = originals_of(segment, found.column)
     own = found.mine.originals(found.place)
     found.mine.forget()
-    lacking = found.located.query.rows > int(own.rows.sum()) and int(
-        segment.column_rows[found.column]
-    ) > int(column.rows.sum())
-    nulls = _null_words(rules, own.tokens) if lacking else []
+    lacking = (
+        found.located.query.rows > int(own.rows.sum()),
+        int(segment.column_rows[found.column]) > int(column.rows.sum()),
+    )
+    nulls = _null_words(rules, (own.tokens, column.tokens), lacking)
     plain = joined_by(own, column, normal=False)
     if plain.exact or not rules.fold:
-        return _statement(mine, theirs, False, plain.said(), nulls)
+        return _statement(mine, theirs, False, plain.said(), _nulls_apart(mine, nulls, rules.fold))
     normal = joined_by(own, column, normal=True)
-    return _statement(mine, theirs, True, normal.said(), nulls)
+    return _statement(mine, theirs, True, normal.said(), _nulls_apart(mine, nulls, True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,8 @@ class Joined:
         return []
 
 
-def _statement(mine: Side, theirs: Side, normal: bool, said: list[str], nulls: list[str]) -> str:
+def _statement(mine: Side, theirs: Side, normal: bool, said: list[str], where: str) -> str:
     left, right = _expression(mine, "mine", normal), _expression(theirs, "theirs", normal)
-    words = ", ".join(map(_text, nulls))
-    # What stands for a missing value must not meet its like.
-    where = f"\nWHERE {_expression(mine, 'mine', True)} NOT IN ({words})" if nulls else ""
     comments = [side.comment for side in (mine, theirs) if side.comment] + said
     return (
         "".join(f"-- {_comment(comment)}\n" for comment in comments)
@@ -94,6 +92,14 @@ def _statement(mine: Side, theirs: Side, normal: bool, said: list[str], nulls: l
         + f"JOIN {theirs.source} AS theirs\n"
         + f"  ON {left} = {right}{where};"
     )
+
+
+def _nulls_apart(mine: Side, nulls: list[str], fold: bool) -> str:
+    """The clause that keeps what stands for a missing value from meeting its like."""
+    if not nulls:
+        return ""
+    words = ", ".join(map(_text, nulls))
+    return f"\nWHERE {_expression(mine, 'mine', fold)} NOT IN ({words})"
 
 
 def _expression(side: Side, name: str, normal: bool) -> str:
@@ -217,20 +223,26 @@ def _pairs(a: Array, a_rows: Array, b: Array, b_rows: Array) -> int:
     return int((left * right).sum())
 
 
-def _null_words(rules: ValueRules, tokens: pa.LargeStringArray) -> list[str]:
-    """The texts that stand for a missing value, and must not meet; none that is a value of mine."""
+def _null_words(
+    rules: ValueRules, tokens: tuple[pa.LargeStringArray, ...], lacking: tuple[bool, ...]
+) -> list[str]:
+    """The texts that must not meet, since for one side at least they stand for a missing value.
+
+    None where one side can hold no such text: it lacks no value, and has none of them for one.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from lakejoin.lake.nulls import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
 
-    if not rules.fold:
-        return ["", *rules.extra_nulls]
-    extra = [word.lower() for word in rules.extra_nulls]
-    words = ["", *SURE_NULLS, *LETTER_NULLS, *SIGN_NULLS, *extra]
-    asked = pa.array(words, pa.large_string())
-    known = pc.is_in(asked, value_set=tokens).to_pylist()
-    return [word for word, is_value in zip(words, known, strict=True) if not is_value]
+    extra = [word.lower() if rules.fold else word for word in rules.extra_nulls]
+    known = [*SURE_NULLS, *LETTER_NULLS, *SIGN_NULLS] if rules.fold else []
+    words = pa.array(["", *known, *extra], pa.large_string())
+    values = [np.asarray(pc.is_in(words, value_set=side)) for side in tokens]
+    if not all(lacks or has.any() for lacks, has in zip(lacking, values, strict=True)):
+        return []
+    shared = np.logical_and.reduce(values)
+    return list(words.filter(pa.array(~shared)).to_pylist())
 
 
 # -- writing -------------------------------------------------------------------------------------

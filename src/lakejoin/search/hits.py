@@ -16,9 +16,9 @@ class Counters:
     """What a search read and what it could leave unread, summed over the segments.
 
     `lists` are the posting lists of the query's values after equal ones were folded into one;
-    of these `lists_read` were read, with `postings_read` entries. `sets_read` candidate columns
-    were opened for an exact count; `pruned` were seen and ruled out unopened. `bytes` is how much
-    of the mapped index was looked at. `algorithms` says which algorithm ran how often.
+    of these `lists_read` were read. `candidates` are the columns seen in them; `sets_read` sets
+    were read for an exact count, and `pruned` columns were ruled out unread. `bytes` is how much
+    of the mapped lists and sets (or sketches) was read. `algorithms` says what ran how often.
 
     >>> total = Counters(lists=3, algorithms={"merge": 1})
     >>> total.add(Counters(lists=2, algorithms={"merge": 1}))
@@ -29,8 +29,6 @@ class Counters:
     segments: int = 0
     lists: int = 0
     lists_read: int = 0
-    postings: int = 0
-    postings_read: int = 0
     candidates: int = 0
     sets_read: int = 0
     pruned: int = 0

@@ -16,7 +16,7 @@ from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.components import Component
 from lakejoin.store.dictionary import Dictionary
-from lakejoin.store.postings import Postings
+from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import Sketches
 
@@ -67,12 +67,13 @@ class Segment:
     record: SegmentRecord
     fresh_lists: tuple[Array, Array, Array] | None = field(default=None, repr=False)
 
-    def file(self, component: str) -> ArrayFile:
-        """The file of a component."""
+    def file(self, component: str, version: int = 1) -> ArrayFile:
+        """The file of a component, which must be of that version or a newer one."""
         record = self.record.components.get(component)
-        if record is None:
+        if record is None or record.version < version:
+            lack = f"no {component}" if record is None else f"{component} of an older form"
             raise DamagedIndex(
-                f"segment {self.record.id} has no {component}; add it with: lakejoin index"
+                f"segment {self.record.id} has {lack}; add what is new with: lakejoin index"
             )
         return ArrayFile(self.place / record.file, FileRecord(record.bytes, record.checksum))
 
@@ -94,7 +95,7 @@ class Segment:
     @cached_property
     def postings(self) -> Postings:
         """The inverted index."""
-        return Postings(self.file("postings"))
+        return Postings(self.file(PostingsComponent.name, PostingsComponent.version))
 
     @cached_property
     def sketches(self) -> Sketches:
@@ -230,16 +231,18 @@ class Segment:
 
 def add_components(segment: Segment, components: Iterable[Component]) -> SegmentRecord:
     """Builds the components that a segment lacks or has in an older version; names them anew."""
-    records = dict(segment.record.components)
     for component in lacking(segment.record, components):
         # A name of this attempt's own: a late attempt must not write over what was committed.
         file = f"{component.name}-{component.version}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(segment.place / file) as out:
             component.build(segment, out)
-        records[component.name] = ComponentRecord(
-            component.version, file, out.record.bytes, out.record.checksum
+        made = ComponentRecord(component.version, file, out.record.bytes, out.record.checksum)
+        records = {**segment.record.components, component.name: made}
+        # The next component may be built from this one.
+        segment = Segment(
+            segment.place, replace(segment.record, components=records), segment.fresh_lists
         )
-    return replace(segment.record, components=records)
+    return segment.record
 
 
 def lacking(record: SegmentRecord, components: Iterable[Component]) -> list[Component]:

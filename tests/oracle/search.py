@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lakejoin.api import Lake
 from lakejoin.search.hits import Counters, Excluded, Hits
 from lakejoin.search.query import Query
+from lakejoin.storage import Place
+from lakejoin.store.components import Component
+from lakejoin.store.encode import SegmentBuilder
+from lakejoin.store.manifest import IndexOptions, Manifest, Totals
+from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
+from lakejoin.store.snapshot import Snapshot
+from oracle.lakes import PlainTable, encoded
 
 
 def set_of(segment: Segment, column: int) -> set[str]:
@@ -57,3 +66,31 @@ def join_figures(mine: Sequence[str | None], theirs: Sequence[str | None]) -> tu
     right = Counter(cell for cell in theirs if cell is not None)
     partners = [right[cell] if cell is not None else 0 for cell in mine]
     return sum(p > 0 for p in partners) / len(mine), sum(partners) / len(mine)
+
+
+def lake_of(
+    folder: Path,
+    groups: Sequence[Sequence[PlainTable]],
+    all_columns: bool = True,
+    dead: Sequence[Sequence[int]] = (),
+    components: Sequence[Component] = (PostingsComponent(),),
+) -> Lake:
+    """An opened lake of these tables, one segment for each group of them."""
+    place = Place.of(folder)
+    records = []
+    for number, tables in enumerate(groups):
+        builder = SegmentBuilder(place / "segments" / f"s{number}", all_columns=all_columns)
+        for table in tables:
+            builder.add(encoded(table))
+        record = builder.finish(components)
+        gone = tuple(dead[number]) if dead else ()
+        records.append(replace(record, dead=gone))
+    tables_left = sum(r.tables - len(r.dead) for r in records)
+    manifest = Manifest(
+        1,
+        options=IndexOptions(all_columns=all_columns),
+        segments=tuple(records),
+        totals=Totals(tables=tables_left),
+    )
+    (place / "MANIFEST.json").replace(manifest.to_bytes())
+    return Lake(Snapshot(place))

@@ -5,6 +5,7 @@ Frames come in through the Arrow PyCapsule interface, so that no library of thei
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -153,7 +154,8 @@ def _column(cells: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 
 def _text(cell: Any) -> str | None:
-    if cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124
+    missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
+    if missing or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas
         return None
     return cell if isinstance(cell, str) else str(cell)
 

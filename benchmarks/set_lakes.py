@@ -8,8 +8,9 @@ as the cells of `lakes`, as integers without text, and go through the index's ow
 own writer of postings. Tables are dealt to segments as the index builder deals files: the largest
 first, each to the segment with the least in it.
 
-A folder holds `segment-NNN/postings.lj`, `segment-NNN/tokens.npy` (the token of every code) and
-`lake.json` (what was wanted, what came out). It is made once.
+A folder holds for each segment `segment-NNN/*.npy`, its tokens and groups as plain arrays, and
+`postings.lj`, what the index keeps of them; and `lake.json`: what was wanted, what came out. It is
+made once; only the postings are written again when the index's format changes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from lakejoin.kernels.grouping import group
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.postings import Postings, PostingsComponent
+from set_statistics import SetStatistics, hashes_of, measure, mix
 
 Array = np.ndarray[Any, Any]
 
@@ -43,40 +45,8 @@ NOWHERE = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True)
-class SetStatistics:
-    """The figures of the thesis's Tables 3.1 and 3.2, and how the lake is split."""
-
-    sets: int
-    max_size: int
-    avg_size: float
-    tokens: int
-    pairs: int
-    groups: int
-    shared: float
-    max_frequency: int
-    segments: int
-    segment_groups: int  # distinct lists, summed over the segments
-
-    def ratios(self) -> dict[str, float]:
-        """The ratios that the thesis gives for the real lakes."""
-        return {
-            "average set size": self.avg_size,
-            "tokens per pair": self.tokens / self.pairs,
-            "tokens sharing their list": self.shared,
-            "distinct lists per token": self.groups / self.tokens,
-            "distinct lists per set": self.groups / self.sets,
-        }
-
-
-THESIS = {
-    "open-data": (1_540, 0.49, 0.98, 0.016, 12),
-    "web-table": (10, 0.11, 0.83, 0.25, 0.28),
-}
-
-
-@dataclass(frozen=True, slots=True)
 class SetLake:
-    """Postings of segments in a folder, and what is known of them."""
+    """The sets of a lake in a folder, segment by segment, and what is known of them."""
 
     folder: Path
     kind: str
@@ -84,33 +54,45 @@ class SetLake:
     column_base: list[int]  # of each segment: the lake-wide number of its first column
     seconds: float
 
-    def segments(self) -> list[Path]:
-        """The folders of the segments, in order."""
-        return [self.folder / f"segment-{n:03d}" for n in range(self.statistics.segments)]
+    def segments(self) -> list[SegmentSets]:
+        """The sets of the segments, in order."""
+        return _segments(self.folder)
 
     def postings(self) -> list[Postings]:
         """Maps the posting lists of every segment afresh."""
-        return [Postings(ArrayFile(Place.of(str(s / "postings.lj")))) for s in self.segments()]
+        return [Postings(ArrayFile(Place.of(str(file)))) for file in self.files()]
 
-    def tokens(self, segment: int) -> Array:
-        """The token of every code of a segment."""
-        return np.asarray(np.load(self.segments()[segment] / "tokens.npy", mmap_mode="r"))
+    def files(self) -> list[Path]:
+        """The files of the posting lists."""
+        return [segment.folder / "postings.lj" for segment in self.segments()]
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentSets:
-    """What `PostingsComponent` needs of a segment; every value stands in one row."""
+    """The groups of a segment as plain arrays, and what `PostingsComponent` asks for."""
 
-    column_count: int
-    lists: tuple[Array, Array, Array]
+    folder: Path
+
+    def array(self, name: str) -> Array:
+        """`tokens` (by code), `group_start`, `list_start`, `list_columns` or `set_size`."""
+        return np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="r"))
+
+    @property
+    def column_count(self) -> int:
+        """How many columns the segment has."""
+        return len(self.array("set_size"))
 
     def posting_lists(self) -> tuple[Array, Array, Array]:
         """(group_start, list_start, list_columns)."""
-        return self.lists
+        return self.array("group_start"), self.array("list_start"), self.array("list_columns")
 
     def repeats(self, _: int) -> Array | None:
-        """All multiplicities are one."""
+        """Every value stands in one row."""
         return None
+
+
+def _segments(folder: Path) -> list[SegmentSets]:
+    return [SegmentSets(segment) for segment in sorted(folder.glob("segment-*"))]
 
 
 def open_lake(folder: Path) -> SetLake:
@@ -122,29 +104,49 @@ def open_lake(folder: Path) -> SetLake:
     )
 
 
-def generate_sets(folder: Path, pairs: int, kind: str, seed: int = 1) -> SetLake:
-    """Makes a lake of about `pairs` (value, column) pairs, or finds the same one already there."""
-    wanted = {"pairs": pairs, "kind": kind, "seed": seed, "version": 1}
+def generate_sets(
+    folder: Path, pairs: int, kind: str, seed: int = 1, anew: bool = False
+) -> SetLake:
+    """Makes a lake of about `pairs` (value, column) pairs, or finds the same one already there.
+
+    The posting lists are written again if their format has changed, or if told to.
+    """
+    wanted = {"pairs": pairs, "kind": kind, "seed": seed, "version": 2}
     record = folder / "lake.json"
-    if record.exists() and json.loads(record.read_text())["wanted"] == wanted:
-        return open_lake(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    if not record.exists() or json.loads(record.read_text())["wanted"] != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        record.write_text(json.dumps({"wanted": wanted, **_make(folder, wanted)}, indent=1) + "\n")
+    found = json.loads(record.read_text())
+    if anew or found.get("postings") != PostingsComponent.version:
+        write_postings(folder)
+        found["postings"] = PostingsComponent.version
+        record.write_text(json.dumps(found, indent=1) + "\n")
+    return open_lake(folder)
+
+
+def _make(folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     start = time.perf_counter()
-    plan = Plan.draw(SHAPES[kind], int(pairs / PAIRS_PER_CELL[kind]), seed)
-    census = Census(plan)
+    kind = wanted["kind"]
+    cells = int(wanted["pairs"] / PAIRS_PER_CELL[kind])
+    plan = Plan.draw(SHAPES[kind], cells, wanted["seed"])
     bases, base = [], 0
     for number, tables in enumerate(deal(plan)):
         bases.append(base)
-        base += write_segment(folder / f"segment-{number:03d}", plan, tables, base, census)
-    done = {
-        "wanted": wanted,
-        "column_base": bases,
-        "seconds": time.perf_counter() - start,
-        "statistics": asdict(census.statistics(len(bases))),
-    }
-    record.write_text(json.dumps(done, indent=1) + "\n")
-    return open_lake(folder)
+        base += write_segment(folder / f"segment-{number:03d}", plan, tables)
+    seconds = time.perf_counter() - start
+    del plan
+    statistics = measure(_segments(folder), bases)
+    return {"column_base": bases, "seconds": seconds, "statistics": asdict(statistics)}
+
+
+def write_postings(folder: Path) -> None:
+    """Writes the posting lists of every segment as the index would; mapped old ones stay valid."""
+    for segment in _segments(folder):
+        partial = segment.folder / "postings.partial"
+        with ArrayFileWriter(Place.of(str(partial))) as out:
+            PostingsComponent().build(segment, out)
+        partial.rename(segment.folder / "postings.lj")
 
 
 def deal(plan: Plan) -> Iterator[Array]:
@@ -165,8 +167,8 @@ def deal(plan: Plan) -> Iterator[Array]:
         yield np.flatnonzero(home == number)
 
 
-def write_segment(folder: Path, plan: Plan, tables: Array, base: int, census: Census) -> int:
-    """Draws the sets of some tables and writes their postings; returns the number of columns."""
+def write_segment(folder: Path, plan: Plan, tables: Array) -> int:
+    """Draws the sets of some tables and groups them; returns the number of columns."""
     domains = plan.domains
     token, start = draw_sets(
         (plan.begin[tables], plan.rows[tables], plan.column[tables], plan.columns[tables]),
@@ -174,37 +176,22 @@ def write_segment(folder: Path, plan: Plan, tables: Array, base: int, census: Ce
         domains.mixed,
         (plan.vocabulary, plan.shape.common_cells, plan.shape.null_cells, plan.seed),
     )
-    census.add(token, start, base)
     columns = len(start) - 1
-    groups = group(lambda: scatter(token), start, np.ones(columns, dtype=bool))
+    groups = group(lambda: hashes_of(token), start, np.ones(columns, dtype=bool))
     folder.mkdir()
-    lists = (groups.group_start, groups.list_start, groups.list_columns)
-    with ArrayFileWriter(Place.of(str(folder / "postings.lj"))) as out:
-        PostingsComponent().build(SegmentSets(columns, lists), out)
-    np.save(folder / "tokens.npy", token[groups.first_pair])
-    census.segment_groups += len(groups.group_start) - 1
+    arrays = {
+        "tokens": token[groups.first_pair],
+        "group_start": groups.group_start,
+        "list_start": groups.list_start,
+        "list_columns": groups.list_columns,
+        "set_size": np.diff(start),
+    }
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
     return columns
 
 
 # -- the tokens --------------------------------------------------------------------------------
-
-
-@njit(cache=True)
-def _mix(key: Any, seed: Any) -> Any:
-    """The finaliser of SplitMix64, as `lakes` has it."""
-    x = key + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True)
-def scatter(token: Array) -> Array:
-    """A 64-bit hash of every token."""
-    out = np.empty(token.shape[0], dtype=np.uint64)
-    for i in range(token.shape[0]):
-        out[i] = _mix(np.uint64(token[i]), 7)
-    return out
 
 
 @njit(cache=True)
@@ -238,7 +225,7 @@ def draw_sets(tables: Any, domains: Any, mixed: Array, laws: Any) -> tuple[Array
         for c in range(first_column[t], first_column[t] + columns[t]):
             stamp = np.uint64(number + 1) << np.uint64(32)
             for row in range(begin[t], begin[t] + rows[t]):
-                dice = _mix((np.uint64(c) << np.uint64(32)) | np.uint64(row), seed)
+                dice = mix((np.uint64(c) << np.uint64(32)) | np.uint64(row), seed)
                 u = np.float64(dice >> np.uint64(11)) * 2.0**-53
                 fate = np.float64(dice & np.uint64(0xFFFF)) / 65536.0
                 if mixed[c] and fate >= 1 - null_cells:
@@ -255,7 +242,7 @@ def draw_sets(tables: Any, domains: Any, mixed: Array, laws: Any) -> tuple[Array
                         index = (row // 64) * each + within
                     value = first[c] + (offset[c] + index) % size[c]
                 key = stamp | np.uint64(value)
-                slot = _mix(key, 3) & mask
+                slot = mix(key, 3) & mask
                 while seen[slot] != key and seen[slot] >> np.uint64(32) == stamp >> np.uint64(32):
                     slot = (slot + np.uint64(1)) & mask
                 if seen[slot] != key:
@@ -267,67 +254,6 @@ def draw_sets(tables: Any, domains: Any, mixed: Array, laws: Any) -> tuple[Array
     return token[:n].copy(), start
 
 
-# -- the census --------------------------------------------------------------------------------
-
-
-class Census:
-    """Counts while the sets are made: exact lake-wide statistics, as in `lakes`."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._posting = np.zeros(plan.tokens, dtype=np.uint64)
-        self._frequency = np.zeros(plan.tokens, dtype=np.uint32)
-        self._sizes: list[Array] = []
-        self.segment_groups = 0
-
-    def add(self, token: Array, start: Array, base: int) -> None:
-        """Counts the sets of one segment."""
-        _count(token, start, base, self._posting, self._frequency)
-        self._sizes.append(np.diff(start))
-
-    def statistics(self, segments: int) -> SetStatistics:
-        """What was counted."""
-        size = np.concatenate(self._sizes)
-        size = size[size > 0]
-        lists = np.sort(self._posting[self._frequency > 0])
-        edge = np.flatnonzero(lists[1:] != lists[:-1])
-        members = np.diff(np.concatenate(([-1], edge, [len(lists) - 1])))
-        pairs = int(size.sum())
-        return SetStatistics(
-            sets=len(size),
-            max_size=int(size.max()),
-            avg_size=pairs / len(size),
-            tokens=len(lists),
-            pairs=pairs,
-            groups=len(members),
-            shared=float(members[members > 1].sum() / len(lists)),
-            max_frequency=int(self._frequency.max()),
-            segments=segments,
-            segment_groups=self.segment_groups,
-        )
-
-
-@njit(cache=True)
-def _count(token: Array, start: Array, base: int, posting: Array, frequency: Array) -> None:
-    for c in range(start.shape[0] - 1):
-        random = _mix(np.uint64(base + c), 11)
-        for i in range(start[c], start[c + 1]):
-            posting[token[i]] += random
-            frequency[token[i]] += np.uint32(1)
-
-
-def describe(lake: SetLake) -> str:
-    """The statistics beside the thesis's ratios, as lines."""
-    known = lake.statistics
-    lines = [
-        f"{known.sets:,} sets, {known.pairs:,} pairs, {known.tokens:,} tokens, "
-        f"{known.groups:,} distinct lists ({known.segment_groups:,} in {known.segments} segments), "
-        f"largest set {known.max_size:,}, longest list {known.max_frequency:,}"
-    ]
-    for (name, value), thesis in zip(known.ratios().items(), THESIS[lake.kind], strict=True):
-        lines.append(f"  {name:28} {value:10,.3f}   thesis {thesis:,}")
-    return "\n".join(lines)
-
-
 def main() -> None:
     """Makes one lake and prints what it is like."""
     parser = argparse.ArgumentParser(description="Generate a lake of sets, without files.")
@@ -335,9 +261,12 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=15_000_000)
     parser.add_argument("--kind", choices=list(SHAPES), default="open-data")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--anew", action="store_true", help="write the postings again")
     options = parser.parse_args()
-    lake = generate_sets(options.folder, options.pairs, options.kind, options.seed)
-    print(describe(lake))
+    lake = generate_sets(
+        options.folder, options.pairs, options.kind, options.seed, anew=options.anew
+    )
+    print(lake.statistics.describe(lake.kind))
     print(f"  {lake.seconds:.0f} s to make")
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.store.postings import Postings
 from set_lakes import NOWHERE, SetLake
 
 Array = np.ndarray[Any, Any]
@@ -52,9 +51,7 @@ def sample(lake: SetLake, each: int, seed: int = 1) -> list[SetQuery]:
     """About `each` queries of every band, drawn once and then kept."""
     kept = lake.folder / f"queries-{each}.npz"
     if not kept.exists():
-        postings = lake.postings()
-        chosen = _choose(lake, postings, each, seed)
-        np.savez(kept, **_with_codes(lake, postings, chosen))
+        np.savez(kept, **_with_codes(lake, _choose(lake, each, seed)))
     return load(kept)
 
 
@@ -76,13 +73,12 @@ def load(path: Path) -> list[SetQuery]:
     return queries
 
 
-def _choose(
-    lake: SetLake, postings: list[Postings], each: int, seed: int
-) -> list[tuple[int, int, int, int, Array]]:
+def _choose(lake: SetLake, each: int, seed: int) -> list[tuple[int, int, int, int, Array]]:
     """(band, segment, column, shared size, tokens) of every query."""
     random = np.random.default_rng(seed)
-    frequency = _frequencies(lake, postings)
-    size = np.concatenate([p.set_sizes() for p in postings]).astype(np.int64)
+    seen = _occurrences(lake)
+    segments, postings = lake.segments(), lake.postings()
+    size = np.concatenate([one.array("set_size") for one in segments])
     chosen = []
     per_interval = max(1, each // INTERVALS)
     for band, (low, high) in enumerate(BANDS[lake.kind]):
@@ -96,53 +92,49 @@ def _choose(
                     break
                 segment = int(np.searchsorted(lake.column_base, column, side="right")) - 1
                 local = column - lake.column_base[segment]
-                tokens = lake.tokens(segment)[postings[segment].codes_of(local)]
-                shared = int((frequency[tokens] > 1).sum())
+                tokens = segments[segment].array("tokens")[postings[segment].codes_of(local)]
+                shared = int((seen[tokens] > 1).sum())
                 if edges[interval] <= shared < edges[interval + 1]:
                     chosen.append((band, segment, local, shared, np.sort(tokens)))
                     left[interval] -= 1
     return chosen
 
 
-def _frequencies(lake: SetLake, postings: list[Postings]) -> Array:
-    """In how many columns of the lake each token stands."""
-    most = max(int(lake.tokens(s).max()) for s in range(len(postings)))
-    frequency = np.zeros(most + 1, dtype=np.uint32)
-    for s, one in enumerate(postings):
-        length = list_lengths(one)
-        codes = np.diff(one.group_start().astype(np.int64))
-        np.add.at(frequency, lake.tokens(s), np.repeat(length, codes))
-    return frequency
+def _occurrences(lake: SetLake) -> Array:
+    """In how many columns of the lake each token stands: none, one, or two and more."""
+    seen = np.zeros(_most(lake) + 1, dtype=np.uint8)
+    for one in lake.segments():
+        _mark(one.array("group_start"), one.array("list_start"), one.array("tokens"), seen)
+    return seen
 
 
-def list_lengths(postings: Postings) -> Array:
-    """The length of every group's posting list."""
-    return _lengths(postings._list_start.all(), postings._lists.all())
+def _most(lake: SetLake) -> int:
+    return max(int(one.array("tokens").max()) for one in lake.segments())
 
 
 @njit(cache=True)
-def _lengths(start: Array, packed: Array) -> Array:
-    out = np.zeros(start.shape[0] - 1, dtype=np.uint32)
-    for g in range(start.shape[0] - 1):
-        for i in range(start[g], start[g + 1]):
-            out[g] += packed[i] < 128
-    return out
+def _mark(group_start: Array, list_start: Array, tokens: Array, seen: Array) -> None:
+    for g in range(group_start.shape[0] - 1):
+        length = list_start[g + 1] - list_start[g]
+        for code in range(group_start[g], group_start[g + 1]):
+            seen[tokens[code]] = min(2, seen[tokens[code]] + length)
 
 
-def _with_codes(
-    lake: SetLake, postings: list[Postings], chosen: list[tuple[int, int, int, int, Array]]
-) -> dict[str, Array]:
+def _with_codes(lake: SetLake, chosen: list[tuple[int, int, int, int, Array]]) -> dict[str, Array]:
     band, segment, column, shared, tokens = (list(part) for part in zip(*chosen, strict=True))
     codes: list[list[Array]] = [[] for _ in chosen]
-    most = max(int(lake.tokens(s).max()) for s in range(len(postings)))
-    code_of = np.full(most + 1, NOWHERE, dtype=np.uint32)
-    for s in range(len(postings)):
-        here = lake.tokens(s)
-        code_of[here] = np.arange(len(here), dtype=np.uint32)
-        for q, mine in enumerate(tokens):
-            found = code_of[mine]
+    wanted = np.unique(np.concatenate(tokens))
+    at = [np.searchsorted(wanted, mine) for mine in tokens]
+    is_wanted = np.zeros(_most(lake) + 1, dtype=bool)
+    is_wanted[wanted] = True
+    for one in lake.segments():
+        here = one.array("tokens")
+        code = np.flatnonzero(is_wanted[here]).astype(np.uint32)
+        code_of = np.full(len(wanted), NOWHERE, dtype=np.uint32)
+        code_of[np.searchsorted(wanted, here[code])] = code
+        for q, places in enumerate(at):
+            found = code_of[places]
             codes[q].append(np.sort(found[found != NOWHERE]))
-        code_of[here] = NOWHERE
     length = np.array([[len(part) for part in parts] for parts in codes])
     ends = np.cumsum(length).reshape(length.shape)
     starts = np.concatenate([np.concatenate([[0], ends[:-1, -1]])[:, None], ends], axis=1)

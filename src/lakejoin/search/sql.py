@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ Array = np.ndarray[Any, Any]
 THEIRS = "lake_table"
 _ENCODINGS = {"utf-8": "utf-8", "ascii": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1"}
 _READABLE = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".gz", ".zst")
+# What DuckDB's `trim` takes for a blank: the separators of Unicode, and no tab or line end.
+_BLANKS = "".join(c for c in map(chr, range(0x3001)) if unicodedata.category(c) == "Zs")
 _WIDEST = 500  # columns that a query spells out
 
 
@@ -199,7 +202,7 @@ def joined_by(mine: Originals, theirs: Originals, normal: bool) -> Joined:
 def _written(texts: pa.LargeStringArray, normal: bool) -> pa.LargeStringArray:
     import pyarrow.compute as pc
 
-    return pc.utf8_lower(pc.utf8_trim(texts, " ")) if normal else texts
+    return pc.utf8_lower(pc.utf8_trim(texts, _BLANKS)) if normal else texts
 
 
 def _numbers(a: pa.LargeStringArray, b: pa.LargeStringArray) -> tuple[Array, Array]:

@@ -256,7 +256,9 @@ def join_command_for(result: Result, answer: Answer, asked: Asked) -> str:
 def what_it_took(answer: Answer) -> str:
     """One line: how long, and what was read."""
     counters = answer.counters
-    parts = [f"{counters.lists_read:,} of {counted(counters.lists, 'posting list')} read"]
+    parts = []
+    if counters.lists:
+        parts.append(f"{counters.lists_read:,} of {counted(counters.lists, 'posting list')} read")
     if counters.sets_read:
         parts.append(f"{counted(counters.sets_read, 'column')} opened")
     if counters.pruned:
@@ -265,7 +267,7 @@ def what_it_took(answer: Answer) -> str:
         parts.append(f"{size(counters.bytes)} of the index")
     if counters.algorithms:
         parts.append(" and ".join(counters.algorithms))
-    return f"{seconds(answer.seconds)}: {', '.join(parts)}"
+    return ": ".join(filter(None, (seconds(answer.seconds), ", ".join(parts))))
 
 
 # -- one result in full ------------------------------------------------------------------------

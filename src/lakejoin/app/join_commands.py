@@ -209,4 +209,26 @@ def join_line(left: str, right: str, options: Sequence[str], index: str | None) 
     rest = [*options, *(["--index", index] if index else [])]
     dashed = left.startswith("-") or right.startswith("-")
     words = [*rest, "--", left, right] if dashed else [left, right, *rest]
-    return "lakejoin join " + " ".join(map(shlex.quote, words))
+    return "lakejoin join " + " ".join(map(shell_word, words))
+
+
+def shell_word(text: str) -> str:
+    r"""A word for a shell to read; what would do something to the screen is written out.
+
+    >>> print(shell_word("a b"), shell_word("a\tb"))
+    'a b' $'a\x09b'
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    return "$'" + "".join(map(_written_out, text)) + "'"
+
+
+def _written_out(letter: str) -> str:
+    if letter in "\\'":
+        return "\\" + letter
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    return (
+        f"\\x{code:02x}" if code < 128 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )

@@ -182,10 +182,13 @@ class ArrayFile:
         some = end > begin
         if not some.any():
             return
-        depth = np.zeros(len(self._checked) + 1, dtype=np.int64)
-        np.add.at(depth, begin[some] // BLOCK, 1)
-        np.add.at(depth, (end[some] - 1) // BLOCK + 1, -1)
-        self.check_blocks(np.flatnonzero((np.cumsum(depth[:-1]) > 0) & ~self._checked))
+        first, last = begin[some] // BLOCK, (end[some] - 1) // BLOCK
+        low, high = int(first.min()), int(last.max()) + 1
+        unchecked = ~self._checked[low:high]
+        if unchecked.any():  # only the blocks between the first and the last are looked at
+            depth = np.bincount(first - low, minlength=high - low)
+            depth[1:] -= np.bincount(last - low, minlength=high - low)[:-1]
+            self.check_blocks(low + np.flatnonzero((np.cumsum(depth) > 0) & unchecked))
 
     @property
     def blocks(self) -> int:

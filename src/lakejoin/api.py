@@ -167,7 +167,7 @@ class Lake:
 
         >>> tables = ["a.csv", ("b.csv", "city")]
         >>> for answer in lake.search_many(tables, k=5):  # doctest: +SKIP
-        ...     print(answer or answer.error)
+        ...     print(answer.error or answer)
         """
         from lakejoin.search.many import each
 

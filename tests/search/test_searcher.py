@@ -284,6 +284,7 @@ def test_many_queries_keep_their_order(lake: Lake) -> None:
     assert [type(answer) for answer in found] == [Answer, Answer, Failed, Answer, Answer]
     assert found[2].table == "nowhere.csv" and not found[2]
     assert isinstance(found[2].error, UnknownTable)
+    assert [answer.error is None for answer in found] == [True, True, False, True, True]
     assert found[0].query.table == "people.csv" and found[3].query.table == "few.csv"
     one_by_one = [lake.search("people.csv", k=2), lake.search({"c": CITIES}, "c", k=2)]
     for many, one in zip(found, one_by_one, strict=False):

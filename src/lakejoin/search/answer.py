@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from lakejoin.errors import InputError, LakejoinError, MissingPart
 from lakejoin.search.evidence import Evidence, Located, Meeting, evidence_of, matches, meet
@@ -160,6 +160,8 @@ class Answer(Sequence[Result]):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
+    error: ClassVar[None] = None  # beside `Failed`, where many are searched for
+
     @overload
     def __getitem__(self, place: int) -> Result: ...
     @overload
@@ -259,6 +261,7 @@ class Answers(tuple[Answer, ...]):
     """The answers for several columns of one table, in the order of its columns."""
 
     __slots__ = ()
+    error = None
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self))

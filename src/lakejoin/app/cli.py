@@ -57,6 +57,8 @@ def cli() -> None:
       lakejoin info                      what is in the index
       lakejoin tables '*airport*'        which tables are there
       lakejoin columns TABLE             what a table holds
+      lakejoin search mine.csv           which columns join with mine
+      lakejoin join mine.csv TABLE       joins them
 
     The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every
     command takes --json.

@@ -208,6 +208,20 @@ def test_the_command_beneath_makes_the_join(home: Path) -> None:
         Path("joined.csv").unlink()
 
 
+@pytest.mark.parametrize(
+    ("table", "column"), [("mine.csv", "town"), ("cities.csv", "country"), ("cities.csv", "people")]
+)
+def test_the_join_keeps_what_the_search_promised(home: Path, table: str, column: str) -> None:
+    found = answer(table, "--on", column)["results"]
+    assert found
+    for result in found:
+        pair = f"{column}={result['columns'][0]}"
+        made = run(table, result["table"], "--on", pair, "--json", command="join")
+        joined = json.loads(made.stdout)
+        assert joined["fan_out"] == pytest.approx(result["fan_out"])
+        assert joined["left_joined"] / joined["left_rows"] == pytest.approx(result["row_coverage"])
+
+
 def test_names_with_an_equals_sign_are_joined_by_place(home: Path, lake: Path) -> None:
     (home / "odd.csv").write_text("n,a=b\n1,Bern\n2,Oslo\n")
     shown = run("odd.csv", "--on", "a=b", "--index", str(lake.parent / "index")).output

@@ -315,6 +315,12 @@ def test_estimates_are_marked() -> None:
     assert "✓" not in shown
 
 
+def test_many_results_are_counted() -> None:
+    answer = Answer(query(), tuple(found(i + 1) for i in range(45)), by="containment", min=0.5)
+    assert "… and 5 more; --json shows all" in printed(answer, 150)
+    assert "… and" not in printed(replace(answer, k=45), 150)
+
+
 def test_itself_is_not_joined() -> None:
     itself, copy = found(1, copy="itself"), found(2, "copy.csv", copy="copy")
     both = Answer(query(), (itself, copy), k=2)

@@ -25,6 +25,7 @@ _SOME = 2.0
 _GAP = "   "
 _INDENT = "     "
 _EXPLAINED = 20
+_SHOWN = 40
 
 Heads = ("#", "table", "column", "matched", "contained", "size", "my rows", "fan-out")
 _RIGHT = ("#", "matched", "size", "my rows", "fan-out")
@@ -40,12 +41,15 @@ class Asked:
     tables: int = 0
 
 
-def print_answer(screen: Console, answer: Answer, asked: Asked, limit: int | None = None) -> None:
-    """The whole answer: what was searched, the results, the command that joins, what it took."""
+def print_answer(screen: Console, answer: Answer, asked: Asked) -> None:
+    """The whole answer: what was searched, the results, the command that joins, what it took.
+
+    Of the many columns that a containment may find, the first are shown.
+    """
     print_searched(screen, answer, asked)
     if len(answer):
         screen.print()
-        print_results(screen, answer, limit)
+        print_results(screen, answer, None if answer.k else _SHOWN)
         best = first_other(answer)
         if best is not None:
             screen.print()
@@ -112,9 +116,8 @@ def print_results(screen: Console, answer: Answer, limit: int | None = None) -> 
         for result in shown:
             _print_stacked(screen, result)
     if len(shown) < len(answer):
-        screen.print(
-            Text(f"{_INDENT}… and {len(answer) - len(shown):,} more; -k shows them", "dim")
-        )
+        more = f"… and {len(answer) - len(shown):,} more; --json shows all"
+        screen.print(Text(f"{_INDENT}{more}", "dim"))
     if any((result.fan_out or 0) >= _MUCH for result in shown):
         screen.print(Text(f"{_INDENT}! this join would multiply your rows", "yellow"))
 

@@ -184,13 +184,15 @@ class Lake:
         return Searcher(self._snapshot)
 
     def _mine(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
-        from lakejoin.search.mine import lake_table, table_of
+        from lakejoin.search.mine import LakeTableOfMine, table_of
 
         if isinstance(table, LakeTable):
-            known = self._snapshot.segments
-            if any(table._segment is segment for segment in known):
-                return lake_table(self._snapshot, table._segment, table.entry), ()
-            return table_of(table.to_arrow(), self._snapshot)  # of another lake, or version
+            # Of this very segment, also where another `Lake` has opened it; else as a frame.
+            for number, segment in enumerate(self._snapshot.segments):
+                gone = table.entry.number in segment.record.dead
+                if segment.place == table._segment.place and not gone:
+                    return LakeTableOfMine(self._snapshot, number, table.entry), ()
+            return table_of(table.to_arrow(), self._snapshot)
         return table_of(table, self._snapshot)
 
     def skipped(self) -> list[Skipped]:

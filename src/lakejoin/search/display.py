@@ -15,6 +15,7 @@ SHOWN = 20  # results that are shown; the others are counted
 _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _NAMES = 16  # the least that is left of a table's name
+_HTML_TITLE = 200
 _HTML_NAME = 80
 _HTML_EXAMPLE = 40
 _COPY = {"itself": " (itself)", "copy": " (copy)"}
@@ -25,7 +26,7 @@ def as_text(answer: Answer, width: int = WIDTH) -> str:
 
     Under each result stand values of mine that it holds (`+`) and values that it lacks (`-`).
     """
-    lines = [_clip(_title(answer), width)]
+    lines = [_title(answer, width)]
     if len(answer):
         lines += ["", *_table(answer[:SHOWN], width)]
         if len(answer) > SHOWN:
@@ -74,13 +75,16 @@ def fan_out_text(value: float | None) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
 
 
-def _title(answer: Answer) -> str:
+def _title(answer: Answer, width: int) -> str:
     query = answer.query
     values = f"{len(query):,} value" + ("" if len(query) == 1 else "s")
     rows = f"{query.rows:,} row" + ("" if query.rows == 1 else "s")
     found = "nothing found" if not len(answer) else f"{len(answer):,} found"
-    head = f"{one_line(query.table)} · {one_line(query.column)}: {values} in {rows}"
-    return f"{head} · by {answer.by} · {found} in {_seconds(answer.seconds)}"
+    rest = f": {values} in {rows} · by {answer.by} · {found} in {_seconds(answer.seconds)}"
+    column = _clip(one_line(query.column), max(12, width // 4))
+    room = width - _width(rest) - _width(column) - 3
+    table = _clip_front(one_line(query.table), max(12, room))
+    return _clip(f"{table} · {column}{rest}", width)
 
 
 def _seconds(seconds: float) -> str:
@@ -222,7 +226,7 @@ def as_html(answer: Answer) -> str:
     notes = [*([f"… and {more:,} more"] if more > 0 else []), *answer.notes]
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return (
-        f'<div class="lakejoin-answer"><div><b>{_escaped(_title(answer), 200)}</b></div>'
+        f'<div class="lakejoin-answer"><div><b>{html.escape(_title(answer, _HTML_TITLE))}</b></div>'
         + (table if len(answer) else "")
         + "".join(f"<div>{_escaped(note, 400)}</div>" for note in notes)
         + "</div>"

@@ -356,8 +356,7 @@ def table_of(thing: Any, snapshot: Snapshot) -> tuple[MyTable, tuple[str, ...]]:
     return OwnTable(_Frame(frame), rules), ()
 
 
-def lake_table(snapshot: Snapshot, segment: Any, entry: TableEntry) -> MyTable:
-    """A table of the lake as one of mine."""
+def _lake_table(snapshot: Snapshot, segment: Segment, entry: TableEntry) -> MyTable:
     number = next(i for i, one in enumerate(snapshot.segments) if one is segment)
     return LakeTableOfMine(snapshot, number, entry)
 
@@ -377,14 +376,14 @@ def _named(
         note = (f"{text} is a file here and a table of the lake; the file was read",)
         return OwnTable(_File(stream, text, origin), rules), note if known else ()
     if known is not None:
-        return lake_table(snapshot, *known), ()
+        return _lake_table(snapshot, *known), ()
     if not may_be_name:
         raise InputError(f"there is no file {text}")
     try:
         segment, entry = snapshot.table(text)
     except UnknownTable as problem:  # it knows the nearest names
         raise UnknownTable(f"there is no file {text}, and {problem}") from None
-    return lake_table(snapshot, segment, entry), ()
+    return _lake_table(snapshot, segment, entry), ()
 
 
 def searched(kind: ColumnType, all_columns: bool) -> bool:

@@ -112,27 +112,72 @@ def errors_of_bands(
                     out[r - 1, b - 1, side] += weight * (miss if side else 1.0 - miss)
 
 
-@kernel
-def upper_bounds(places: int, chance: float, out: Array) -> None:
-    """How large a similarity may be, by the number of places that agree.
+# -- what counts say ---------------------------------------------------------------------------
+#
+# Let i values be shared by a query of q values and a set of x. The smallest number at a place
+# belongs to any of the q + x - i values of both alike: to a shared one (the signatures are equal
+# there) with probability i / (q + x - i), to one that only the query has (the query's number is
+# less) with (q - i) / (q + x - i), else to one that only the set has. q and x are known, so the
+# counts of the three cases say how large i is.
 
-    out[c] is the similarity at which at most c of the places agree with probability `chance`
-    (the one-sided bound of Clopper and Pearson); 1 where all agree.
+
+@kernel
+def score(equal: int, less: int, places: int, q: float, x: float, shared: float) -> float:
+    """By how many standard deviations counts are better than those expected of `shared` values.
+
+    The score test: the slope of the log-likelihood over the root of its information.
     """
-    logs = np.zeros(places + 1)
-    for i in range(1, places + 1):
-        logs[i] = logs[i - 1] + np.log(np.float64(i))
-    out[places] = 1.0
-    for c in range(places):
-        low, high = 0.0, 1.0
-        for _ in range(50):
-            s = 0.5 * (low + high)
-            total = 0.0
-            for i in range(c + 1):
-                choose = logs[places] - logs[i] - logs[places - i]
-                total += np.exp(choose + i * np.log(s) + (places - i) * np.log1p(-s))
-            if total > chance:
-                low = s
-            else:
-                high = s
-        out[c] = low
+    more = places - equal - less
+    only_q, only_x, both = q - shared, x - shared, q + x - shared
+    if (only_q <= 0.0 and less > 0) or (only_x <= 0.0 and more > 0):
+        return -np.inf  # the query has a value that the set lacks, or it is too small
+    slope = equal / shared + places / both
+    information = 1.0 / shared - 1.0 / both
+    if only_q > 0.0:
+        slope -= less / only_q
+        information += 1.0 / only_q
+    if only_x > 0.0:
+        slope -= more / only_x
+        information += 1.0 / only_x
+    return slope / np.sqrt(places / both * information) if information > 0.0 else 0.0
+
+
+@kernel
+def likely_shared(
+    equal: Array,
+    less: Array,
+    places: int,
+    q: float,
+    sizes: Array,
+    ordered: bool,
+    shared: Array,
+    error: Array,
+) -> None:
+    """The likeliest number of shared values, and its standard error, from counts and sizes.
+
+    Without an order only `equal` counts.
+    """
+    for k in range(equal.shape[0]):
+        x = np.float64(sizes[k])
+        most = min(q, x)
+        same, below = np.float64(equal[k]), np.float64(less[k])
+        if not ordered:
+            s = same / places
+            shared[k] = min(most, s * (q + x) / (1.0 + s))
+            s = (same + 0.5) / (places + 1.0)
+            error[k] = np.sqrt(s * (1.0 - s) / places) * (q + x) / (1.0 + s) ** 2
+            continue
+        above = places - same - below
+        # Where the slope of the log-likelihood is zero: the cubic terms cancel, and the smaller
+        # root of what remains lies between 0 and the smaller size.
+        two = same * (q + x) + below * x + above * q
+        one = same * (q * x + (q + x) ** 2) + (below * x + above * q) * (q + x) - places * q * x
+        none = same * q * x * (q + x)
+        i = 2.0 * none / (one + np.sqrt(max(0.0, one * one - 4.0 * two * none)))
+        shared[k] = min(i, most)
+        # Half a place more or less keeps the error above zero where no place speaks against it.
+        i = min(i, q * (1.0 - 0.5 / (same + below + 1.0)), x * (1.0 - 0.5 / (same + above + 1.0)))
+        i = max(i, 0.5 * (q + x) / (places + 1.0) * min(1.0, most / (q + x)))
+        both = q + x - i
+        information = 1.0 / i + 1.0 / (q - i) + 1.0 / (x - i) - 1.0 / both
+        error[k] = 1.0 / np.sqrt(places / both * information)

@@ -1,14 +1,18 @@
 """Signatures of sets: two sets agree at a place with the probability of their Jaccard similarity.
 
-A value comes as its 64-bit hash. At each of the `m` places of a signature one value of the set
-wins, and the upper half of its hash is written there: so two signatures agree at a place if the
-same value won, and entries are spread evenly whatever the sets look like. Three schemes choose the
-winners:
+A value comes as its 64-bit hash. At each of the `m` places of a signature every value has a number
+of its own, and the smallest of the set is written there, in 32 bits that keep the order of numbers
+and 21 significant bits of each. So two signatures agree at a place if the same value of both sets
+has the smallest number. And if the query's number is the smaller one, the value that it belongs to
+is certainly not in the other set: the order tells more than the agreement alone.
+
+Three schemes give the numbers:
 
 - `PERMUTATIONS`: m permutations, the first value in each (Broder 1997). m steps a value.
 - `ONE_PERMUTATION`: one permutation cut into m bins, the first value in each; an empty bin takes
-  the winner of another, chosen by hashing until one is found (Shrivastava 2017). One step a value,
-  but a small set fills few bins and is then estimated from these few.
+  what another has, chosen by hashing until one is found (Shrivastava 2017). One step a value, but
+  a small set fills few bins and is then estimated from these few; and what was taken from
+  elsewhere agrees or not, but has no order.
 - `FAST`: round after round, each value falls into a bin with a number of that round, and the
   smallest stays; over as soon as a round ends with all bins filled; the rounds from m on fill one
   bin each, for certain (Dahlgaard, Knudsen and Thorup 2017). One step a value for large sets, and
@@ -33,11 +37,14 @@ FAST = 2
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ODD = np.uint64(1)
-_TWO = np.uint64(2)
 _NONE = np.uint64(0xFFFFFFFFFFFFFFFF)
 _U32 = np.uint64(32)
-_ROUND = np.uint64(52)  # a number is (round, 52 random bits); places are at most 2 ** 11
+_U31 = np.uint64(31)
+_U12 = np.uint64(12)
+_U21 = np.uint64(21)
+_ROUND = np.uint64(52)  # a number is (round, 52 random bits); there are at most 512 rounds
 _BITS = np.uint64((1 << 52) - 1)
+_AFTER = np.uint64(1023 + 52)  # the exponent of a float above those of all numbers of round 0
 
 
 @njit(inline="always")
@@ -53,50 +60,53 @@ def _bin(word: np.uint64, places: int) -> np.int64:
 
 
 @kernel
-def _inverse(odd: np.uint64) -> np.uint64:
-    """The number that undoes a multiplication by an odd number, by Newton's method."""
-    x = odd
-    for _ in range(5):
-        x *= _TWO - odd * x
-    return x
+def _write(number: Array, out: Array) -> None:
+    """Numbers as 11 bits of exponent and 21 of significand: those of a float for round 0, of which
+    the smallest of many values is a very small part; the round itself for the later ones."""
+    as_float = np.empty(1, dtype=np.float64)
+    as_bits = as_float.view(np.uint64)
+    for j in range(number.shape[0]):
+        turn = number[j] >> _ROUND
+        bits = number[j] & _BITS
+        if turn == 0:
+            as_float[0] = np.float64(bits)
+            out[j] = np.uint32(as_bits[0] >> _U31)
+        else:
+            out[j] = np.uint32(((_AFTER + turn) << _U21) | (bits >> _U31))
 
 
 @kernel
-def _by_permutations(values: Array, best: Array, out: Array) -> None:
-    places = out.shape[0]
+def _by_permutations(values: Array, best: Array) -> None:
+    places = best.shape[0]
     for j in range(places):
         multiplier = finish(np.uint64(2 * j + 1) * _STEP) | _ODD
         shift = finish(np.uint64(2 * j + 2) * _STEP)
         smallest = _NONE
         for i in range(values.shape[0]):
             smallest = min(smallest, values[i] * multiplier + shift)
-        best[j] = (smallest - shift) * _inverse(multiplier)
-        out[j] = np.uint32(best[j] >> _U32)
+        best[j] = smallest >> _U12
 
 
 @kernel
-def _by_one_permutation(values: Array, best: Array, winner: Array, out: Array) -> None:
-    places = out.shape[0]
-    best[:] = _NONE
+def _by_one_permutation(values: Array, best: Array) -> None:
+    places = best.shape[0]
+    first = np.full(places, _NONE, dtype=np.uint64)
     for i in range(values.shape[0]):
         word = _draw(values[i], 0)
         b = _bin(word, places)
-        number = word & _BITS
-        if number < best[b]:
-            best[b] = number
-            winner[b] = values[i]
+        first[b] = min(first[b], word & _BITS)
     for j in range(places):
         b = j
         attempt = 0
-        while best[b] == _NONE:
+        while first[b] == _NONE:
             attempt += 1
             b = _bin(finish(np.uint64(j + 1) * _STEP + np.uint64(attempt)), places)
-        out[j] = np.uint32(winner[b] >> _U32)
+        best[j] = first[b]
 
 
 @kernel
-def _by_rounds(values: Array, best: Array, winner: Array, out: Array) -> None:
-    places = out.shape[0]
+def _by_rounds(values: Array, best: Array) -> None:
+    places = best.shape[0]
     best[:] = _NONE
     empty = places
     for turn in range(2 * places):
@@ -111,11 +121,8 @@ def _by_rounds(values: Array, best: Array, winner: Array, out: Array) -> None:
                 if best[b] == _NONE:
                     empty -= 1
                 best[b] = number
-                winner[b] = values[i]
         if empty == 0:
             break
-    for j in range(places):
-        out[j] = np.uint32(winner[j] >> _U32)
 
 
 @kernel
@@ -123,11 +130,12 @@ def sketch(values: Array, scheme: int, out: Array) -> None:
     """Writes the signature of a set of at least one hashed value."""
     best = np.empty(out.shape[0], dtype=np.uint64)
     if scheme == PERMUTATIONS:
-        _by_permutations(values, best, out)
+        _by_permutations(values, best)
     elif scheme == ONE_PERMUTATION:
-        _by_one_permutation(values, best, np.empty_like(best), out)
+        _by_one_permutation(values, best)
     else:
-        _by_rounds(values, best, np.empty_like(best), out)
+        _by_rounds(values, best)
+    _write(best, out)
 
 
 @kernel

@@ -6,8 +6,10 @@ VLDB 2016; chapter 2 of the thesis). See docs/lsh-ensemble.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +19,15 @@ from lakejoin.search.hits import Counters, Excluded, Hits
 from lakejoin.search.lsh_tuning import (
     bands_for_recall,
     bands_of_least_error,
-    similarity_bounds,
-    step_of,
+    least_step,
+    size_step,
+    upper_step,
 )
-from lakejoin.store.sketches import SCHEMES
+from lakejoin.store.sketches import NOTHING, SCHEMES, Found
 
 if TYPE_CHECKING:
     from lakejoin.search.query import Query
     from lakejoin.store.segment import Segment
-    from lakejoin.store.sketches import Sketches
 
 Array = np.ndarray[Any, Any]
 
@@ -39,9 +41,9 @@ class Ensemble:
     LSH Ensemble: signatures in partitions by size; in each, the threshold on containment becomes
     one on Jaccard similarity, and bands are chosen for it. `recall` is the probability to find a
     column exactly at the threshold, as far as the signatures allow; None takes the thesis's choice
-    of bands instead. `doubt` drops a found column if one at the threshold would agree with the
-    query in so few places by at most that chance; 0 drops none. `plain` takes all columns for one
-    partition, which is MinHash LSH. All that is found is an estimate with its standard error.
+    of bands instead. `doubt` drops a found column whose signature is more than so many standard
+    deviations poorer than that of a column at the threshold; None drops none. `plain` takes all
+    columns for one partition, which is MinHash LSH. All scores are estimates with their errors.
 
     >>> Ensemble(min=1.5)
     Traceback (most recent call last):
@@ -52,7 +54,7 @@ class Ensemble:
     min: float = 0.6
     k: int | None = None
     recall: float | None = 0.95
-    doubt: float = 0.005
+    doubt: float | None = 2.0
     plain: bool = False
 
     def __post_init__(self) -> None:
@@ -86,69 +88,53 @@ class Ensemble:
     ) -> Hits:
         """The columns found at one threshold, which is at least one value."""
         threshold = max(threshold, 1.0 / max(1, query.size))
-        parts: list[tuple[Array, ...]] = []
-        counters = Counters()
+        parts: list[Found] = []
         for number, segment in enumerate(segments):
             sketches = segment.sketches
             if query.size == 0 or sketches.classes == 0:
+                parts.append(NOTHING)
                 continue
-            bands, rows = self._bands(threshold, query.size, sketches)
+            bands, rows = _bands(
+                sketches.uppers,
+                threshold,
+                size_step(query.size),
+                sketches.permutations,
+                self.recall,
+                self.plain,
+            )
             found = sketches.find(
                 query.signature(sketches.scheme, sketches.permutations),
                 bands,
                 rows,
                 query.size,
-                threshold if self.doubt > 0 else 0.0,
-                similarity_bounds(sketches.permutations, self.doubt or 1.0),
+                0.0 if self.doubt is None else math.ceil(threshold * query.size - 1e-9),
+                math.inf if self.doubt is None else self.doubt,
             )
-            counters.add(_counted(found.read, found.looked_up, len(found.rank), sketches))
-            column, which = sketches.columns_of(found.rank)
-            gone = np.asarray(excluded.columns[number])
-            if len(gone):
-                alive = ~np.isin(column, gone)
-                column, which = column[alive], which[alive]
-            estimate, error = estimates(
-                found.agree, sketches.permutations, query.size, sketches.size[found.rank]
-            )
-            size = sketches.size[found.rank][which]
-            parts.append(
-                (np.full(len(column), number), column, size, estimate[which], error[which])
-            )
-        return _sorted(parts, query.size, counters)
-
-    def _bands(self, threshold: float, size: int, sketches: Sketches) -> tuple[Array, Array]:
-        """Bands and rows by partition; none where no set is large enough."""
-        places = sketches.permutations
-        bands = np.zeros(len(sketches.upper), dtype=np.int64)
-        rows = np.ones(len(sketches.upper), dtype=np.int64)
-        for p, own in enumerate(sketches.upper.tolist()):
-            upper = int(sketches.upper[-1]) if self.plain else own
-            if upper < threshold * size - 1e-9:
-                continue
-            step = step_of(upper / size)
-            if self.recall is None:
-                bands[p], rows[p] = bands_of_least_error(threshold, step, places)
-            else:
-                bands[p], rows[p] = bands_for_recall(threshold, step, places, self.recall)
-        return bands, rows
+            gone = excluded.columns[number]
+            parts.append(found.without(gone) if len(gone) else found)
+        return _hits(parts, query.size)
 
 
-def estimates(agree: Array, places: int, query_size: int, sizes: Array) -> tuple[Array, Array]:
-    """(containment, its standard error) from the places that agree and the exact sizes.
-
-    >>> [round(float(x[0]), 3) for x in estimates(np.array([64]), 128, 10, np.array([20]))]
-    [1.0, 0.059]
-    """
-    similarity = agree / places
-    scale = (query_size + sizes.astype(np.float64)) / query_size
-    most = np.minimum(1.0, sizes / query_size)
-    # Half a place on either side keeps the error above zero where all or no places agree.
-    smooth = (agree + 0.5) / (places + 1.0)
-    spread = np.sqrt(smooth * (1.0 - smooth) / places)
-    return (
-        np.minimum(scale * similarity / (1.0 + similarity), most),
-        scale * spread / (1.0 + smooth) ** 2,
-    )
+@lru_cache(maxsize=4096)
+def _bands(
+    uppers: tuple[int, ...],
+    threshold: float,
+    size: int,
+    places: int,
+    recall: float | None,
+    plain: bool,
+) -> tuple[Array, Array]:
+    """Bands and rows by partition, for a query whose size is at a step of the grid."""
+    chosen = []
+    for upper in uppers:
+        # A partition whose largest set is below the threshold is not looked up at all.
+        step = max(upper_step(uppers[-1] if plain else upper) - size, least_step(threshold))
+        if recall is None:
+            chosen.append(bands_of_least_error(threshold, step, places))
+        else:
+            chosen.append(bands_for_recall(threshold, step, places, recall))
+    bands, rows = np.array(chosen, dtype=np.int64).T.copy()
+    return bands, rows
 
 
 class _Sketched:
@@ -179,24 +165,28 @@ class _Sketched:
         return made
 
 
-def _counted(read: int, looked_up: int, kept: int, sketches: Sketches) -> Counters:
-    return Counters(
-        segments=1,
-        candidates=looked_up,
-        pruned=looked_up - kept,
-        bytes=4 * (read + looked_up * sketches.permutations),
-        algorithms={"lsh-ensemble": 1},
+def _hits(parts: Sequence[Found], query_size: int) -> Hits:
+    """What was found in all segments, in order, with what it took."""
+    counters = Counters(
+        segments=len(parts),
+        candidates=sum(p.classes for p in parts),
+        pruned=sum(p.classes - p.kept for p in parts),
+        bytes=sum(p.bytes for p in parts),
+        algorithms={"lsh-ensemble": len(parts)},
     )
-
-
-def _sorted(parts: Sequence[tuple[Array, ...]], query_size: int, counters: Counters) -> Hits:
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return Hits(none, none, none, counters, np.zeros(0), np.zeros(0))
-    segment, column, size, estimate, error = (np.concatenate(p) for p in zip(*parts, strict=True))
-    matched = np.rint(estimate * query_size).astype(np.int64)
-    hits = Hits(segment, column.astype(np.int64), matched, counters, estimate, error)
-    return _picked(hits, np.lexsort((column, segment, size, -estimate)))
+    column = np.concatenate([p.column for p in parts] or [NOTHING.column])
+    size, shared, error = np.concatenate([p.numbers for p in parts] or [NOTHING.numbers], axis=1)
+    segment = np.repeat(np.arange(len(parts)), [len(p.column) for p in parts])
+    chosen = np.lexsort((column, segment, size, -shared))
+    estimate = shared[chosen] / max(1, query_size)
+    return Hits(
+        segment[chosen],
+        column[chosen],
+        np.rint(shared[chosen]).astype(np.int64),
+        counters,
+        estimate,
+        error[chosen] / max(1, query_size),
+    )
 
 
 def _picked(hits: Hits, chosen: Array) -> Hits:

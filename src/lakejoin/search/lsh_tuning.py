@@ -9,7 +9,7 @@ partition's largest column is (*ratio*):
 - `bands_for_recall`: as many rows as still find a column exactly at the threshold with a given
   probability. What it finds in vain is cheap to drop afterwards, by the whole signatures.
 
-Both are worked out when first asked for and remembered; the ratio is rounded up to a grid (1.6 %
+Both are worked out when first asked for and remembered; both sizes are rounded to a grid (1.6 %
 from step to step), so that few pairs are ever worked out.
 """
 
@@ -37,13 +37,23 @@ def jaccard(containment: float, ratio: float) -> float:
     return containment / (ratio + 1.0 - containment)
 
 
-def step_of(ratio: float) -> int:
-    """The ratio's place on the grid, rounded up; `ratio_at` goes back.
+def upper_step(upper: int) -> int:
+    """The place on the grid at or above a partition's largest size.
 
-    >>> step_of(1.0), round(ratio_at(step_of(20.0)), 1)
-    (0, 20.1)
+    >>> ratio_at(upper_step(1000) - size_step(50))  # 20, and at most 3.2 % more
+    20.085536923187668
     """
-    return math.ceil(_STEPS * math.log(ratio) - 1e-9)
+    return math.ceil(_STEPS * math.log(upper) - 1e-9)
+
+
+def size_step(size: int) -> int:
+    """The place on the grid at or below a query's size."""
+    return math.floor(_STEPS * math.log(size) + 1e-9)
+
+
+def least_step(threshold: float) -> int:
+    """The place on the grid of the smallest set that can hold the threshold's share."""
+    return math.ceil(_STEPS * math.log(threshold) - 1e-9)
 
 
 def ratio_at(step: int) -> float:
@@ -91,7 +101,7 @@ def bands_for_recall(threshold: float, step: int, places: int, recall: float) ->
 
     Where nothing does, a column is too much larger than the query: every place is a band.
 
-    >>> bands_for_recall(0.5, 0, 128, 0.95), bands_for_recall(0.5, step_of(100.0), 128, 0.95)
+    >>> bands_for_recall(0.5, 0, 128, 0.95), bands_for_recall(0.5, 295, 128, 0.95)
     ((26, 2), (128, 1))
     """
     similarity = jaccard(threshold, ratio_at(step))
@@ -103,18 +113,3 @@ def bands_for_recall(threshold: float, step: int, places: int, recall: float) ->
         if bands * rows <= places:
             return bands, rows
     return places, 1
-
-
-@cache
-def similarity_bounds(places: int, chance: float) -> Array:
-    """By the number of places that agree: the similarity at which so few do by that chance.
-
-    >>> bounds = similarity_bounds(128, 0.01)
-    >>> round(float(bounds[0]), 3), round(float(bounds[64]), 3), float(bounds[128])
-    (0.035, 0.605, 1.0)
-    """
-    from lakejoin.kernels.ensemble import upper_bounds
-
-    bounds = np.empty(places + 1)
-    upper_bounds(places, chance, bounds)
-    return bounds

@@ -195,9 +195,14 @@ class ArrayFile:
         """How many blocks of checksums there are."""
         return len(self._checked)
 
+    @property
+    def checked(self) -> Array:
+        """Whether each block was checked, for compiled code that looks before it reads."""
+        return self._checked
+
     def check_marked(self, marked: Array) -> None:
         """Checks the blocks that compiled code has read and marked, one mark a block."""
-        if not self._checked.all():
+        if marked.any():
             self.check_blocks(np.flatnonzero((marked != 0) & ~self._checked))
 
     def check_blocks(self, blocks: Array) -> None:

@@ -8,7 +8,7 @@ share of the buckets (about half a byte a place); see docs/format.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,12 +28,12 @@ _SLICE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class SketchOptions:
-    """How signatures are made: `permutations` entries each, a power of two from 16 to 1,024.
+    """How signatures are made: `permutations` entries each, a power of two from 16 to 256.
 
     >>> SketchOptions(permutations=100)
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: permutations must be a power of two from 16 to 1,024, not 100
+    lakejoin.errors.InputError: permutations must be a power of two from 16 to 256, not 100
     """
 
     permutations: int = 128
@@ -43,8 +43,8 @@ class SketchOptions:
 
     def __post_init__(self) -> None:
         m = self.permutations
-        if not 16 <= m <= 1024 or m & (m - 1):
-            raise InputError(f"permutations must be a power of two from 16 to 1,024, not {m}")
+        if not 16 <= m <= 256 or m & (m - 1):
+            raise InputError(f"permutations must be a power of two from 16 to 256, not {m}")
         if not 1 <= self.partitions <= MOST_PARTITIONS:
             raise InputError(f"partitions must be 1 to {MOST_PARTITIONS}, not {self.partitions}")
         if self.scheme not in SCHEMES:
@@ -137,15 +137,26 @@ def write_sketches(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Classes that a look-up found: `agree` places of their signatures are the query's.
+    """Columns that a look-up found.
 
-    `read` is how many words were read, `looked_up` how many classes before poor ones were dropped.
+    The rows of `numbers` are their sizes, how many of the query's values they are estimated to
+    hold, and the standard error of that. `classes` were looked up, of which `kept` stayed, and
+    about so many `bytes` were read.
     """
 
-    rank: Array
-    agree: Array
-    read: int
-    looked_up: int
+    column: Array
+    numbers: Array
+    classes: int = 0
+    kept: int = 0
+    bytes: int = 0
+
+    def without(self, columns: Array) -> Found:
+        """The same without some columns."""
+        alive = ~np.isin(self.column, columns)
+        return replace(self, column=self.column[alive], numbers=self.numbers[:, alive])
+
+
+NOTHING = Found(np.zeros(0, dtype=np.int64), np.zeros((3, 0)))
 
 
 class Sketches:
@@ -158,11 +169,12 @@ class Sketches:
         self.permutations = int(file.meta["permutations"])
         self.scheme: str = file.meta["scheme"]
         self.upper = file.array("upper").all().astype(np.int64)
-        self.start = file.array("start").all().astype(np.int64)
-        self.size = file.array("size").all()
-        self._member_start = file.array("member_start").all()
+        self.uppers = tuple(self.upper.tolist())
+        self._start = file.array("start").all().astype(np.int64)
+        self._size = file.array("size").all()
+        self._member_start = file.array("member_start").all().astype(np.int64)
         self._member = file.array("member").all()
-        shape = Shape.of(len(self.size))
+        shape = Shape.of(len(self._size))
         self._shape = (shape.bucket_bits, shape.tag_bits, shape.rank_bits)
         signature, word, bucket = (file.array(n) for n in ("signature", "word", "bucket"))
         self._offsets = (word.offset, bucket.offset, signature.offset)
@@ -174,9 +186,14 @@ class Sketches:
         return len(self._member)
 
     @property
+    def ordered(self) -> bool:
+        """Whether the order of two signatures' entries means anything."""
+        return self.scheme != "one-permutation"
+
+    @property
     def classes(self) -> int:
         """How many different signatures there are."""
-        return len(self.size)
+        return len(self._size)
 
     def find(
         self,
@@ -184,59 +201,44 @@ class Sketches:
         bands: Array,
         rows: Array,
         query_size: int,
-        threshold: float,
-        bound: Array,
+        needed: float,
+        limit: float,
     ) -> Found:
-        """The classes that share a band of their partition with a signature.
+        """The columns that share a band of their partition with a signature.
 
-        Partition p is asked for `bands[p]` bands of `rows[p]` places. Of what is found, sets too
-        small to hold `threshold` of a query of that size are dropped, and those that would have to
-        be more similar to it than `bound[places that agree]`; a threshold of 0 drops none.
+        Partition p is asked for `bands[p]` bands of `rows[p]` places. Of what is found, sets
+        smaller than `needed` are dropped, and those whose signatures are more than `limit` standard
+        deviations poorer than expected of a set that shares so many values with the query.
         """
-        from lakejoin.kernels.forest import look_up, weigh
+        from lakejoin.kernels.forest_search import find
 
-        touched = np.zeros(self._file.blocks, dtype=np.uint8)
-        found = np.empty(self.classes, dtype=np.uint32)
-        count, read = look_up(
+        pending = np.zeros(self._file.blocks, dtype=np.uint8)
+        column, numbers, (classes, kept, read) = find(
             signature,
             self._word,
             self._bucket,
             self._signature,
             self._shape,
             self._offsets,
-            self.start,
+            self._start,
+            self.upper,
             bands,
             rows,
-            touched,
-            found,
+            self._size,
+            self._member_start,
+            self._member,
+            query_size,
+            needed,
+            limit,
+            self.ordered,
+            pending,
+            self._file.checked,
         )
-        self._file.check_marked(touched)
-        if count < 0:
+        self._file.check_marked(pending)
+        if classes < 0:
             raise DamagedIndex(
                 f"the index is damaged: {self._file.place} is inconsistent; rebuild it with: "
                 "lakejoin index --full"
             )
-        rank = found[:count]
-        agree = np.empty(count, dtype=np.uint32)
-        kept = weigh(
-            signature,
-            self._signature,
-            self._offsets[2],
-            touched,
-            rank,
-            self.size,
-            query_size,
-            threshold,
-            bound,
-            agree,
-        )
-        self._file.check_marked(touched)
-        return Found(rank[:kept], agree[:kept], int(read), int(count))
-
-    def columns_of(self, rank: Array) -> tuple[Array, Array]:
-        """(columns, and of each the place of its class in `rank`): all columns of classes."""
-        begin = self._member_start[rank].astype(np.int64)
-        count = self._member_start[rank + np.uint32(1)].astype(np.int64) - begin
-        which = np.repeat(np.arange(len(rank)), count)
-        jump = np.repeat(begin - np.concatenate(([0], np.cumsum(count)[:-1])), count)
-        return self._member[jump + np.arange(len(which))], which
+        read += classes * self.permutations
+        return Found(column, numbers, classes, kept, 4 * read)

@@ -1,0 +1,332 @@
+"""Looking signatures up in a forest (see `forest`), weighing and estimating what is found.
+
+One call does all of it for a segment, because a call from Python costs as much as a small search.
+Blocks of a file are verified when they are first read; compiled code cannot do that, so it notes in
+`pending` the blocks that it reads and that were not verified yet, and the caller verifies those
+before anything is answered. Until then bytes may be wrong: nothing read from the file is trusted as
+a place in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.ensemble import likely_shared, score
+from lakejoin.kernels.forest import key_of
+
+Array = np.ndarray[Any, Any]
+
+DAMAGED = -1
+_FEW = 16
+_BLOCK_SHIFT = 16  # blocks of checksums are 2 ** 16 bytes
+
+
+@njit(inline="always")
+def _touch(pending: Array, checked: Array, offset: int, begin: int, end: int) -> None:
+    """Notes the blocks of the 32-bit elements [begin, end) of an array that begins at a byte."""
+    last = (offset + end * 4 - 1) >> _BLOCK_SHIFT
+    block = (offset + begin * 4) >> _BLOCK_SHIFT
+    while block <= last:
+        if not checked[block]:
+            pending[block] = 1
+        block += 1
+
+
+@njit(inline="always")
+def _compare(row: Array, query: Array, first: int, end: int, drop: np.uint32) -> np.int64:
+    """How the keys of a signature's places [first, end) stand to those of the query."""
+    for j in range(first, end):
+        a, b = key_of(row[j]) >> drop, key_of(query[j]) >> drop
+        if a != b:
+            return np.int64(-1) if a < b else np.int64(1)
+    return np.int64(0)
+
+
+@njit(inline="always")
+def _agree(row: Array, query: Array, first: int, end: int) -> bool:
+    j = first
+    while j < end and row[j] == query[j]:
+        j += 1
+    return j == end
+
+
+@kernel
+def _first_tag(words: Array, low: int, high: int, tag: np.uint32, rank_bits: np.uint32) -> int:
+    """The first word in [low, high) whose tag is not below `tag`."""
+    while high - low > _FEW:
+        middle = (low + high) // 2
+        if (words[middle] >> rank_bits) < tag:
+            low = middle + 1
+        else:
+            high = middle
+    while low < high and (words[low] >> rank_bits) < tag:
+        low += 1
+    return low
+
+
+@kernel
+def _first_rank(words: Array, low: int, high: int, rank: int, mask: np.uint32) -> int:
+    """The first word in [low, high) whose rank is not below `rank`."""
+    while high - low > _FEW:
+        middle = (low + high) // 2
+        if np.int64(words[middle] & mask) < rank:
+            low = middle + 1
+        else:
+            high = middle
+    while low < high and np.int64(words[low] & mask) < rank:
+        low += 1
+    return low
+
+
+@kernel
+def _first_row(
+    words: Array,
+    low: int,
+    high: int,
+    mask: np.uint32,
+    signature: Array,
+    offset: int,
+    pending: Array,
+    checked: Array,
+    query: Array,
+    first: int,
+    end: int,
+    drop: np.uint32,
+    above: int,
+) -> int:
+    """The first word in [low, high) whose keys stand to the query's as `above` or higher."""
+    places = query.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        rank = np.int64(words[middle] & mask)
+        if rank >= signature.shape[0]:
+            return DAMAGED
+        _touch(pending, checked, offset, rank * places + first, rank * places + end)
+        if _compare(signature[rank], query, first, end, drop) < above:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def look_up(
+    query: Array,
+    words: Array,
+    buckets: Array,
+    signature: Array,
+    shape: tuple[int, int, int],
+    offsets: tuple[int, int, int],
+    starts: Array,
+    bands: Array,
+    rows: Array,
+    pending: Array,
+    checked: Array,
+    found: Array,
+) -> tuple[int, int]:
+    """Ranks that agree with the query in one of the bands of their partition.
+
+    Partition p holds the ranks [starts[p], starts[p + 1]); its bands are the places [j * rows[p],
+    (j + 1) * rows[p]) for j below bands[p], none if that is zero. `words` and `buckets` are those
+    of `build_forest`, one row a place. `offsets` say where words, buckets and signatures begin in
+    their file. Returns how many ranks were written to `found` (`DAMAGED` if the arrays cannot be
+    right) and how many words were read.
+    """
+    places = query.shape[0]
+    n = signature.shape[0]
+    bucket_bits, tag_bits, rank_bits = shape
+    mask = np.uint32((1 << rank_bits) - 1)
+    drop = np.uint32(32 - bucket_bits - tag_bits)
+    shift = np.uint32(rank_bits)
+    tags = np.uint32((np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1))
+    seen = np.zeros((n + 63) // 64, dtype=np.uint64)
+    needed = np.zeros(places, dtype=np.uint8)
+    for p in range(bands.shape[0]):
+        for j in range(bands[p]):
+            needed[j * rows[p]] = 1
+    span = np.zeros((places, 2), dtype=np.int64)
+    width = buckets.shape[1]
+    for s in range(places):  # all first, so that the memory can serve many at a time
+        if needed[s]:
+            b = np.int64(np.uint64(key_of(query[s])) >> np.uint64(32 - bucket_bits))
+            tree = places - 1 - s
+            span[s, 0] = buckets[tree, b]
+            span[s, 1] = buckets[tree, b + 1]
+            _touch(pending, checked, offsets[1], tree * width + b, tree * width + b + 2)
+    count = 0
+    read = 0
+    for s in range(places):
+        low, high = span[s, 0], span[s, 1]
+        if low > high or high > n:
+            return DAMAGED, read
+        if low == high:
+            continue
+        tree = places - 1 - s
+        line = words[tree]
+        tag = (key_of(query[s]) >> drop) & tags
+        _touch(pending, checked, offsets[0], tree * n + low, tree * n + high)
+        low = _first_tag(line, low, high, tag, shift)
+        end = low
+        if high - low > _FEW and (line[low + _FEW] >> shift) == tag:
+            end = high if tag == tags else _first_tag(line, low, high, tag + np.uint32(1), shift)
+        while end < high and (line[end] >> shift) == tag:
+            end += 1
+        p = 0
+        while low < end:
+            rank = np.int64(line[low] & mask)
+            while p + 1 < bands.shape[0] and rank >= starts[p + 1]:
+                p += 1
+            stop = max(low + 1, _first_rank(line, low, end, starts[p + 1], mask))
+            r = rows[p]
+            if bands[p] > 0 and s % r == 0 and s // r < bands[p]:
+                a, z = low, stop
+                narrowed = r > 1 and stop - low > _FEW
+                if narrowed:
+                    a = _first_row(
+                        line, low, stop, mask, signature, offsets[2], pending, checked,
+                        query, s + 1, s + r, drop, 0,
+                    )  # fmt: skip
+                    z = _first_row(
+                        line, max(a, 0), stop, mask, signature, offsets[2], pending, checked,
+                        query, s + 1, s + r, drop, 1,
+                    )  # fmt: skip
+                    if a < 0 or z < 0:
+                        return DAMAGED, read
+                read += z - a
+                for i in range(a, z):
+                    rank = np.int64(line[i] & mask)
+                    if rank >= n:
+                        return DAMAGED, read
+                    bit = np.uint64(1) << np.uint64(rank & 63)
+                    if seen[rank >> 6] & bit:
+                        continue
+                    if r > 1 and not narrowed:
+                        first = rank * places + s
+                        _touch(pending, checked, offsets[2], first, first + r)
+                        if not _agree(signature[rank], query, s + 1, s + r):
+                            continue
+                    seen[rank >> 6] |= bit
+                    found[count] = rank
+                    count += 1
+            low = stop
+    return count, read
+
+
+@kernel
+def weigh(
+    query: Array,
+    signature: Array,
+    offset: int,
+    pending: Array,
+    checked: Array,
+    ranks: Array,
+    sizes: Array,
+    query_size: int,
+    needed: float,
+    limit: float,
+    ordered: bool,
+    equal: Array,
+    less: Array,
+) -> int:
+    """Counts at how many places each ranked signature agrees with the query, and drops poor ones.
+
+    `equal` are the places that agree, `less` those where the query has the smaller number. A set
+    stays if it is large enough to hold the `needed` values, and if counts so poor are not beyond
+    `limit` standard deviations for a set that holds just so many (`score`). Those that stay move to
+    the front; returns how many they are.
+    """
+    places = query.shape[0]
+    kept = 0
+    for i in range(ranks.shape[0]):
+        rank = np.int64(ranks[i])
+        size = np.float64(sizes[rank])
+        if size < needed:
+            continue
+        _touch(pending, checked, offset, rank * places, (rank + 1) * places)
+        row = signature[rank]
+        same = np.uint32(0)
+        below = np.uint32(0)
+        for j in range(places):
+            same += np.uint32(row[j] == query[j])
+            below += np.uint32(query[j] < row[j])
+        better = 0.0
+        if ordered and needed > 0.0:
+            better = score(int(same), int(below), places, query_size, size, needed)
+        if better < -limit:
+            continue
+        ranks[kept] = np.uint32(rank)
+        equal[kept] = same
+        less[kept] = below
+        kept += 1
+    return kept
+
+
+@kernel
+def find(
+    query: Array,
+    words: Array,
+    buckets: Array,
+    signature: Array,
+    shape: tuple[int, int, int],
+    offsets: tuple[int, int, int],
+    starts: Array,
+    uppers: Array,
+    bands: Array,
+    rows: Array,
+    sizes: Array,
+    member_start: Array,
+    members: Array,
+    query_size: int,
+    needed: float,
+    limit: float,
+    ordered: bool,
+    pending: Array,
+    checked: Array,
+) -> tuple[Array, Array, tuple[int, int, int]]:
+    """Looks up, weighs and estimates: (columns; their sizes, shared values, errors; counts).
+
+    Partitions without a set of `needed` values are left out. The counts are how many classes were
+    found (`DAMAGED` if the arrays cannot be right), how many of them stayed, and the words read.
+    """
+    asked = bands.copy()
+    for p in range(bands.shape[0]):
+        if uppers[p] < needed:
+            asked[p] = 0
+    found = np.empty(signature.shape[0], dtype=np.uint32)
+    count, read = look_up(
+        query, words, buckets, signature, shape, offsets, starts, asked, rows, pending, checked,
+        found,
+    )  # fmt: skip
+    ranks = found[: max(count, 0)]
+    equal = np.empty(ranks.shape[0], dtype=np.uint32)
+    less = np.empty(ranks.shape[0], dtype=np.uint32)
+    kept = weigh(
+        query, signature, offsets[2], pending, checked, ranks, sizes, query_size, needed, limit,
+        ordered, equal, less,
+    )  # fmt: skip
+    size = np.empty(kept, dtype=np.int64)
+    total = 0
+    for i in range(kept):
+        size[i] = sizes[ranks[i]]
+        total += int(member_start[ranks[i] + 1]) - int(member_start[ranks[i]])
+    shared = np.empty(kept)
+    error = np.empty(kept)
+    likely_shared(
+        equal[:kept], less[:kept], query.shape[0], np.float64(query_size), size, ordered,
+        shared, error,
+    )  # fmt: skip
+    columns = np.empty(total, dtype=np.int64)
+    numbers = np.empty((3, total))
+    n = 0
+    for i in range(kept):
+        for m in range(member_start[ranks[i]], member_start[ranks[i] + 1]):
+            columns[n] = members[m]
+            numbers[0, n] = size[i]
+            numbers[1, n] = shared[i]
+            numbers[2, n] = error[i]
+            n += 1
+    return columns, numbers, (count, kept, read)

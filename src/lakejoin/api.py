@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lakejoin.errors import MissingPart
 from lakejoin.storage import Place
@@ -112,6 +112,30 @@ class Lake:
         """The table of that name."""
         return LakeTable(*self._snapshot.table(name))
 
+    @overload
+    def search(
+        self,
+        table: Any,
+        on: Literal["*"],
+        k: int | None = ...,
+        by: str = ...,
+        min: float | None = ...,
+        others: bool = ...,
+        verified: bool = ...,
+        algorithm: str = ...,
+    ) -> Answers: ...
+    @overload
+    def search(
+        self,
+        table: Any,
+        on: str | int | None = ...,
+        k: int | None = ...,
+        by: str = ...,
+        min: float | None = ...,
+        others: bool = ...,
+        verified: bool = ...,
+        algorithm: str = ...,
+    ) -> Answer: ...
     def search(
         self,
         table: Any,

@@ -208,14 +208,15 @@ class Lake:
         return Searcher(self._snapshot)
 
     def _mine(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
-        from lakejoin.search.mine import LakeTableOfMine, table_of
+        from lakejoin.search.known_table import KnownTable
+        from lakejoin.search.meant import table_of
 
         if isinstance(table, LakeTable):
             # Of this very segment, also where another `Lake` has opened it; else as a frame.
             for number, segment in enumerate(self._snapshot.segments):
                 gone = table.entry.number in segment.record.dead
                 if segment.place == table._segment.place and not gone:
-                    return LakeTableOfMine(self._snapshot, number, table.entry), ()
+                    return KnownTable(self._snapshot, number, table.entry), ()
             return table_of(table.to_arrow(), self._snapshot)
         return table_of(table, self._snapshot)
 

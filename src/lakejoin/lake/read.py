@@ -159,15 +159,25 @@ def readable(name: str) -> Iterator[None]:
 
 def file_and_part(path: str) -> tuple[str, str]:
     """The file that a text names, and the part after a `#`; no file where there is none."""
-    if Place.of(path).kind() == "file":
+    if _is_file(path):
         return path, ""
     front, mark, part = path.rpartition("#")
     while mark:
-        if front and Place.of(front).kind() == "file":
+        if front and _is_file(front):
             return front, part
         front, mark, more = front.rpartition("#")
         part = f"{more}#{part}"
     return "", ""
+
+
+def _is_file(path: str) -> bool:
+    place = Place.of(path)
+    try:
+        return place.kind() == "file"
+    except OSError:
+        if place.local:  # no file can have such a name
+            return False
+        raise
 
 
 def open_one(path: str, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:

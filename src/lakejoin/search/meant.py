@@ -1,0 +1,66 @@
+"""Which table does the caller mean? A file, a table of the lake, or a frame."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import InputError, UnknownTable
+from lakejoin.search.known_table import KnownTable
+from lakejoin.search.mine import MyTable
+from lakejoin.search.own_table import File, Frame, OwnTable
+
+if TYPE_CHECKING:
+    from lakejoin.model import ValueRules
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
+
+
+def table_of(thing: Any, snapshot: Snapshot) -> tuple[MyTable, tuple[str, ...]]:
+    """The table that the caller means, and a note where that was not plain.
+
+    A text is a file if there is one, else a table of the lake; `file#part` names a part of a
+    container. Anything else is a frame.
+    """
+    rules = snapshot.manifest.options.rules
+    if isinstance(thing, str | os.PathLike):
+        return _named(os.fspath(thing), isinstance(thing, str), snapshot, rules)
+    from lakejoin.lake.frames import to_table
+    from lakejoin.lake.tables import Table
+
+    if isinstance(thing, Table):
+        return OwnTable(Frame(to_table(thing.rows), thing.name), rules), ()
+    frame = to_table(thing)
+    if frame.num_columns == 0:
+        raise InputError("a table without columns cannot be searched for")
+    return OwnTable(Frame(frame), rules), ()
+
+
+def _lake_table(snapshot: Snapshot, segment: Segment, entry: TableEntry) -> MyTable:
+    number = next(i for i, one in enumerate(snapshot.segments) if one is segment)
+    return KnownTable(snapshot, number, entry)
+
+
+def _named(
+    text: str, may_be_name: bool, snapshot: Snapshot, rules: ValueRules
+) -> tuple[MyTable, tuple[str, ...]]:
+    from lakejoin.lake.read import file_and_part, open_one
+    from lakejoin.storage import Place
+
+    path, _ = file_and_part(text)
+    known = snapshot.find_table(text) if may_be_name else None
+    if path:
+        stream = open_one(text)
+        whole = Place.of(path).uri if path == text else ""
+        note = (f"{text} is a file here and a table of the lake; the file was read",)
+        return OwnTable(File(stream, text, whole), rules), note if known else ()
+    if known is not None:
+        return _lake_table(snapshot, *known), ()
+    if not may_be_name:
+        raise InputError(f"there is no file {text}")
+    try:
+        segment, entry = snapshot.table(text)
+    except UnknownTable as problem:  # it knows the nearest names
+        raise UnknownTable(f"there is no file {text}, and {problem}") from None
+    return _lake_table(snapshot, segment, entry), ()

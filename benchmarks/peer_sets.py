@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ import pyarrow as pa
 from numba import njit
 
 from set_lakes import SetLake
+from set_queries import SetQuery
 from set_statistics import PARTS, hash_of, hashes_of, in_part
 
 Array = np.ndarray[Any, Any]
 
+TUNED_ROWS = 8_192  # rows of a row group; by default 122,880
+TUNED_VALUES = 10_000
 JOIN = """
     SELECT "column", count(*) AS matched FROM postings JOIN query USING (hash)
     GROUP BY "column" ORDER BY matched DESC, "column" LIMIT {k}
@@ -32,19 +36,36 @@ JOIN = """
 def make_duckdb(lake: SetLake) -> Path:
     """Writes the lake's pairs into a database file, sorted by hash, unless it is there."""
     path = lake.folder / "pairs.duckdb"
-    if path.exists():
-        return path
+    if not path.exists():
+        with _making(path) as connection:
+            connection.execute('CREATE TABLE made.postings (hash UBIGINT, "column" UINTEGER)')
+            for hashes, columns in _sorted_pairs(lake):
+                part = pa.table({"hash": hashes, "column": columns})  # noqa: F841 (in the SQL)
+                connection.execute("INSERT INTO made.postings SELECT * FROM part")
+    return path
+
+
+def make_tuned_duckdb(lake: SetLake) -> Path:
+    """The same table in smaller row groups, so that a few values leave most of it unread."""
+    path = lake.folder / "pairs-tuned.duckdb"
+    if not path.exists():
+        source = make_duckdb(lake)
+        with _making(path, f"(ROW_GROUP_SIZE {TUNED_ROWS})") as connection:
+            connection.execute(f"ATTACH '{source}' AS source (READ_ONLY)")
+            connection.execute("CREATE TABLE made.postings AS SELECT * FROM source.postings")
+    return path
+
+
+@contextmanager
+def _making(path: Path, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
     partial = path.with_suffix(".partial")
     partial.unlink(missing_ok=True)
-    with duckdb.connect(str(partial)) as connection:
+    with duckdb.connect() as connection:
         connection.execute("SET threads = 1; SET memory_limit = '3GB'")
-        connection.execute('CREATE TABLE postings (hash UBIGINT, "column" UINTEGER)')
-        for hashes, columns in _sorted_pairs(lake):
-            part = pa.table({"hash": hashes, "column": columns})  # noqa: F841 (named in the SQL)
-            connection.execute("INSERT INTO postings SELECT * FROM part")
-        connection.execute("CHECKPOINT")
+        connection.execute(f"ATTACH '{partial}' AS made {options}")
+        yield connection
+        connection.execute("CHECKPOINT made")
     partial.rename(path)
-    return path
 
 
 def _sorted_pairs(lake: SetLake) -> Iterator[tuple[Array, Array]]:
@@ -84,10 +105,13 @@ def _expand(
 
 @dataclass(slots=True)
 class DuckPeer:
-    """DuckDB's answer to a query: (columns by lake-wide number, matched), best first."""
+    """DuckDB on one thread. Tuned, it also hands up to `TUNED_VALUES` values down to the scan as a
+    filter, so that zone maps leave row groups unread; by default it does so up to 50.
+    """
 
     path: Path
-    threads: int = 1
+    tuned: bool = False
+    _connection: duckdb.DuckDBPyConnection = field(init=False)
 
     def __post_init__(self) -> None:
         self.open()
@@ -95,30 +119,43 @@ class DuckPeer:
     def open(self) -> None:
         """Opens the database file afresh, with an empty buffer pool."""
         self._connection = duckdb.connect(str(self.path), read_only=True)
-        self._connection.execute(f"SET threads = {self.threads}; SET memory_limit = '4GB'")
+        self._connection.execute("SET threads = 1; SET memory_limit = '4GB'")
+        if self.tuned:
+            self._connection.execute(f"SET dynamic_or_filter_threshold = {TUNED_VALUES}")
 
     def close(self) -> None:
         """Lets the file go."""
         self._connection.close()
 
-    def search(self, tokens: Array, k: int) -> tuple[Array, Array]:
-        """The k columns with the most of the tokens."""
-        query = pa.table({"hash": hashes_of(tokens)})
-        self._connection.register("query", query)
+    def search(self, query: SetQuery, k: int) -> Array:
+        """The k highest scores, falling."""
+        hashes = pa.table({"hash": hashes_of(query.tokens)})
+        self._connection.register("query", hashes)
         found = self._connection.execute(JOIN.format(k=k)).fetchnumpy()
-        return found["column"], found["matched"]
+        return np.asarray(found["matched"], dtype=np.int64)
 
 
-def rows(path: Path) -> int:
-    """How many pairs the database has."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = connection.execute("SELECT count(*) FROM postings").fetchone()
-    assert found is not None
-    return int(found[0])
+class PythonPeer:
+    """`SetSimilaritySearch.SearchIndex` by containment.
 
+    It searches by threshold and has no top k, so it is told the k-th score in advance, which a
+    user would not know. It is pure Python, and holds everything in memory.
+    """
 
-def timed(path: Path) -> float:
-    """Seconds to make the database (for curiosity, not part of the comparison)."""
-    start = time.perf_counter()
-    rows(path)
-    return time.perf_counter() - start
+    def __init__(self, lake: SetLake) -> None:
+        from SetSimilaritySearch import SearchIndex
+
+        start = time.perf_counter()
+        sets = []
+        for one, postings in zip(lake.segments(), lake.postings(), strict=True):
+            tokens = one.array("tokens")
+            sets += [tokens[postings.codes_of(c)].tolist() for c in range(one.column_count)]
+        self.index = SearchIndex(sets, "containment", 0.5)
+        self.seconds = time.perf_counter() - start
+
+    def search(self, query: SetQuery, k: int, known: int) -> Array:
+        """The k highest scores, falling; `known` is the k-th of them."""
+        self.index.similarity_threshold = (known - 0.5) / query.size
+        found = self.index.query(query.tokens.tolist())
+        scores = np.sort([round(share * query.size) for _, share in found])[::-1]
+        return scores[:k].astype(np.int64)

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 BANDS = {
     "open-data": ((10, 1_000), (1_000, 10_000), (10_000, 100_000)),
     "web-table": ((10, 100), (100, 1_000), (1_000, 5_000)),
+    "real": ((10, 1_000), (1_000, 10_000), (10_000, 100_000)),
 }
 INTERVALS = 10
 _TRIED = 400  # columns looked at for every query wanted, before an interval is left short

@@ -54,8 +54,9 @@ class SetStatistics:
             f"{self.groups:,} distinct lists ({self.segment_groups:,} in {self.segments} "
             f"segments), largest set {self.max_size:,}, longest list {self.max_frequency:,}"
         ]
-        for (name, value), thesis in zip(self.ratios().items(), THESIS[kind], strict=True):
-            lines.append(f"  {name:28} {value:10,.3f}   thesis {thesis:,}")
+        thesis = [f"   thesis {value:,}" for value in THESIS[kind]] if kind in THESIS else [""] * 5
+        for (name, value), known in zip(self.ratios().items(), thesis, strict=True):
+            lines.append(f"  {name:28} {value:10,.3f}{known}")
         return "\n".join(lines)
 
 
@@ -151,13 +152,15 @@ def _of_part(
 ) -> tuple[Array, Array, Array]:
     """(token, length of its list, digest) of the tokens of a segment that fall into a part."""
     n = 0
-    for code in range(token.shape[0]):
-        n += in_part(token[code], part)
+    for g in range(group_start.shape[0] - 1):
+        if list_start[g + 1] > list_start[g]:  # not so for values in no searched column
+            for code in range(group_start[g], group_start[g + 1]):
+                n += in_part(token[code], part)
     out = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint64)
     n = 0
     for g in range(group_start.shape[0] - 1):
         for code in range(group_start[g], group_start[g + 1]):
-            if in_part(token[code], part):
+            if list_start[g + 1] > list_start[g] and in_part(token[code], part):
                 out[0][n], out[2][n] = token[code], digest[g]
                 out[1][n] = list_start[g + 1] - list_start[g]
                 n += 1

@@ -1,0 +1,132 @@
+"""Everyone who answers a query in `search_exact.py`: our algorithms and the peers."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from lakejoin.search.overlap import OverlapIndex, search_codes
+from peer_sets import DuckPeer, PythonPeer, make_duckdb, make_tuned_duckdb
+from set_lakes import SetLake
+from set_queries import SetQuery
+
+Array = np.ndarray[Any, Any]
+
+OURS = ("auto", "stopping", "merge", "probe", "josie")
+
+
+class Contender(Protocol):
+    """One who answers queries; `counters` are those of the last answer, where it has any."""
+
+    name: str
+    counters: dict[str, Any]
+
+    def search(self, query: SetQuery, k: int) -> Array:
+        """The k highest scores, falling."""
+
+    def files(self) -> list[Path]:
+        """The files that it reads."""
+
+    def open(self) -> None:
+        """Opens its files."""
+
+    def close(self) -> None:
+        """Lets its files go."""
+
+
+@dataclass(slots=True)
+class Ours:
+    """One of our algorithms."""
+
+    name: str
+    lake: SetLake
+    counters: dict[str, Any] = field(default_factory=dict)
+    _indexes: list[OverlapIndex] = field(default_factory=list)
+
+    def search(self, query: SetQuery, k: int) -> Array:
+        """The k highest scores, falling."""
+        hits = search_codes(self._indexes, query.codes, k, self.name)
+        self.counters = hits.counters
+        return hits.matched
+
+    def open(self) -> None:
+        """Maps the postings."""
+        self._indexes = [OverlapIndex(postings) for postings in self.lake.postings()]
+
+    def files(self) -> list[Path]:
+        """The postings."""
+        return self.lake.files()
+
+    def close(self) -> None:
+        """Lets its files go."""
+        self._indexes = []
+        gc.collect()
+
+
+@dataclass(slots=True)
+class Duck:
+    """DuckDB, as it is or tuned."""
+
+    name: str
+    peer: DuckPeer
+    counters: dict[str, Any] = field(default_factory=dict)
+
+    def search(self, query: SetQuery, k: int) -> Array:
+        """The k highest scores, falling."""
+        return self.peer.search(query, k)
+
+    def files(self) -> list[Path]:
+        """The database file."""
+        return [self.peer.path]
+
+    def open(self) -> None:
+        """Opens it with an empty buffer pool."""
+        self.peer.open()
+
+    def close(self) -> None:
+        """Lets its file go."""
+        self.peer.close()
+
+
+@dataclass(slots=True)
+class SetSimilarity:
+    """SetSimilaritySearch, told the k-th score; it holds its index in memory."""
+
+    name: str
+    peer: PythonPeer
+    known: dict[tuple[int, int], int]  # by the query's identity and k
+    counters: dict[str, Any] = field(default_factory=dict)
+
+    def search(self, query: SetQuery, k: int) -> Array:
+        """The k highest scores, falling."""
+        return self.peer.search(query, k, self.known[id(query), k])
+
+    def files(self) -> list[Path]:
+        """It has none."""
+        return []
+
+    def open(self) -> None:
+        """It has no files."""
+
+    def close(self) -> None:
+        """It has no files."""
+
+
+def ours(lake: SetLake) -> list[Contender]:
+    """Our algorithms over one lake, opened."""
+    made = [Ours(name, lake) for name in OURS]
+    for one in made:
+        one.open()
+    return list(made)
+
+
+def ducks(lake: SetLake) -> list[Contender]:
+    """DuckDB over the same lake, as it is and tuned."""
+    return [
+        Duck("DuckDB", DuckPeer(make_duckdb(lake))),
+        Duck("DuckDB tuned", DuckPeer(make_tuned_duckdb(lake), tuned=True)),
+    ]

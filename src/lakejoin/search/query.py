@@ -122,10 +122,18 @@ def _first_in_rows(
     """As `_first_written`, from the rows of the index."""
     from lakejoin.store.rows import NULL
 
-    _, known = segment.rows.local(column, rows)
+    cells, known = segment.rows.local(column, rows)
     if not ((known >= segment.rows.tokens) & (known != NULL)).any():
         return tokens
-    ids = segment.rows.value_ids(column, rows)
-    ids = ids[ids != NULL]
-    _, first = np.unique(segment.rows.codes_of(ids), return_index=True)
-    return segment.rows.texts(ids[first], segment.dictionary.texts)
+    if cells is None:  # one value id a row
+        first = np.flatnonzero(known != NULL)
+        ids = known[first]
+    else:
+        first = np.full(len(known) + 1, rows, dtype=np.int64)
+        first[np.minimum(cells, len(known))[::-1]] = np.arange(rows)[::-1]
+        used = np.flatnonzero(first[:-1] < rows)
+        first, ids = first[used], known[used]
+    codes = segment.rows.codes_of(ids)
+    order = np.lexsort((first, codes))
+    begins = np.flatnonzero(np.diff(codes[order], prepend=NULL))
+    return segment.rows.texts(ids[order[begins]], segment.dictionary.texts)

@@ -78,6 +78,10 @@ def test_one_column(thing: Any) -> None:
     assert table.to_pydict() == {"value": CELLS}
 
 
+def test_half_characters_are_replaced() -> None:
+    assert to_table(["a\ud800", "b"]).to_pydict() == {"value": ["a?", "b"]}
+
+
 def test_a_set_has_an_order() -> None:
     assert to_table({"b", "a", "c"}).to_pydict() == {"value": ["a", "b", "c"]}
 

@@ -192,6 +192,8 @@ def test_a_column_called_by_a_number_goes_before_its_place(lake: Lake) -> None:
         ("people.cvs", None, "people.csv"),
         (Path("nowhere.csv"), None, "there is no file nowhere.csv"),
         (3.5, None, "float is not a table"),
+        ({"a": CITIES, "b": CITIES}, 1.5, "not by 1.5"),
+        ({"a": CITIES, "b": CITIES}, True, "not by True"),
     ],
     ids=str,
 )
@@ -202,7 +204,16 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
 
 @pytest.mark.parametrize(
     "options",
-    [{"k": 0}, {"min": 1.5}, {"min": -0.1}, {"by": "magic"}, {"verified": False}],
+    [
+        {"k": 0},
+        {"k": "3"},
+        {"k": 1.5},
+        {"min": "1"},
+        {"min": 1.5},
+        {"min": -0.1},
+        {"by": "magic"},
+        {"verified": False},
+    ],
     ids=str,
 )
 def test_bad_options_are_told(lake: Lake, options: dict[str, Any]) -> None:
@@ -221,6 +232,8 @@ def test_nothing_in_the_lake_is_said_plainly(lake: Lake) -> None:
     assert len(answer) == 0 and not answer
     assert answer.notes == ("none of the 2 values of 'c' is in any searched column of the lake",)
     assert "nothing found" in repr(answer)
+    (note,) = lake.search(["zz1"]).notes
+    assert note == "the one value of 'value' is in no searched column of the lake"
     narrow = lake.search({"c": ["Bern", "zz2"]}, min=0.9)
     assert narrow.notes == ("no searched column of the lake contains 90% of the 2 values of 'c'",)
 

@@ -157,7 +157,7 @@ def _text(cell: Any) -> str | None:
     missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
     if missing or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas
         return None
-    return cell if isinstance(cell, str) else str(cell)
+    return str(cell).encode("utf-8", "replace").decode()  # Python can spell half characters
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
@@ -27,7 +28,9 @@ def choose(table: MyTable, on: str | int | None, all_columns: bool) -> tuple[lis
         return _most_key_like(table, all_columns)
     if on == ALL and ALL not in table.names:
         return _all(table, all_columns), ""
-    place = find_column(table.names, on, table.name)
+    if isinstance(on, bool) or not isinstance(on, str | Integral):
+        raise InputError(f"a column is named, or given by its place, and not by {on!r}")
+    place = find_column(table.names, on if isinstance(on, str) else int(on), table.name)
     if table.profile(place).type is ColumnType.EMPTY:
         name = table.names[place]
         raise InputError(f"column {name!r} of {table.name} has no values to search for")

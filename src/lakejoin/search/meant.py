@@ -31,6 +31,9 @@ def table_of(thing: Any, snapshot: Snapshot) -> tuple[MyTable, tuple[str, ...]]:
 
     if isinstance(thing, Table):
         return OwnTable(Frame(to_table(thing.rows), thing.name), rules), ()
+    if isinstance(thing, list) and thing and isinstance(thing[0], Table):
+        names = ", ".join(one.name for one in thing[:3])
+        raise InputError(f"these are {len(thing)} tables ({names}, …); search for one of them")
     frame = to_table(thing)
     if frame.num_columns == 0:
         raise InputError("a table without columns cannot be searched for")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,10 +54,10 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if self.by not in BY:
             raise InputError(f"by must be {' or '.join(BY)}, not {self.by!r}")
-        if self.k is not None and self.k < 1:
-            raise InputError(f"k must be at least 1, not {self.k}")
-        if self.min is not None and not 0.0 <= self.min <= 1.0:
-            raise InputError(f"min must be between 0 and 1, not {self.min}")
+        if self.k is not None and not (isinstance(self.k, Integral) and self.k >= 1):
+            raise InputError(f"k must be a whole number from 1 on, not {self.k!r}")
+        if self.min is not None and not (isinstance(self.min, Real) and 0.0 <= self.min <= 1.0):
+            raise InputError(f"min must be a number between 0 and 1, not {self.min!r}")
         if self.by == "overlap" and not self.verified:
             raise InputError("only a search by containment can go unverified")
 
@@ -205,15 +206,14 @@ class Searcher:
             return notes
         if not self.snapshot.manifest.totals.tables:
             return [*notes, "the index holds no table"]
-        values = f"the {len(query):,} values" if len(query) > 1 else "the one value"
-        where = "no other table of the lake" if options.others else "no searched column of the lake"
-        if options.min is not None and options.min > 0:
-            return [*notes, f"{where} contains {options.min:.0%} of {values} of {query.column!r}"]
-        return [*notes, f"none of {values} of {query.column!r} is in {_any(where)}"]
-
-
-def _any(where: str) -> str:
-    return where.replace("no ", "any ", 1)
+        where = "other table of the lake" if options.others else "searched column of the lake"
+        if options.min is not None and options.min > 0 and len(query) > 1:
+            values = f"{options.min:.0%} of the {len(query):,} values of {query.column!r}"
+            return [*notes, f"no {where} contains {values}"]
+        if len(query) > 1:
+            values = f"none of the {len(query):,} values of {query.column!r}"
+            return [*notes, f"{values} is in any {where}"]
+        return [*notes, f"the one value of {query.column!r} is in no {where}"]
 
 
 def _left_out(tables: Sequence[Array], itself: bool) -> list[str]:

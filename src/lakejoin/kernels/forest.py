@@ -1,12 +1,12 @@
 """Prefix look-up of signatures on sorted arrays: an LSH Forest (Bawa et al. 2005) without trees.
 
 For every place `s` of the signatures one array lists all of them (by rank) in the order of
-(key s, partition, key s + 1, key s + 2, …), where a key is an entry of a signature with its bits
-scattered, so that keys are spread evenly. The signatures that agree with a query at the places
-s … s + r - 1 and belong to one partition stand side by side, for any s and r. The top bits of a key
+(key s, partition, key s + 1, rank), where a key is an entry of a signature with its bits scattered,
+so that keys are spread evenly. The signatures that agree with a query at place s and belong to one
+partition stand side by side, and so do those that agree at place s + 1 too. The top bits of a key
 choose a bucket of about eight ranks; the next bits, the *tag*, stand beside the rank in the same
-32-bit word. Keys are compared by bucket and tag bits only (`Shape.kept`, nearly all of the 32);
-what agrees there is a candidate, whose whole signature is compared anyway.
+32-bit word. Keys are compared by some of their bits only (`Shape`): what agrees there is a
+candidate, whose whole signature is compared anyway.
 """
 
 from __future__ import annotations
@@ -29,32 +29,45 @@ _SLAB = 16  # places whose entries share a line of cache
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How ranks and keys share 32 bits: a function of the number of signatures alone.
+    """How many bits are used for what; a function of the numbers of signatures and partitions.
 
-    >>> Shape.of(1_000_000)
-    Shape(bucket_bits=16, tag_bits=12, rank_bits=20)
+    A word of an array holds `tag_bits` of a key and a rank; `next_bits` of the next key order the
+    words of one key and partition.
+
+    >>> Shape.of(1_000_000, 16)
+    Shape(bucket_bits=16, tag_bits=12, rank_bits=20, partition_bits=4, next_bits=12)
     """
 
     bucket_bits: int
     tag_bits: int
     rank_bits: int
+    partition_bits: int
+    next_bits: int
 
     @classmethod
-    def of(cls, signatures: int) -> Shape:
-        """The shape for so many signatures."""
+    def of(cls, signatures: int, partitions: int) -> Shape:
+        """The shape for so many signatures in so many partitions."""
         bucket_bits = max(0, (signatures // _BUCKET).bit_length() - 1)
         rank_bits = max(1, (max(signatures, 1) - 1).bit_length())
-        return cls(bucket_bits, min(32 - rank_bits, 32 - bucket_bits), rank_bits)
-
-    @property
-    def kept(self) -> int:
-        """How many top bits of a key are compared."""
-        return self.bucket_bits + self.tag_bits
+        tag_bits = min(32 - rank_bits, 32 - bucket_bits)
+        partition_bits = max(1, (max(partitions, 1) - 1).bit_length())
+        rest = 64 - bucket_bits - tag_bits - rank_bits - partition_bits
+        return cls(bucket_bits, tag_bits, rank_bits, partition_bits, max(0, min(rest, 32)))
 
     @property
     def buckets(self) -> int:
         """How many buckets each array has."""
         return 1 << self.bucket_bits
+
+    def numbers(self) -> tuple[int, int, int, int, int]:
+        """The same as compiled code takes it."""
+        return (
+            self.bucket_bits,
+            self.tag_bits,
+            self.rank_bits,
+            self.partition_bits,
+            self.next_bits,
+        )
 
 
 @njit(inline="always")
@@ -74,62 +87,61 @@ def _slab(signature: Array, row: Array, first: int, out: Array) -> None:
 
 
 @kernel
-def _compose(key: Array, drop: int, partition: Array, place: Array, bits: int, out: Array) -> None:
+def _compose(
+    key: Array,
+    following: Array,
+    partition: Array,
+    shape: tuple[int, int, int, int, int],
+    out: Array,
+) -> None:
+    """The numbers whose order is that of the array."""
+    bucket_bits, tag_bits, rank_bits, partition_bits, next_bits = shape
+    drop, drop_next = np.uint64(32 - bucket_bits - tag_bits), np.uint64(32 - next_bits)
     for i in range(key.shape[0]):
-        low = (np.uint64(partition[i]) << np.uint64(bits)) | np.uint64(place[i])
-        out[i] = ((np.uint64(key[i]) >> np.uint64(drop)) << np.uint64(32)) | low
+        number = np.uint64(key[i]) >> drop
+        number = (number << np.uint64(partition_bits)) | np.uint64(partition[i])
+        number = (number << np.uint64(next_bits)) | (np.uint64(following[i]) >> drop_next)
+        out[i] = (number << np.uint64(rank_bits)) | np.uint64(i)
 
 
 @kernel
-def _place(
-    keys: Array,
-    before: Array,
-    bits: int,
-    tag_bits: int,
-    rank_bits: int,
-    order: Array,
-    place: Array,
-    word: Array,
-    bucket: Array,
+def _divide(
+    numbers: Array, shape: tuple[int, int, int, int, int], word: Array, bucket: Array
 ) -> None:
-    low = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    """The words of ordered numbers, and where each bucket begins."""
+    _, tag_bits, rank_bits, partition_bits, next_bits = shape
+    ranks = (np.uint64(1) << np.uint64(rank_bits)) - np.uint64(1)
     tags = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)
+    above = np.uint64(rank_bits + next_bits + partition_bits)
     bucket[:] = 0
-    for i in range(keys.shape[0]):
-        rank = before[np.int64(keys[i] & low)]
-        top = keys[i] >> np.uint64(32)
-        order[i] = rank
-        place[rank] = i
-        word[i] = np.uint32(((top & tags) << np.uint64(rank_bits)) | np.uint64(rank))
-        bucket[np.int64(top >> np.uint64(tag_bits)) + 1] += np.uint32(1)
+    for i in range(numbers.shape[0]):
+        key = numbers[i] >> above
+        word[i] = np.uint32(((key & tags) << np.uint64(rank_bits)) | (numbers[i] & ranks))
+        bucket[np.int64(key >> np.uint64(tag_bits)) + 1] += np.uint32(1)
     for b in range(bucket.shape[0] - 1):
         bucket[b + 1] += bucket[b]
 
 
-def build_forest(signature: Array, row: Array, partition: Array) -> Iterator[tuple[Array, Array]]:
-    """(words, buckets) for each place, the last place first; the arrays are good until the next.
+def build_forest(
+    signature: Array, row: Array, partition: Array, shape: Shape
+) -> Iterator[tuple[Array, Array]]:
+    """(words, buckets) for each place in turn; the arrays are good until the next.
 
     By rank, `row` says where the signature stands and `partition`, which rises, where it belongs.
     """
     n, places = len(row), signature.shape[1]
-    shape = Shape.of(n)
-    bits = max(1, (max(n, 1) - 1).bit_length())
-    if bits > 26:
-        raise ValueError(f"{n:,} signatures are more than a forest takes")
-    keys = np.empty(n, dtype=np.uint64)
-    order, before = np.arange(n, dtype=np.uint32), np.empty(n, dtype=np.uint32)
-    place = np.arange(n, dtype=np.uint32)
+    numbers = np.empty(n, dtype=np.uint64)
     word = np.empty(n, dtype=np.uint32)
     bucket = np.empty(shape.buckets + 1, dtype=np.uint32)
-    for end in range(places, 0, -_SLAB):
-        first = max(0, end - _SLAB)
-        key = np.empty((end - first, n), dtype=np.uint32)
-        _slab(signature, row, first, key)
-        for j in range(end - first - 1, -1, -1):
-            _compose(key[j], 32 - shape.kept, partition, place, bits, keys)
-            keys.sort()
-            order, before = before, order
-            _place(keys, before, bits, shape.tag_bits, shape.rank_bits, order, place, word, bucket)
+    key = np.zeros((_SLAB + 1, n), dtype=np.uint32)
+    for first in range(0, places, _SLAB):
+        # The last place has no next one; whatever stands there is the same for all.
+        _slab(signature, row, first, key[: min(_SLAB + 1, places - first)])
+        for j in range(min(_SLAB, places - first)):
+            following = key[j + 1] if first + j + 1 < places else key[0] * 0
+            _compose(key[j], following, partition, shape.numbers(), numbers)
+            numbers.sort()
+            _divide(numbers, shape.numbers(), word, bucket)
             yield word, bucket
 
 

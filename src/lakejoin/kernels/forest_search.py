@@ -17,11 +17,15 @@ from numba import njit
 from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.ensemble import likely_shared, score
 from lakejoin.kernels.forest import key_of
+from lakejoin.kernels.prefetch import prefetch
 
 Array = np.ndarray[Any, Any]
 
 DAMAGED = -1
 _FEW = 16
+_WAITING = 1024
+_AHEAD = 4
+_LINE = 16  # 32-bit numbers in a line of cache
 _BLOCK_SHIFT = 16  # blocks of checksums are 2 ** 16 bytes
 
 
@@ -34,16 +38,6 @@ def _touch(pending: Array, checked: Array, offset: int, begin: int, end: int) ->
         if not checked[block]:
             pending[block] = 1
         block += 1
-
-
-@njit(inline="always")
-def _compare(row: Array, query: Array, first: int, end: int, drop: np.uint32) -> np.int64:
-    """How the keys of a signature's places [first, end) stand to those of the query."""
-    for j in range(first, end):
-        a, b = key_of(row[j]) >> drop, key_of(query[j]) >> drop
-        if a != b:
-            return np.int64(-1) if a < b else np.int64(1)
-    return np.int64(0)
 
 
 @njit(inline="always")
@@ -83,30 +77,25 @@ def _first_rank(words: Array, low: int, high: int, rank: int, mask: np.uint32) -
 
 
 @kernel
-def _first_row(
+def _first_next(
     words: Array,
     low: int,
     high: int,
     mask: np.uint32,
     signature: Array,
-    offset: int,
-    pending: Array,
-    checked: Array,
-    query: Array,
-    first: int,
-    end: int,
+    place: int,
+    key: np.uint32,
     drop: np.uint32,
     above: int,
 ) -> int:
-    """The first word in [low, high) whose keys stand to the query's as `above` or higher."""
-    places = query.shape[0]
+    """The first word in [low, high) whose key at a place is not below `key` (above it)."""
     while low < high:
         middle = (low + high) // 2
         rank = np.int64(words[middle] & mask)
         if rank >= signature.shape[0]:
             return DAMAGED
-        _touch(pending, checked, offset, rank * places + first, rank * places + end)
-        if _compare(signature[rank], query, first, end, drop) < above:
+        other = key_of(signature[rank, place]) >> drop
+        if other < key or (above and other == key):
             low = middle + 1
         else:
             high = middle
@@ -119,7 +108,7 @@ def look_up(
     words: Array,
     buckets: Array,
     signature: Array,
-    shape: tuple[int, int, int],
+    shape: tuple[int, int, int, int, int],
     offsets: tuple[int, int, int],
     starts: Array,
     bands: Array,
@@ -135,40 +124,52 @@ def look_up(
     of `build_forest`, one row a place. `offsets` say where words, buckets and signatures begin in
     their file. Returns how many ranks were written to `found` (`DAMAGED` if the arrays cannot be
     right) and how many words were read.
+
+    What is to be read is asked for well before, place after place, so that memory is not waited
+    for each time.
     """
     places = query.shape[0]
     n = signature.shape[0]
-    bucket_bits, tag_bits, rank_bits = shape
+    bucket_bits, tag_bits, rank_bits, _, next_bits = shape
     mask = np.uint32((1 << rank_bits) - 1)
     drop = np.uint32(32 - bucket_bits - tag_bits)
+    drop_next = np.uint32(32 - next_bits)
     shift = np.uint32(rank_bits)
     tags = np.uint32((np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1))
+    width = buckets.shape[1]
     seen = np.zeros((n + 63) // 64, dtype=np.uint64)
+    waiting = np.empty((_WAITING, 3), dtype=np.int64)
+    key = np.empty(places, dtype=np.uint32)
     needed = np.zeros(places, dtype=np.uint8)
+    span = np.zeros((places, 2), dtype=np.int64)
     for p in range(bands.shape[0]):
         for j in range(bands[p]):
             needed[j * rows[p]] = 1
-    span = np.zeros((places, 2), dtype=np.int64)
-    width = buckets.shape[1]
-    for s in range(places):  # all first, so that the memory can serve many at a time
+    for s in range(places):
+        key[s] = key_of(query[s])
         if needed[s]:
-            b = np.int64(np.uint64(key_of(query[s])) >> np.uint64(32 - bucket_bits))
-            tree = places - 1 - s
-            span[s, 0] = buckets[tree, b]
-            span[s, 1] = buckets[tree, b + 1]
-            _touch(pending, checked, offsets[1], tree * width + b, tree * width + b + 2)
+            b = np.int64(np.uint64(key[s]) >> np.uint64(32 - bucket_bits))
+            span[s, 0] = s * width + b
+            prefetch(buckets, span[s, 0])
+    for s in range(places):
+        if needed[s]:
+            b = span[s, 0] - s * width
+            _touch(pending, checked, offsets[1], span[s, 0], span[s, 0] + 2)
+            span[s, 0] = buckets[s, b]
+            span[s, 1] = buckets[s, b + 1]
+            if span[s, 0] > span[s, 1] or span[s, 1] > n:
+                return DAMAGED, 0
+            prefetch(words, s * n + span[s, 0])
     count = 0
     read = 0
+    queued = 0
     for s in range(places):
         low, high = span[s, 0], span[s, 1]
-        if low > high or high > n:
-            return DAMAGED, read
         if low == high:
             continue
-        tree = places - 1 - s
-        line = words[tree]
-        tag = (key_of(query[s]) >> drop) & tags
-        _touch(pending, checked, offsets[0], tree * n + low, tree * n + high)
+        line = words[s]
+        tag = (key[s] >> drop) & tags
+        _touch(pending, checked, offsets[0], s * n + low, s * n + high)
         low = _first_tag(line, low, high, tag, shift)
         end = low
         if high - low > _FEW and (line[low + _FEW] >> shift) == tag:
@@ -184,16 +185,12 @@ def look_up(
             r = rows[p]
             if bands[p] > 0 and s % r == 0 and s // r < bands[p]:
                 a, z = low, stop
-                narrowed = r > 1 and stop - low > _FEW
-                if narrowed:
-                    a = _first_row(
-                        line, low, stop, mask, signature, offsets[2], pending, checked,
-                        query, s + 1, s + r, drop, 0,
-                    )  # fmt: skip
-                    z = _first_row(
-                        line, max(a, 0), stop, mask, signature, offsets[2], pending, checked,
-                        query, s + 1, s + r, drop, 1,
-                    )  # fmt: skip
+                if r > 1 and stop - low > _FEW:
+                    other = key[s + 1] >> drop_next
+                    a = _first_next(line, low, stop, mask, signature, s + 1, other, drop_next, 0)
+                    z = _first_next(
+                        line, max(a, 0), stop, mask, signature, s + 1, other, drop_next, 1
+                    )
                     if a < 0 or z < 0:
                         return DAMAGED, read
                 read += z - a
@@ -204,16 +201,39 @@ def look_up(
                     bit = np.uint64(1) << np.uint64(rank & 63)
                     if seen[rank >> 6] & bit:
                         continue
-                    if r > 1 and not narrowed:
-                        first = rank * places + s
-                        _touch(pending, checked, offsets[2], first, first + r)
-                        if not _agree(signature[rank], query, s + 1, s + r):
-                            continue
-                    seen[rank >> 6] |= bit
-                    found[count] = rank
-                    count += 1
+                    if r == 1:
+                        seen[rank >> 6] |= bit
+                        found[count] = rank
+                        count += 1
+                        continue
+                    if queued == _WAITING:
+                        count = _settle(waiting[:queued], query, signature, seen, found, count)
+                        queued = 0
+                    waiting[queued, 0] = rank
+                    waiting[queued, 1] = s + 1
+                    waiting[queued, 2] = s + r
+                    queued += 1
+                    _touch(pending, checked, offsets[2], rank * places + s, rank * places + s + r)
+                    prefetch(signature, rank * places + s + 1)
             low = stop
-    return count, read
+    return _settle(waiting[:queued], query, signature, seen, found, count), read
+
+
+@kernel
+def _settle(
+    waiting: Array, query: Array, signature: Array, seen: Array, found: Array, count: int
+) -> int:
+    """Takes those of the waiting (rank, first place, end) that agree with the query there."""
+    for i in range(waiting.shape[0]):
+        rank = waiting[i, 0]
+        bit = np.uint64(1) << np.uint64(rank & 63)
+        if not seen[rank >> 6] & bit and _agree(
+            signature[rank], query, waiting[i, 1], waiting[i, 2]
+        ):
+            seen[rank >> 6] |= bit
+            found[count] = rank
+            count += 1
+    return count
 
 
 @kernel
@@ -242,6 +262,11 @@ def weigh(
     places = query.shape[0]
     kept = 0
     for i in range(ranks.shape[0]):
+        if i + _AHEAD < ranks.shape[0]:
+            soon = np.int64(ranks[i + _AHEAD]) * places
+            prefetch(sizes, np.int64(ranks[i + _AHEAD]))
+            for j in range(0, places, _LINE):
+                prefetch(signature, soon + j)
         rank = np.int64(ranks[i])
         size = np.float64(sizes[rank])
         if size < needed:
@@ -271,7 +296,7 @@ def find(
     words: Array,
     buckets: Array,
     signature: Array,
-    shape: tuple[int, int, int],
+    shape: tuple[int, int, int, int, int],
     offsets: tuple[int, int, int],
     starts: Array,
     uppers: Array,

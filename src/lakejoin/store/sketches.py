@@ -127,11 +127,12 @@ def write_sketches(
     for begin in range(0, len(row), _SLICE):
         out.append(signature[row[begin : begin + _SLICE]])
     partition = np.repeat(np.arange(len(upper), dtype=np.uint8), np.diff(start))
-    buckets = np.empty((options.permutations, Shape.of(len(row)).buckets + 1), dtype=np.uint32)
+    shape = Shape.of(len(row), len(upper))
+    buckets = np.empty((options.permutations, shape.buckets + 1), dtype=np.uint32)
     out.begin("word", np.dtype(np.uint32))
-    for tree, (word, bucket) in enumerate(build_forest(signature, row, partition)):
+    for place, (word, bucket) in enumerate(build_forest(signature, row, partition, shape)):
         out.append(word)
-        buckets[tree] = bucket
+        buckets[place] = bucket
     out.add("bucket", buckets.reshape(-1))
 
 
@@ -174,8 +175,7 @@ class Sketches:
         self._size = file.array("size").all()
         self._member_start = file.array("member_start").all().astype(np.int64)
         self._member = file.array("member").all()
-        shape = Shape.of(len(self._size))
-        self._shape = (shape.bucket_bits, shape.tag_bits, shape.rank_bits)
+        self._shape = Shape.of(len(self._size), len(self.upper)).numbers()
         signature, word, bucket = (file.array(n) for n in ("signature", "word", "bucket"))
         self._offsets = (word.offset, bucket.offset, signature.offset)
         self._signature = signature.raw.reshape(-1, self.permutations)

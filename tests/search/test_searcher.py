@@ -191,11 +191,13 @@ def test_a_column_called_by_a_number_goes_before_its_place(lake: Lake) -> None:
         ({"c": []}, "c", "no values"),
         ("people.cvs", None, "people.csv"),
         (Path("nowhere.csv"), None, "there is no file nowhere.csv"),
+        (".", None, "is a folder; name a file in it"),
+        ("x" * 5000, None, "there is no file x"),
         (3.5, None, "float is not a table"),
         ({"a": CITIES, "b": CITIES}, 1.5, "not by 1.5"),
         ({"a": CITIES, "b": CITIES}, True, "not by True"),
     ],
-    ids=str,
+    ids=lambda thing: str(thing)[:40],
 )
 def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -159,24 +159,25 @@ def readable(name: str) -> Iterator[None]:
 
 def file_and_part(path: str) -> tuple[str, str]:
     """The file that a text names, and the part after a `#`; no file where there is none."""
-    if _is_file(path):
+    if kind_of(path) == "file":
         return path, ""
     front, mark, part = path.rpartition("#")
     while mark:
-        if front and _is_file(front):
+        if front and kind_of(front) == "file":
             return front, part
         front, mark, more = front.rpartition("#")
         part = f"{more}#{part}"
     return "", ""
 
 
-def _is_file(path: str) -> bool:
+def kind_of(path: str) -> str:
+    """As `Place.kind`; a text that can be no name of a file is `"missing"`."""
     place = Place.of(path)
     try:
-        return place.kind() == "file"
+        return place.kind()
     except OSError:
-        if place.local:  # no file can have such a name
-            return False
+        if place.local:
+            return "missing"
         raise
 
 

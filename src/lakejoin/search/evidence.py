@@ -55,18 +55,13 @@ class Meeting:
 
 def meet(located: Located, number: int, column: int) -> Meeting:
     """What the query shares with a searched column of a segment."""
-    mine, order = located(number)
+    from lakejoin.search.meeting import meet_groups
+
+    codes, order = located(number)
     postings = located.segments[number].postings
-    theirs = np.asarray(postings.codes_of(column))
-    if len(mine) <= len(theirs):
-        at = np.searchsorted(theirs, mine)
-        hit = theirs[np.minimum(at, len(theirs) - 1)] == mine if len(theirs) else at > 0
-        places, at = order[hit], at[hit]
-    else:
-        back = np.searchsorted(mine, theirs)
-        hit = mine[np.minimum(back, len(mine) - 1)] == theirs
-        places, at = order[back[hit]], np.flatnonzero(hit)
-    repeats = np.asarray(postings.repeats_of(column))[at]
+    mine, theirs = np.empty((2, len(codes)), dtype=np.int64)
+    n = meet_groups(codes, postings.groups_of(column), postings.group_start(), mine, theirs)
+    places, repeats = order[mine[:n]], postings.repeats_of(column)[theirs[:n]]
     by_place = np.argsort(places)
     return Meeting(places[by_place], repeats[by_place])
 

@@ -48,7 +48,7 @@ def _lake_table(snapshot: Snapshot, segment: Segment, entry: TableEntry) -> MyTa
 def _named(
     text: str, may_be_name: bool, snapshot: Snapshot, rules: ValueRules
 ) -> tuple[MyTable, tuple[str, ...]]:
-    from lakejoin.lake.read import file_and_part, open_one
+    from lakejoin.lake.read import file_and_part, kind_of, open_one
     from lakejoin.storage import Place
 
     path, _ = file_and_part(text)
@@ -60,6 +60,8 @@ def _named(
         return OwnTable(File(stream, text, whole), rules), note if known else ()
     if known is not None:
         return _lake_table(snapshot, *known), ()
+    if kind_of(text) == "folder":
+        raise InputError(f"{text} is a folder; name a file in it, or search with --batch {text}")
     if not may_be_name:
         raise InputError(f"there is no file {text}")
     try:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
 
-@njit
+@kernel
 def _from(codes: Array, at: int, least: int) -> int:
     """The first place from `at` on with a code of at least `least`; near ones are found fast."""
     end = codes.shape[0]

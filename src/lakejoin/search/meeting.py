@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 
 @kernel
-def _from(codes: Array, at: int, least: int) -> int:
+def _from(codes: Array, at: int, least: np.int64) -> int:
     """The first place from `at` on with a code of at least `least`; near ones are found fast."""
     end = codes.shape[0]
     step = 1

@@ -36,7 +36,7 @@ def test_a_large_query_stays_within_its_bound(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     held = pool.bytes_allocated() - before
-    assert peak + held <= 3 * texts + 200 * VALUES + 8 * rows + 50 * VALUES + 24 * VALUES
+    assert peak + held <= 3 * texts + 200 * VALUES + 8 * rows + 50 * VALUES + 40 * VALUES
     assert [(r.table, r.matched) for r in answer] == [("even.csv", 10_000), ("few.csv", 1)]
     assert answer[0].fan_out == (10_000 + 500) / rows
     assert answer[1].fan_out == 2 * 2 / rows

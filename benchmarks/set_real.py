@@ -17,7 +17,6 @@ from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from set_lakes import SegmentSets, SetLake, open_lake, write_postings
-from set_queries import SetQuery
 from set_statistics import measure
 
 Array = np.ndarray[Any, Any]
@@ -50,23 +49,6 @@ def real_sets(lake: Path, folder: Path) -> SetLake:
     }
     record.write_text(json.dumps(found, indent=1) + "\n")
     return open_lake(folder)
-
-
-def look_up(lake: SetLake, queries: list[SetQuery], repeats: int) -> Array:
-    """CPU seconds to find each query's values in the dictionaries of all segments, medians."""
-    segments = Snapshot(Place.of(str(lake.folder / "index"))).segments
-    taken = np.zeros((repeats, len(queries)))
-    for q, query in enumerate(queries):
-        segment, column = query.home
-        texts = segments[segment].dictionary.texts.take(
-            segments[segment].postings.codes_of(column).astype(np.int64)
-        )
-        for r in range(repeats):
-            start = time.process_time()
-            for one in segments:
-                one.dictionary.find(texts)
-            taken[r, q] = time.process_time() - start
-    return np.median(taken, axis=0)
 
 
 def _numbers(hashes: list[Array]) -> list[Array]:

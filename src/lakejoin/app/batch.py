@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from lakejoin.errors import InputError, LakejoinError
 
 if TYPE_CHECKING:
     from lakejoin.api import Lake
+    from lakejoin.model import SourceFile
 
 
 def run_batch(
@@ -35,62 +37,87 @@ def run_batch(
     """
     from lakejoin.search.answer import Answer, Failed
 
-    tables, problems = tables_of(batch)
-    failed = [_json_of_failure(name, on, problem) for name, problem in problems]
+    queries = Queries(batch)
     screen = console()
-    with _progress(len(tables)) as step:
-        for name, found in zip(tables, lake.search_many(tables, on=on, **options), strict=True):
-            step()
+    searched = 0
+    with _progress(len(queries)) as show:
+        for found in lake.search_many(queries, on=on, **options):
+            name = queries.answered()
+            show(queries.begun)
             if isinstance(found, Failed):
-                failed.append(_json_of_failure(name, on, found.error))
+                queries.problems.append((name, found.error))
                 continue
+            searched += 1
             answers = [found] if isinstance(found, Answer) else found
             if as_json:
                 for answer in answers:
                     _print_line(answer.to_dict())
             else:
                 print_all(screen, answers, Asked(name, index, len(lake)), limit)
-    for failure in failed:
+    for name, problem in queries.problems:
         if as_json:
-            _print_line(failure)
+            _print_line({"query": {"table": name, "column": on}, "error": str(problem)})
         else:
-            click.echo(f"not searched: {failure['error']}", err=True)
+            click.echo(f"not searched: {problem}", err=True)
+    failed = len(queries.problems)
     if failed:
         raise InputError(
-            f"{len(failed):,} of {counted(len(tables) + len(problems), 'table')} could not be "
-            "searched with; the others were"
+            f"{failed:,} of {counted(searched + failed, 'table')} could not be searched with; "
+            "the others were"
         )
-
-
-def tables_of(batch: str) -> tuple[list[str], list[tuple[str, LakejoinError]]]:
-    """The tables of a folder, a glob or a file, or those named in `@FILE`; and what has none.
-
-    A container gives each of its parts.
-    """
-    if batch.startswith("@"):
-        return _named_in(Path(batch[1:])), []
-    from lakejoin.lake.files import list_files
-    from lakejoin.lake.read import open_tables
-    from lakejoin.model import Skipped
-
-    tables: list[str] = []
-    problems: list[tuple[str, LakejoinError]] = []
-    unlisted: list[Skipped] = []
-    for source in list_files([batch], unlisted):
-        path = _as_given(batch, source.uri)
-        try:
-            for found in open_tables(source):
-                if isinstance(found, Skipped):
-                    problems.append((found.name, InputError(str(found))))
-                else:
-                    part = found.name.partition("#")[2]
-                    tables.append(f"{path}#{part}" if part else path)
-        except LakejoinError as problem:
-            problems.append((path, problem))
-    problems += [(one.name, InputError(str(one))) for one in unlisted]
-    if not tables and not problems:
+    if not searched:
         raise InputError(f"there is no table in {batch}")
-    return tables, problems
+
+
+class Queries:
+    """The tables of a folder, a glob or a file, or those named in `@FILE`.
+
+    A file is opened when its turn comes: a container gives each of its parts, and one that cannot
+    be opened goes to `problems`. `begun` files of `len(queries)` have been.
+    """
+
+    def __init__(self, batch: str) -> None:
+        from lakejoin.lake.files import list_files
+        from lakejoin.model import Skipped
+
+        self.problems: list[tuple[str, LakejoinError]] = []
+        self.begun = 0
+        self._batch = batch
+        self._waiting: deque[str] = deque()
+        unlisted: list[Skipped] = []
+        self._listed = _named_in(Path(batch[1:])) if batch.startswith("@") else None
+        self._files = [] if self._listed is not None else list_files([batch], unlisted)
+        self.problems += [(one.name, InputError(str(one))) for one in unlisted]
+
+    def __len__(self) -> int:
+        return len(self._files if self._listed is None else self._listed)
+
+    def __iter__(self) -> Iterator[str]:
+        for one in self._files if self._listed is None else self._listed:
+            self.begun += 1
+            for name in [one] if isinstance(one, str) else self._tables(one):
+                self._waiting.append(name)
+                yield name
+
+    def answered(self) -> str:
+        """The table of the next answer: they come in the order of the queries."""
+        return self._waiting.popleft()
+
+    def _tables(self, source: SourceFile) -> Iterator[str]:
+        from lakejoin.lake.read import open_tables, readable
+        from lakejoin.model import Skipped
+
+        path = _as_given(self._batch, source.uri)
+        try:
+            with readable(path):
+                for found in open_tables(source):
+                    if isinstance(found, Skipped):
+                        self.problems.append((found.name, InputError(str(found))))
+                    else:
+                        part = found.name.partition("#")[2]
+                        yield f"{path}#{part}" if part else path
+        except LakejoinError as problem:
+            self.problems.append((path, problem))
 
 
 def _as_given(batch: str, uri: str) -> str:
@@ -110,20 +137,16 @@ def _named_in(path: Path) -> list[str]:
     return names
 
 
-def _json_of_failure(name: str, on: str | None, problem: LakejoinError) -> dict[str, Any]:
-    return {"query": {"table": name, "column": on}, "error": str(problem)}
-
-
 def _print_line(document: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
 
 
 @contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
     """How far it is, on standard error, where that is a terminal."""
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield lambda: None
+        yield lambda done: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -131,11 +154,11 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
         TextColumn("searching with"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("tables"),
+        TextColumn("files"),
         TimeElapsedColumn(),
     )
     # Only a standard output that shares the screen goes through the bar: never one into a file.
     shared = sys.stdout.isatty()
     with Progress(*columns, console=screen, transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)
+        yield lambda done: bar.update(task, completed=done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import os
 import pty
@@ -367,6 +368,15 @@ def test_a_folder(folder: Path) -> None:
     shown = run("--batch", "batch")
     assert "town of batch/a.csv (2 distinct values in 2 rows)" in shown.stdout
     assert "not searched: broken.csv: empty file" in shown.stderr
+
+
+def test_a_file_that_breaks_on_the_way(folder: Path) -> None:
+    data = gzip.compress(("a\n" + "".join(f"v{i * i}\n" for i in range(20_000))).encode())
+    (folder / "broken.csv").unlink()
+    (folder / "cut.csv.gz").write_bytes(data[: len(data) // 2])
+    result = run("--batch", "batch", "--json")
+    assert "1 of 3 tables" in str(result.exception)
+    assert "damaged gzip data" in lines_of(result)[-1]["error"]
 
 
 def test_a_glob_a_list_and_a_container(folder: Path, lake: Path) -> None:

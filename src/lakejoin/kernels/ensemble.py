@@ -143,6 +143,16 @@ def score(equal: int, less: int, places: int, q: float, x: float, shared: float)
 
 
 @kernel
+def score_of_equal(equal: int, places: int, q: float, x: float, shared: float) -> float:
+    """The same from the places that agree alone."""
+    s = shared / (q + x - shared)
+    spread = np.sqrt(places * s * (1.0 - s))
+    if spread == 0.0:
+        return 0.0 if equal == places else -np.inf
+    return (equal - places * s) / spread
+
+
+@kernel
 def likely_shared(
     equal: Array,
     less: Array,

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.ensemble import likely_shared, score
+from lakejoin.kernels.ensemble import likely_shared, score, score_of_equal
 from lakejoin.kernels.forest import key_of
 from lakejoin.kernels.prefetch import prefetch
 
@@ -281,6 +281,8 @@ def weigh(
         better = 0.0
         if ordered and needed > 0.0:
             better = score(int(same), int(below), places, query_size, size, needed)
+        elif needed > 0.0:
+            better = score_of_equal(int(same), places, query_size, size, needed)
         if better < -limit:
             continue
         ranks[kept] = np.uint32(rank)

@@ -62,6 +62,8 @@ class Ensemble:
             raise InputError(f"min must be between 0 and 1, not {self.min}")
         if self.k is not None and self.k < 1:
             raise InputError(f"k must be at least 1, not {self.k}")
+        if self.recall is not None and not 0.0 < self.recall < 1.0:
+            raise InputError(f"recall must be between 0 and 1, not {self.recall}")
 
     def search(self, query: Query, segments: Sequence[Segment], excluded: Excluded) -> Hits:
         """The columns found, the highest estimate first, then the smaller column."""

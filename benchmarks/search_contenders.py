@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -116,9 +117,9 @@ class SetSimilarity:
         """It has no files."""
 
 
-def ours(lake: SetLake) -> list[Contender]:
+def ours(lake: SetLake, algorithms: Sequence[str]) -> list[Contender]:
     """Our algorithms over one lake, opened."""
-    made = [Ours(name, lake) for name in OURS]
+    made = [Ours(name, lake) for name in algorithms]
     for one in made:
         one.open()
     return list(made)

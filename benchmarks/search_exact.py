@@ -14,7 +14,7 @@ numbers (codes, hashes): finding the codes of texts in the dictionaries is timed
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ class Effort:
     peer_every: int
     peer_repeats: int
     cold: int
+    algorithms: tuple[str, ...] = OURS
+    peers: bool = True
 
 
 def run(lake: SetLake, effort: Effort, python_peer: bool) -> tuple[Timings, dict[str, Any]]:
@@ -55,13 +57,13 @@ def run(lake: SetLake, effort: Effort, python_peer: bool) -> tuple[Timings, dict
     print(f"\n{lake.kind}: {lake.statistics.describe(lake.kind)}", flush=True)
     queries = sample(lake, effort.queries)
     timings = Timings(queries)
-    mine = ours(lake)
+    mine = ours(lake, effort.algorithms)
     measure(timings, mine, effort.ks, effort.repeats)
-    peers = ducks(lake)
+    peers = ducks(lake) if effort.peers else []
     measure(timings, peers, [10], effort.peer_repeats, effort.peer_every)
     found: dict[str, Any] = {"lake": lake.kind, "statistics": asdict(lake.statistics)}
     found["index_bytes"] = sum(file.stat().st_size for file in lake.files())
-    if python_peer:
+    if python_peer and effort.peers:
         peer = PythonPeer(lake)
         known = {(id(q), 10): int(s[-1]) for q, s in zip(queries, timings.scores[10], strict=True)}
         measure(timings, [SetSimilarity("SetSimilaritySearch", peer, known)], [10], 1)
@@ -69,7 +71,7 @@ def run(lake: SetLake, effort: Effort, python_peer: bool) -> tuple[Timings, dict
     by_name = {one.name: one for one in mine}
     found["times"] = times(timings, lake.kind, NAMES, effort.ks)
     found["against"] = {name: against(timings, lake.kind, "auto", name, 10) for name in NAMES[1:]}
-    found["reading"] = reading(timings, lake.kind, OURS, 10)
+    found["reading"] = reading(timings, lake.kind, effort.algorithms, 10)
     found |= beside_merge(timings, by_name, effort)
     found["points"] = points(timings)
     found["look_up_ms"] = look_up_ms(lake, timings, min(3, effort.repeats))
@@ -183,11 +185,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE / "data", help="where lakes are kept")
     parser.add_argument("--real", type=Path, default=REAL, help="a folder of real tables")
     parser.add_argument("--out", type=Path, help="where to append the figures")
+    parser.add_argument("--algorithms", nargs="+", default=list(OURS), help="auto and merge too")
+    parser.add_argument("--no-peers", action="store_true", help="our algorithms only")
     options = parser.parse_args()
     effort = Effort(options.queries, (5, 10, 20), options.repeats, 2, 1, 10)
     sizes = options.sizes
     if options.quick:
         effort, sizes = Effort(10, (10,), 1, 1, 1, 2), [SMALLEST]
+    chosen = tuple(name for name in OURS if name in {"auto", "merge", *options.algorithms})
+    effort = replace(effort, algorithms=chosen, peers=not options.no_peers)
     for kind in options.kinds:
         if kind == "real":
             run_real(options.real, options.data, effort, options.out)

@@ -13,10 +13,9 @@ import numpy as np
 import lakejoin
 from lakejoin.kernels.packing import transpose
 from lakejoin.storage import Place
-from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
-from set_lakes import SegmentSets, SetLake, open_lake, write_postings
+from set_lakes import SegmentSets, SetLake, open_lake, postings_stamp, write_postings
 from set_statistics import measure
 
 Array = np.ndarray[Any, Any]
@@ -25,8 +24,8 @@ Array = np.ndarray[Any, Any]
 def real_sets(lake: Path, folder: Path) -> SetLake:
     """Indexes a lake below `folder`, unless that was done, and takes the sets out of its index."""
     record = folder / "lake.json"
-    written = {"postings": PostingsComponent.version}
-    if record.exists() and json.loads(record.read_text())["written"] == written:
+    written = postings_stamp()
+    if record.exists() and json.loads(record.read_text()).get("postings") == written:
         return open_lake(folder)
     lakejoin.index(str(lake), index=str(folder / "index"))
     start = time.perf_counter()
@@ -42,7 +41,7 @@ def real_sets(lake: Path, folder: Path) -> SetLake:
     statistics = measure(made, bases)
     found = {
         "wanted": {"kind": "real", "pairs": statistics.pairs},
-        "written": written,
+        "postings": written,
         "column_base": bases,
         "seconds": time.perf_counter() - start,
         "statistics": asdict(statistics),

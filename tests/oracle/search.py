@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from lakejoin.api import Lake
 from lakejoin.search.hits import Counters, Excluded, Hits
@@ -59,6 +60,15 @@ def brute_overlaps_of(segment: Segment, codes: Any, columns: Any) -> Any:
         [len(mine & set(segment.postings.codes_of(int(c)).tolist())) for c in columns],
         dtype=np.int64,
     )
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brute force in place of the exact engine, where that is not there."""
+    from lakejoin.search import overlap
+
+    if not hasattr(overlap, "Overlap"):
+        monkeypatch.setattr(overlap, "Overlap", BruteOverlap, raising=False)
+        monkeypatch.setattr(overlap, "overlaps_of", brute_overlaps_of, raising=False)
 
 
 def join_figures(mine: Sequence[str | None], theirs: Sequence[str | None]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The sets of an index of real tables against overlaps that were worked out independently.
+"""Real tables: sets and searches against overlaps that were worked out independently.
 
 The independent count differs in three ways that are known: it takes a short list of words for
 nulls in every column, where ours decides by the column (NA among country codes is a value); it
@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +20,13 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.api import Lake
 from lakejoin.spark.build import BuildOptions
+from oracle.search import stand_in
 
 DATA = Path(
     os.environ.get("LAKEJOIN_TEST_DATA") or Path(__file__).parents[2].parent / "shared" / "data"
 )
 TRUTH = DATA / "queries" / "gt_unary_overlap.csv"
+CONTAINED = DATA / "queries" / "gt_unary_threshold05.csv"
 WORDS = 2
 
 pytestmark = pytest.mark.skipif(
@@ -43,22 +46,34 @@ def number_of(lake: Lake, table: str, column: str) -> int:
     return names.index(column) if column in names else int(column.removeprefix("c"))
 
 
-def test_overlaps_of_real_columns(tmp_path: Path) -> None:
-    with TRUTH.open(encoding="utf-8") as file:
-        truth = list(csv.DictReader(file))
-    wanted = {row["query_table"] for row in truth} | {row["cand_table"] for row in truth}
+def rows_of(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The tables of both lists, and no others: what the lists rank is all among them."""
+    folder = tmp_path_factory.mktemp("real")
+    rows = rows_of(TRUTH) + rows_of(CONTAINED)
+    wanted = {row["query_table"] for row in rows} | {row["cand_table"] for row in rows}
     for name in wanted:
-        place = tmp_path / "lake" / name
+        place = folder / "lake" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(DATA / "lake" / name)
     lakejoin.index(
-        tmp_path / "lake",
-        tmp_path / "index",
+        folder / "lake",
+        folder / "index",
         spark=FakeSpark(),
         options=BuildOptions(all_columns=True),
     )
-    lake = lakejoin.open(tmp_path / "index")
+    lake = lakejoin.open(folder / "index")
     assert len(lake) == len(wanted)
+    return lake
+
+
+def test_overlaps_of_real_columns(lake: Lake) -> None:
+    truth = rows_of(TRUTH)
     exact = 0
     for row in truth:
         query = values(
@@ -70,3 +85,56 @@ def test_overlaps_of_real_columns(tmp_path: Path) -> None:
         assert all(abs(f - e) <= WORDS for f, e in zip(found, expected, strict=True)), row
         exact += found == expected
     assert exact >= 0.75 * len(truth)
+
+
+def by_query(file: Path) -> dict[tuple[str, str], list[dict[str, str]]]:
+    lists: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows_of(file):
+        lists.setdefault((row["query_table"], row["query_column"]), []).append(row)
+    return lists
+
+
+def found_by(lake: Lake, table: str, column: str, **options: Any) -> dict[tuple[str, int], int]:
+    """What a search finds beside the table itself: (table, place of its column) to its score."""
+    on = number_of(lake, table, column)
+    answer = lake.search(lake.table(table), on=on, **options)
+    assert [r.rank for r in answer] == list(range(1, len(answer) + 1))
+    return {
+        (result.table, result.found.column - result.found.entry.first): result.matched
+        for result in answer
+        if result.copy != "itself"
+    }
+
+
+def test_exact_lists(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every column of a list is found, with its score, unless it is at the very end of the list."""
+    stand_in(monkeypatch)
+    same = 0
+    for (table, column), rows in by_query(TRUTH).items():
+        own = len(lake.table(table).columns())
+        found = found_by(lake, table, column, k=len(rows) + own)
+        last = min(found.values())
+        for row in rows:
+            score = found.get((row["cand_table"], int(row["cand_col_index"])))
+            overlap = int(row["overlap"])
+            if score is None:
+                assert overlap <= last + WORDS, row
+            else:
+                assert abs(score - overlap) <= WORDS, row
+            same += score == overlap
+    assert same >= 0.7 * len(rows_of(TRUTH))
+
+
+def test_containment_lists(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What contains half of the query is found from sketches, nearly all of it."""
+    stand_in(monkeypatch)
+    missed = []
+    for (table, column), rows in by_query(CONTAINED).items():
+        found = found_by(lake, table, column, by="containment", min=0.5)
+        for row in rows:
+            score = found.get((row["cand_table"], int(row["cand_col_index"])))
+            if score is not None:
+                assert abs(score - int(row["overlap"])) <= WORDS, row
+            elif int(row["overlap"]) > 0.5 * int(row["query_distinct"]) + WORDS:
+                missed.append(row)
+    assert len(missed) <= 0.03 * len(rows_of(CONTAINED)), missed

@@ -1,16 +1,12 @@
-"""Until the exact engine is there, brute force stands in for it."""
+"""Where the exact engine is not there, brute force stands in for it."""
 
 from __future__ import annotations
 
 import pytest
 
-from oracle.search import BruteOverlap, brute_overlaps_of
+from oracle.search import stand_in
 
 
 @pytest.fixture(autouse=True)
 def engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakejoin.search import overlap
-
-    if not hasattr(overlap, "Overlap"):
-        monkeypatch.setattr(overlap, "Overlap", BruteOverlap, raising=False)
-        monkeypatch.setattr(overlap, "overlaps_of", brute_overlaps_of, raising=False)
+    stand_in(monkeypatch)

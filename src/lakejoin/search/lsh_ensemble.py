@@ -34,6 +34,37 @@ Array = np.ndarray[Any, Any]
 _FALL = 0.05  # from one threshold to the next, when the best k are sought
 
 
+class SketchedQuery:
+    """A query's size and signatures, made once for all segments that are sketched alike.
+
+    `hashes` are those of its distinct values, as `hash_strings` gives them with seed 0.
+    """
+
+    def __init__(self, hashes: Array) -> None:
+        self.size = len(hashes)
+        self._hashes = hashes
+        self._made: dict[tuple[str, int], Array] = {}
+
+    @classmethod
+    def of(cls, query: Query) -> SketchedQuery:
+        from lakejoin.kernels.hashing import hash_strings
+        from lakejoin.store.dictionary import string_buffers
+
+        hashes = np.empty(len(query), dtype=np.uint64)
+        offsets, data = string_buffers(query.tokens)
+        hash_strings(offsets, data, np.uint64(0), hashes)
+        return cls(hashes)
+
+    def signature(self, scheme: str, places: int) -> Array:
+        from lakejoin.kernels.sketching import sketch
+
+        made = self._made.get((scheme, places))
+        if made is None:
+            made = self._made[scheme, places] = np.empty(places, dtype=np.uint32)
+            sketch(self._hashes, SCHEMES[scheme], made)
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Ensemble:
     """Which columns contain at least the share `min` of my values, or, with `k`, the most of them?
@@ -67,8 +98,13 @@ class Ensemble:
 
     def search(self, query: Query, segments: Sequence[Segment], excluded: Excluded) -> Hits:
         """The columns found, the highest estimate first, then the smaller column."""
-        sketched = _Sketched.of(query)
-        if self.k is None or len(query) == 0:
+        return self.search_sketched(SketchedQuery.of(query), segments, excluded)
+
+    def search_sketched(
+        self, sketched: SketchedQuery, segments: Sequence[Segment], excluded: Excluded
+    ) -> Hits:
+        """The same for a query of which only the hashes are known."""
+        if self.k is None or sketched.size == 0:
             return self._at(self.min, sketched, segments, excluded)
         threshold = 1.0
         counters = Counters()
@@ -84,7 +120,7 @@ class Ensemble:
     def _at(
         self,
         threshold: float,
-        query: _Sketched,
+        query: SketchedQuery,
         segments: Sequence[Segment],
         excluded: Excluded,
     ) -> Hits:
@@ -137,34 +173,6 @@ def _bands(
             chosen.append(bands_for_recall(threshold, step, places, recall))
     bands, rows = np.array(chosen, dtype=np.int64).T.copy()
     return bands, rows
-
-
-class _Sketched:
-    """A query's size and signatures, made once for all segments that are sketched alike."""
-
-    def __init__(self, hashes: Array) -> None:
-        self.size = len(hashes)
-        self._hashes = hashes
-        self._made: dict[tuple[str, int], Array] = {}
-
-    @classmethod
-    def of(cls, query: Query) -> _Sketched:
-        from lakejoin.kernels.hashing import hash_strings
-        from lakejoin.store.dictionary import string_buffers
-
-        hashes = np.empty(len(query), dtype=np.uint64)
-        offsets, data = string_buffers(query.tokens)
-        hash_strings(offsets, data, np.uint64(0), hashes)
-        return cls(hashes)
-
-    def signature(self, scheme: str, places: int) -> Array:
-        from lakejoin.kernels.sketching import sketch
-
-        made = self._made.get((scheme, places))
-        if made is None:
-            made = self._made[scheme, places] = np.empty(places, dtype=np.uint32)
-            sketch(self._hashes, SCHEMES[scheme], made)
-        return made
 
 
 def _hits(parts: Sequence[Found], query_size: int) -> Hits:

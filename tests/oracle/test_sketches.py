@@ -213,7 +213,8 @@ def test_look_ups_find_what_agrees_in_a_band(
         depth = rng.integers(1, 5, len(sketches.upper))
         bands = np.array([rng.integers(0, places // r + 1) for r in depth])
         for needed in (0.0, 10.0):
-            found = sketches.find(query, bands, depth, 12, needed, math.inf)
+            asked = np.array([bands, depth])
+            found = sketches.find(0, query, asked, 12, needed, math.inf)
             part = np.searchsorted(sketches.upper, sizes)
             expected = [
                 c
@@ -226,8 +227,8 @@ def test_look_ups_find_what_agrees_in_a_band(
                     for j in range(bands[p])
                 )
             ]  # fmt: skip
-            assert sorted(found.column.tolist()) == [3 * c for c in expected]
-            assert (np.sort(found.numbers[0]) == np.sort(sizes[expected])).all()
+            assert sorted(found.numbers[1].tolist()) == [3 * c for c in expected]
+            assert (np.sort(found.numbers[2]) == np.sort(sizes[expected])).all()
 
 
 def test_no_signatures_at_all(tmp_path: Path) -> None:
@@ -252,8 +253,8 @@ def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
 
 def _asked(sketches: Sketches, query: Array) -> list[int]:
     parts = len(sketches.upper)
-    bands, depth = np.full(parts, 32), np.ones(parts, dtype=np.int64)
-    return sorted(sketches.find(query, bands, depth, 9, 1.0, math.inf).column.tolist())
+    asked = np.array([np.full(parts, 32), np.ones(parts, dtype=np.int64)])
+    return sorted(sketches.find(0, query, asked, 9, 1.0, math.inf).numbers[1].tolist())
 
 
 def _lake(count: int = 4_000) -> tuple[Array, Array]:

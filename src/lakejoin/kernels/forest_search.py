@@ -17,7 +17,7 @@ from numba import njit
 from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.ensemble import likely_shared, score, score_of_equal
 from lakejoin.kernels.forest import key_of
-from lakejoin.kernels.prefetch import prefetch
+from lakejoin.kernels.memory import addresses, flags_at, longs_at, prefetch, words_at
 
 Array = np.ndarray[Any, Any]
 
@@ -292,40 +292,58 @@ def weigh(
     return kept
 
 
-@kernel
-def find(
-    query: Array,
-    words: Array,
-    buckets: Array,
-    signature: Array,
+WORDS, BUCKETS, SIGNATURES, SIZES, MEMBERS, MEMBER_START, STARTS, UPPERS, CHECKED = range(9)
+
+
+def handed_over(
     shape: tuple[int, int, int, int, int],
     offsets: tuple[int, int, int],
-    starts: Array,
-    uppers: Array,
-    bands: Array,
-    rows: Array,
-    sizes: Array,
-    member_start: Array,
-    members: Array,
+    places: int,
+    ordered: bool,
+    **arrays: Array,
+) -> Array:
+    """The arrays of a file of signatures as `find` takes them: one array of numbers."""
+    names = ("words", "buckets", "signatures", "sizes", "members", "member_start", "starts",
+             "uppers", "checked")  # fmt: skip
+    found = addresses(*(arrays[name] for name in names))
+    return np.concatenate((found, [*shape, *offsets, places, ordered])).astype(np.int64)
+
+
+@kernel
+def find(
+    file: Array,
+    segment: int,
+    query: Array,
+    asked: Array,
     query_size: int,
     needed: float,
     limit: float,
-    ordered: bool,
     pending: Array,
-    checked: Array,
-) -> tuple[Array, Array, tuple[int, int, int]]:
-    """Looks up, weighs and estimates: (columns; their sizes, shared values, errors; counts).
+) -> tuple[Array, int, int, int, int]:
+    """Looks up, weighs and estimates, in a file of signatures as `handed_over`.
 
-    Partitions without a set of `needed` values are left out. The counts are how many classes were
-    found (`DAMAGED` if the arrays cannot be right), how many of them stayed, and the words read.
+    Partition p is asked for `asked[0, p]` bands of `asked[1, p]` rows; those without a set of
+    `needed` values are left out. Returns the columns found, as (segment, column, size, values
+    shared, error of that) in rows of one array; how many classes were looked up (`DAMAGED` if the
+    arrays cannot be right) and how many of them stayed; the words read; and how many blocks were
+    noted in `pending`.
     """
-    asked = bands.copy()
+    shape = (file[18], file[19], file[20], file[21], file[22])
+    offsets = (file[23], file[24], file[25])
+    places, ordered = file[26], file[27] != 0
+    signature = words_at(file, SIGNATURES).reshape(-1, places)
+    words = words_at(file, WORDS).reshape(places, signature.shape[0])
+    buckets = words_at(file, BUCKETS).reshape(places, (1 << shape[0]) + 1)
+    sizes, members = words_at(file, SIZES), words_at(file, MEMBERS)
+    member_start, starts = longs_at(file, MEMBER_START), longs_at(file, STARTS)
+    uppers, checked = longs_at(file, UPPERS), flags_at(file, CHECKED)
+    bands = asked[0].copy()
     for p in range(bands.shape[0]):
         if uppers[p] < needed:
-            asked[p] = 0
+            bands[p] = 0
     found = np.empty(signature.shape[0], dtype=np.uint32)
     count, read = look_up(
-        query, words, buckets, signature, shape, offsets, starts, asked, rows, pending, checked,
+        query, words, buckets, signature, shape, offsets, starts, bands, asked[1], pending, checked,
         found,
     )  # fmt: skip
     ranks = found[: max(count, 0)]
@@ -343,17 +361,19 @@ def find(
     shared = np.empty(kept)
     error = np.empty(kept)
     likely_shared(
-        equal[:kept], less[:kept], query.shape[0], np.float64(query_size), size, ordered,
-        shared, error,
-    )  # fmt: skip
-    columns = np.empty(total, dtype=np.int64)
-    numbers = np.empty((3, total))
+        equal[:kept], less[:kept], places, np.float64(query_size), size, ordered, shared, error
+    )
+    out = np.empty((5, total))
     n = 0
     for i in range(kept):
         for m in range(member_start[ranks[i]], member_start[ranks[i] + 1]):
-            columns[n] = members[m]
-            numbers[0, n] = size[i]
-            numbers[1, n] = shared[i]
-            numbers[2, n] = error[i]
+            out[0, n] = segment
+            out[1, n] = members[m]
+            out[2, n] = size[i]
+            out[3, n] = shared[i]
+            out[4, n] = error[i]
             n += 1
-    return columns, numbers, (count, kept, read)
+    noted = 0
+    for block in range(pending.shape[0]):
+        noted += pending[block]
+    return out, count, kept, read, noted

@@ -125,14 +125,16 @@ class Ensemble:
         excluded: Excluded,
     ) -> Hits:
         """The columns found at one threshold, which is at least one value."""
-        threshold = max(threshold, 1.0 / max(1, query.size))
+        if query.size == 0 or not segments:
+            return _hits([NOTHING], 1)
+        threshold = max(threshold, 1.0 / query.size)
         parts: list[Found] = []
         for number, segment in enumerate(segments):
             sketches = segment.sketches
-            if query.size == 0 or sketches.classes == 0:
+            if sketches.classes == 0:
                 parts.append(NOTHING)
                 continue
-            bands, rows = _bands(
+            asked = _bands(
                 sketches.uppers,
                 threshold,
                 size_step(query.size),
@@ -141,12 +143,12 @@ class Ensemble:
                 self.plain,
             )
             found = sketches.find(
+                number,
                 query.signature(sketches.scheme, sketches.permutations),
-                bands,
-                rows,
+                asked,
                 query.size,
-                0.0 if self.doubt is None else math.ceil(threshold * query.size - 1e-9),
-                math.inf if self.doubt is None else self.doubt,
+                0.0 if self.doubt is None else float(math.ceil(threshold * query.size - 1e-9)),
+                math.inf if self.doubt is None else float(self.doubt),
             )
             gone = excluded.columns[number]
             parts.append(found.without(gone) if len(gone) else found)
@@ -161,7 +163,7 @@ def _bands(
     places: int,
     recall: float | None,
     plain: bool,
-) -> tuple[Array, Array]:
+) -> Array:
     """Bands and rows by partition, for a query whose size is at a step of the grid."""
     chosen = []
     for upper in uppers:
@@ -171,32 +173,26 @@ def _bands(
             chosen.append(bands_of_least_error(threshold, step, places))
         else:
             chosen.append(bands_for_recall(threshold, step, places, recall))
-    bands, rows = np.array(chosen, dtype=np.int64).T.copy()
-    return bands, rows
+    return np.ascontiguousarray(np.array(chosen, dtype=np.int64).T)
 
 
 def _hits(parts: Sequence[Found], query_size: int) -> Hits:
     """What was found in all segments, in order, with what it took."""
     counters = Counters(
         segments=len(parts),
-        candidates=sum(p.classes for p in parts),
-        pruned=sum(p.classes - p.kept for p in parts),
-        bytes=sum(p.bytes for p in parts),
+        candidates=sum([p.classes for p in parts]),
+        pruned=sum([p.classes - p.kept for p in parts]),
+        bytes=sum([p.bytes for p in parts]),
         algorithms={"lsh-ensemble": len(parts)},
     )
-    column = np.concatenate([p.column for p in parts] or [NOTHING.column])
-    size, shared, error = np.concatenate([p.numbers for p in parts] or [NOTHING.numbers], axis=1)
-    segment = np.repeat(np.arange(len(parts)), [len(p.column) for p in parts])
-    chosen = np.lexsort((column, segment, size, -shared))
-    estimate = shared[chosen] / max(1, query_size)
-    return Hits(
-        segment[chosen],
-        column[chosen],
-        np.rint(shared[chosen]).astype(np.int64),
-        counters,
-        estimate,
-        error[chosen] / max(1, query_size),
-    )
+    numbers = parts[0].numbers
+    if len(parts) > 1:
+        numbers = np.concatenate([p.numbers for p in parts], axis=1)
+    segment, column, size, shared, _ = numbers
+    numbers = numbers[:, np.lexsort((column, segment, size, -shared))]
+    segment, column, matched = np.rint(numbers[[0, 1, 3]]).astype(np.int64)
+    estimate, error = numbers[3:] / query_size
+    return Hits(segment, column, matched, counters, estimate, error)
 
 
 def _picked(hits: Hits, chosen: Array) -> Hits:

@@ -140,12 +140,11 @@ def write_sketches(
 class Found:
     """Columns that a look-up found.
 
-    The rows of `numbers` are their sizes, how many of the query's values they are estimated to
-    hold, and the standard error of that. `classes` were looked up, of which `kept` stayed, and
-    about so many `bytes` were read.
+    The rows of `numbers` are the number of the segment, the columns, their sizes, how many of the
+    query's values they are estimated to hold, and the standard error of that. `classes` were looked
+    up, of which `kept` stayed, and about so many `bytes` were read.
     """
 
-    column: Array
     numbers: Array
     classes: int = 0
     kept: int = 0
@@ -153,11 +152,10 @@ class Found:
 
     def without(self, columns: Array) -> Found:
         """The same without some columns."""
-        alive = ~np.isin(self.column, columns)
-        return replace(self, column=self.column[alive], numbers=self.numbers[:, alive])
+        return replace(self, numbers=self.numbers[:, ~np.isin(self.numbers[1], columns)])
 
 
-NOTHING = Found(np.zeros(0, dtype=np.int64), np.zeros((3, 0)))
+NOTHING = Found(np.zeros((5, 0)))
 
 
 class Sketches:
@@ -165,80 +163,70 @@ class Sketches:
 
     def __init__(self, file: ArrayFile) -> None:
         from lakejoin.kernels.forest import Shape
+        from lakejoin.kernels.forest_search import find, handed_over
 
         self._file = file
         self.permutations = int(file.meta["permutations"])
         self.scheme: str = file.meta["scheme"]
         self.upper = file.array("upper").all().astype(np.int64)
         self.uppers = tuple(self.upper.tolist())
-        self._start = file.array("start").all().astype(np.int64)
-        self._size = file.array("size").all()
-        self._member_start = file.array("member_start").all().astype(np.int64)
-        self._member = file.array("member").all()
-        self._shape = Shape.of(len(self._size), len(self.upper)).numbers()
         signature, word, bucket = (file.array(n) for n in ("signature", "word", "bucket"))
-        self._offsets = (word.offset, bucket.offset, signature.offset)
-        self._signature = signature.raw.reshape(-1, self.permutations)
-        self._word = word.raw.reshape(self.permutations, -1)
-        self._bucket = bucket.raw.reshape(self.permutations, -1)
+        self._arrays = {
+            "words": word.raw,
+            "buckets": bucket.raw,
+            "signatures": signature.raw,
+            "sizes": file.array("size").all(),
+            "members": file.array("member").all(),
+            "member_start": file.array("member_start").all().astype(np.int64),
+            "starts": file.array("start").all().astype(np.int64),
+            "uppers": self.upper,
+            "checked": file.checked,
+        }
+        self.classes = len(self._arrays["sizes"])
+        shape = Shape.of(self.classes, len(self.upper))
+        wanted = self.permutations * np.array([self.classes, shape.buckets + 1, self.classes])
+        if [len(word), len(bucket), len(signature)] != wanted.tolist():
+            self._damaged()
+        self._handed_over = handed_over(
+            shape.numbers(),
+            (word.offset, bucket.offset, signature.offset),
+            self.permutations,
+            self.scheme != "one-permutation",
+            **self._arrays,
+        )
+        self._find = find
 
     def __len__(self) -> int:
-        return len(self._member)
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the order of two signatures' entries means anything."""
-        return self.scheme != "one-permutation"
-
-    @property
-    def classes(self) -> int:
-        """How many different signatures there are."""
-        return len(self._size)
+        return len(self._arrays["members"])
 
     def find(
         self,
+        segment: int,
         signature: Array,
-        bands: Array,
-        rows: Array,
+        asked: Array,
         query_size: int,
         needed: float,
         limit: float,
     ) -> Found:
         """The columns that share a band of their partition with a signature.
 
-        Partition p is asked for `bands[p]` bands of `rows[p]` places. Of what is found, sets
+        Partition p is asked for `asked[0, p]` bands of `asked[1, p]` places. Of what is found, sets
         smaller than `needed` are dropped, and those whose signatures are more than `limit` standard
-        deviations poorer than expected of a set that shares so many values with the query.
+        deviations poorer than expected of a set that shares so many values with the query. The
+        number of the `segment` is handed through.
         """
-        from lakejoin.kernels.forest_search import find
-
         pending = np.zeros(self._file.blocks, dtype=np.uint8)
-        column, numbers, (classes, kept, read) = find(
-            signature,
-            self._word,
-            self._bucket,
-            self._signature,
-            self._shape,
-            self._offsets,
-            self._start,
-            self.upper,
-            bands,
-            rows,
-            self._size,
-            self._member_start,
-            self._member,
-            query_size,
-            needed,
-            limit,
-            self.ordered,
-            pending,
-            self._file.checked,
+        numbers, classes, kept, read, noted = self._find(
+            self._handed_over, segment, signature, asked, query_size, needed, limit, pending
         )
-        self._file.check_marked(pending)
+        if noted:
+            self._file.check_marked(pending)
         if classes < 0:
-            raise DamagedIndex(
-                f"the index is damaged: {self._file.place} is inconsistent; rebuild it with: "
-                "lakejoin index --full"
-            )
-        read += classes * self.permutations
-        return Found(column, numbers, classes, kept, 4 * read)
+            self._damaged()
+        return Found(numbers, classes, kept, 4 * (read + classes * self.permutations))
+
+    def _damaged(self) -> None:
+        raise DamagedIndex(
+            f"the index is damaged: {self._file.place} is inconsistent; rebuild it with: "
+            "lakejoin index --full"
+        )

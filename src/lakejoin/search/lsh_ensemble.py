@@ -188,11 +188,14 @@ def _hits(parts: Sequence[Found], query_size: int) -> Hits:
     numbers = parts[0].numbers
     if len(parts) > 1:
         numbers = np.concatenate([p.numbers for p in parts], axis=1)
-    segment, column, size, shared, _ = numbers
-    numbers = numbers[:, np.lexsort((column, segment, size, -shared))]
-    segment, column, matched = np.rint(numbers[[0, 1, 3]]).astype(np.int64)
-    estimate, error = numbers[3:] / query_size
-    return Hits(segment, column, matched, counters, estimate, error)
+    # Few calls, as each costs as much as a look-up: the best first, then the smaller column, then
+    # its place in the index.
+    keys = (numbers[1], numbers[0], numbers[2], -numbers[3])
+    numbers = numbers[:, np.lexsort(keys if len(parts) > 1 else (keys[0], *keys[2:]))]
+    segment, column = numbers[0].astype(np.int64), numbers[1].astype(np.int64)
+    matched = np.rint(numbers[3]).astype(np.int64)
+    numbers /= query_size
+    return Hits(segment, column, matched, counters, numbers[3], numbers[4])
 
 
 def _picked(hits: Hits, chosen: Array) -> Hits:

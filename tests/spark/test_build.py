@@ -303,6 +303,24 @@ def test_a_full_disk_is_one_sentence(
     assert names(tmp_path) == NAMES
 
 
+def test_signatures_are_as_long_as_was_asked_for(lake: Path, index: Index, tmp_path: Path) -> None:
+    def lengths() -> set[int]:
+        segments = lakejoin.open(tmp_path / "index").snapshot.segments
+        return {s.sketches.permutations for s in segments if s.sketches.classes}
+
+    index(lake, permutations=256)
+    assert lengths() == {256}
+    (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
+    index(lake)
+    assert lengths() == {256}, "a refresh keeps it"
+    with pytest.raises(InputError, match="--full"):
+        index(lake, permutations=128)
+    index(lake, permutations=64, full=True)
+    assert lengths() == {64}
+    with pytest.raises(InputError, match="power of two"):
+        index(lake, permutations=100, full=True)
+
+
 def test_small_segments_bound_the_memory(lake: Path, index: Index, tmp_path: Path) -> None:
     report = index(lake, memory=1)
     assert report.segments == 4  # the empty table takes no memory
@@ -340,8 +358,9 @@ def test_a_new_component_comes_without_reading_files(
             out.add("size", source.postings.set_sizes())
 
     monkeypatch.setattr(reading, "tables_of", None)
-    for module in ("lakejoin.store.components", "lakejoin.spark.build"):
-        monkeypatch.setattr(f"{module}.COMPONENTS", (*components.COMPONENTS, Sizes()))
+    before = components.components
+    monkeypatch.setattr(components, "components", lambda permutations=128: (*before(), Sizes()))
+    monkeypatch.setattr("lakejoin.spark.build.COMPONENTS", components.components())
     report = index(lake)
     assert (report.version, report.new) == (2, 0)
     for segment in lakejoin.open(tmp_path / "index").snapshot.segments:

@@ -21,6 +21,7 @@ from lakejoin.store.components import COMPONENTS
 from lakejoin.store.lock import build_lock
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals, with_dead
 from lakejoin.store.segment import SegmentRecord, lacking
+from lakejoin.store.sketches import SketchOptions
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.sources import SourceState, read_sources
 
@@ -33,8 +34,10 @@ _UNLISTED = -1  # the size of what could not be listed
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How to build. `fold` and `all_columns` left at None are what the index was built with.
+    """How to build. What is left at None is as the index was built with.
 
+    `permutations` is how many entries a signature has (128; a power of two up to 256): twice as
+    many take twice the room and halve the variance of a containment estimated from sketches.
     `memory` bounds what one worker may take to finish a segment; a file more than twice as large
     as `piece_bytes` is parsed in pieces of about that size; `wait` is how many seconds to wait for
     another builder; `strict` fails, and changes nothing, where a
@@ -45,6 +48,7 @@ class BuildOptions:
     strict: bool = False
     fold: bool | None = None
     all_columns: bool | None = None
+    permutations: int | None = None
     wait: float = 0.0
     memory: int = 1600 << 20
     piece_bytes: int = 96 << 20
@@ -190,11 +194,12 @@ def _settings(old: Manifest, options: BuildOptions) -> IndexOptions:
     wanted = IndexOptions(
         before.rules if options.fold is None else ValueRules(fold=options.fold),
         before.all_columns if options.all_columns is None else options.all_columns,
+        SketchOptions(options.permutations or before.permutations).permutations,
     )
     if old.version and wanted != before and not options.full:
         raise InputError(
-            "this index was built with other options (--values, --all-columns); rebuild it with "
-            "--full to change them"
+            "this index was built with other options (--values, --all-columns, permutations); "
+            "rebuild it with --full to change them"
         )
     return wanted
 

@@ -47,11 +47,11 @@ class SegmentWriter:
 
     def close(self) -> None:
         """Finishes the segment that is open, if there is one."""
-        from lakejoin.store.components import COMPONENTS
+        from lakejoin.store.components import components
 
         if self._builder is not None:
             begin = time.perf_counter()
-            self.records.append(self._builder.finish(COMPONENTS))
+            self.records.append(self._builder.finish(components(self._job.options.permutations)))
             self._builder = None
             self.seconds += time.perf_counter() - begin
 

@@ -13,11 +13,11 @@ from lakejoin.store.segment import Segment, SegmentRecord, add_components
 
 def complete(job: Job, batch: int, record: SegmentRecord) -> Iterator[tuple[str, Any]]:
     """Builds the components that a segment lacks."""
-    from lakejoin.store.components import COMPONENTS
+    from lakejoin.store.components import components
 
     del batch
     segment = Segment(job.segments / record.id, record)
-    yield "components", add_components(segment, COMPONENTS)
+    yield "components", add_components(segment, components(job.options.permutations))
 
 
 def merge(job: Job, batch: int, records: Sequence[SegmentRecord]) -> Iterator[tuple[str, Any]]:

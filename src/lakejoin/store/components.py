@@ -3,7 +3,7 @@
 The catalog, the dictionary and the rows are what a segment *is*; everything else is a component
 that is built from them, by the builder for a new segment and by `lakejoin index` for a segment that
 was built before the component existed, without reading the lake's files again. To add one, write a
-class with `name`, `version` and `build`, and put it into `COMPONENTS`.
+class with `name`, `version` and `build`, and put it into `components`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.sketches import SketchComponent
+from lakejoin.store.sketches import PERMUTATIONS, SketchComponent, SketchOptions
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
@@ -33,4 +33,9 @@ class Component(Protocol):
         """Writes the arrays."""
 
 
-COMPONENTS: tuple[Component, ...] = (PostingsComponent(), SketchComponent())
+def components(permutations: int = PERMUTATIONS) -> tuple[Component, ...]:
+    """All components, with signatures of so many entries."""
+    return (PostingsComponent(), SketchComponent(SketchOptions(permutations)))
+
+
+COMPONENTS = components()

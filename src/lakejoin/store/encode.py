@@ -38,6 +38,7 @@ Array = np.ndarray[Any, Any]
 # Decimals (measures) and booleans make accidental joins: searched only where asked for.
 SEARCHED = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.DATE, ColumnType.MIXED})
 PAIR_BYTES = 48  # measured peak per (column, value) pair while grouping and writing
+COLUMN_BYTES = 768  # a column's signature of 128 entries, and sorting them
 _SEEDS = 8
 _MOST = (1 << 32) - 2  # value ids are 32 bits wide, and all bits set is a null
 
@@ -80,6 +81,7 @@ class _Counts:
     tables: int = 0
     rows: int = 0
     cells: int = 0
+    searched: int = 0
 
 
 class SegmentBuilder:
@@ -103,7 +105,9 @@ class SegmentBuilder:
     @property
     def memory(self) -> int:
         """About how many bytes finishing now would need at its peak."""
-        return max(run.count * PAIR_BYTES + run.bytes for run in (self._tokens, self._spellings))
+        runs = (self._tokens, self._spellings)
+        sketching = self._counts.searched * COLUMN_BYTES
+        return max(sketching, *(run.count * PAIR_BYTES + run.bytes for run in runs))
 
     def add(self, table: TableData) -> int:
         """Adds a table; returns how many cells it has."""
@@ -121,6 +125,7 @@ class SegmentBuilder:
         indexed = column.profile.type in self._searched and column.profile.distinct > 0
         self._catalog.add_column(column, indexed)
         self._indexed.append(indexed)
+        self._counts.searched += indexed
         self._tokens.add(column.tokens)
         self._spellings.add(column.spellings)
         self._token_counts.append(len(column.tokens))

@@ -16,6 +16,7 @@ from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
 from lakejoin.model import ValueRules
 from lakejoin.storage import Place
 from lakejoin.store.segment import ComponentRecord, SegmentRecord
+from lakejoin.store.sketches import PERMUTATIONS
 
 FORMAT = 1
 FILE = "MANIFEST.json"
@@ -23,10 +24,15 @@ FILE = "MANIFEST.json"
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """What an index was built with, and is refreshed with: `rules` and `all_columns`."""
+    """What an index was built with, and is refreshed with.
+
+    `rules` say how values are folded, `all_columns` whether decimals and booleans are searched too,
+    and `permutations` how many entries a signature has.
+    """
 
     rules: ValueRules = field(default_factory=ValueRules)
     all_columns: bool = False
+    permutations: int = PERMUTATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,9 @@ def _from_json(body: dict[str, Any]) -> Manifest:
         created=body["created"],
         lakes=tuple(body["lakes"]),
         options=IndexOptions(
-            ValueRules(rules["fold"], tuple(rules["extra_nulls"])), options["all_columns"]
+            ValueRules(rules["fold"], tuple(rules["extra_nulls"])),
+            options["all_columns"],
+            options.get("permutations", PERMUTATIONS),  # older manifests do not say
         ),
         segments=tuple(segment_from_json(s) for s in body["segments"]),
         files=NamedFile(**body["files"]) if body["files"] else None,

@@ -22,6 +22,7 @@ Array = np.ndarray[Any, Any]
 
 SCHEMES = {"permutations": 0, "one-permutation": 1, "fast": 2}  # as in kernels.sketching
 PARTITIONINGS = {"optimal": optimal_uppers, "equal-depth": equal_depth_uppers}
+PERMUTATIONS = 128
 MOST_PARTITIONS = 64
 _SLICE = 1 << 14
 
@@ -36,7 +37,7 @@ class SketchOptions:
     lakejoin.errors.InputError: permutations must be a power of two from 16 to 256, not 100
     """
 
-    permutations: int = 128
+    permutations: int = PERMUTATIONS
     partitions: int = 16
     scheme: str = "fast"
     partitioning: str = "optimal"

@@ -197,7 +197,9 @@ def test_a_watched_run_is_measured_and_recorded(tmp_path: Path) -> None:
     assert lines[0]["date"].startswith("20")
 
 
-@pytest.mark.parametrize("script", ["lakes", "peer_duckdb", "index", "kernel_group"])
+@pytest.mark.parametrize(
+    "script", ["lakes", "peer_duckdb", "index", "kernel_group", "search_containment"]
+)
 def test_every_script_explains_itself(script: str) -> None:
     command = [sys.executable, str(BENCHMARKS / f"{script}.py"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

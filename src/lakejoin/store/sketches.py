@@ -9,7 +9,7 @@ share of the buckets (about half a byte a place); see docs/format.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -75,8 +75,8 @@ class SketchComponent:
     """The signatures as a component of the index."""
 
     options: SketchOptions = field(default_factory=SketchOptions)
-    name: str = "sketches"
-    version: int = 1
+    name: ClassVar[str] = "sketches"
+    version: ClassVar[int] = 2
 
     def build(self, source: SetSource, out: ArrayFileWriter) -> None:
         """Writes the signatures of every searched column that holds a value."""

@@ -2,7 +2,7 @@
 
 Numba renews a kept kernel when its own source file changes, but not when a function that it calls
 from another file does; an upgraded package would then run old code. So the stamp of our kernels
-covers all sources of this folder.
+covers all sources of this folder, and of the kernel's own where it is another.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from numba import njit
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+_HERE = Path(__file__).parent
+
+
 @cache
-def sources_stamp() -> str:
-    """A digest of all kernel sources."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+def sources_stamp(folder: Path = _HERE) -> str:
+    """A digest of all sources here and in the folder of a kernel."""
+    sources = sorted({*_HERE.glob("*.py"), *folder.glob("*.py")})
     return hashlib.blake2b(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
 
 
@@ -40,5 +43,5 @@ def kernel(function: Function) -> Function:
         return cast(Function, njit(nogil=True)(function))
     kept: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(kept, "_source_stamp"):
-        kept._source_stamp = sources_stamp()
+        kept._source_stamp = sources_stamp(Path(function.__code__.co_filename).parent)
     return cast(Function, compiled)

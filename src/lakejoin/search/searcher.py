@@ -189,7 +189,7 @@ class Searcher:
             columns = hits.column[here]
             codes = locate(query, number, segment)
             matched[here] = overlaps_of(segment, codes, columns)
-            size[here] = segment.postings.set_sizes()[columns]
+            size[here] = segment.postings.set_sizes(columns)
         order = np.lexsort((hits.column, hits.segment, size, -matched))
         order = order[matched[order] > 0]
         return _picked(replace(hits, matched=matched), order)

@@ -167,6 +167,11 @@ class ArrayFile:
         raw = self._data[offset : offset + length * kind.itemsize].view(kind)
         return CheckedArray(self, np.asarray(raw), offset)
 
+    @property
+    def verified(self) -> Array:
+        """Which blocks were found to match their checksums, one byte each; it changes in place."""
+        return self._checked
+
     def check_all(self) -> None:
         """Checks every block that was not checked yet."""
         self.check_blocks(np.flatnonzero(~self._checked))

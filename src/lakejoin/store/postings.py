@@ -7,12 +7,17 @@ their list (JOSIE's global order). The lists are kept as plain numbers of column
 other: with the lengths rising, a list is found from a small table of lengths, and reading plain
 numbers is several times faster than unpacking them. The sets are packed as byte-wise differences.
 
+Inside this component the columns are numbered by falling size of their sets: that number is a
+column's *stand*. A column with fewer values than the k-th best score cannot be among the best k, so
+a search reads of every list only the beginning.
+
 The multiplicities of a set (in how many rows each value occurs) are kept in the order of the codes
 for the columns that repeat a value; in the others every value occurs once.
 
-For searching there are also the large columns by falling size, because a column with fewer values
-than the k-th score cannot win, and marks inside long sets, so that the end of one can be read
-without its beginning.
+For searching there are also: a sample of where groups start, small enough to stay in a processor's
+cache, to find the group of a code; marks inside long sets, so that the end of one can be read
+without its beginning; and for every entry of a list its position, the number of the column's values
+up to there in the global order (JOSIE's position filter).
 """
 
 from __future__ import annotations
@@ -21,12 +26,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from lakejoin.errors import BuildFailed
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 Array = np.ndarray[Any, Any]
 
-LARGE = 64  # values that make a column large
 MARK = 64  # groups from one mark in a long set to the next
+SAMPLE = 64  # groups from one in the sample to the next
 
 
 class PostingSource(Protocol):
@@ -54,18 +60,24 @@ class PostingsComponent:
         from lakejoin.kernels.packing import pack_lists, transpose
 
         group_start, list_start, columns = source.posting_lists()
-        out.add("group_start", group_start.astype(np.uint32))
-        _write_lengths(list_start, out)
-        out.add("lists", columns.astype(np.uint16 if source.column_count <= 1 << 16 else np.uint32))
-        set_start, groups = transpose(list_start, columns, source.column_count)
-        begin, packed = pack_lists(set_start, groups)
-        out.add("set_start", _narrow(begin))
-        out.add("sets", packed)
-        sizes = np.zeros(source.column_count, dtype=np.int64)
         weight = np.diff(group_start.astype(np.int64))
+        sizes = np.zeros(source.column_count, dtype=np.int64)
         np.add.at(sizes, columns, np.repeat(weight, np.diff(list_start)))
-        out.add("set_size", sizes.astype(np.uint32))
-        _write_large(sizes, begin, out)
+        by_size = np.argsort(-sizes, kind="stable")
+        stand = np.empty(source.column_count, dtype=np.uint32)
+        stand[by_size] = np.arange(source.column_count, dtype=np.uint32)
+        out.add("by_size", by_size.astype(np.uint32))
+        out.add("stand", stand)
+        out.add("set_size", sizes[by_size].astype(np.uint32))
+        out.add("group_start", group_start.astype(np.uint32))
+        out.add("group_sample", group_start[:-1:SAMPLE].astype(np.uint32))
+        set_start, groups = transpose(list_start, stand[columns], source.column_count)
+        _write_lists(list_start, set_start, groups, weight, out)
+        begin, packed = pack_lists(set_start, groups)
+        if begin[-1] >= 1 << 32:
+            raise BuildFailed("a segment's sets would exceed 4 GB; index with a smaller batch")
+        out.add("set_start", begin.astype(np.uint32))
+        out.add("sets", packed)
         _write_marks(set_start, groups, begin, packed, out)
         self._write_repeats(source, out)
 
@@ -85,22 +97,23 @@ class PostingsComponent:
         out.add("repeats_start", _narrow(begin))
 
 
-def _write_lengths(list_start: Array, out: ArrayFileWriter) -> None:
-    """The distinct lengths of lists, rising, with the first group of each and where it begins."""
+def _write_lists(
+    list_start: Array, set_start: Array, groups: Array, weight: Array, out: ArrayFileWriter
+) -> None:
+    """The lists with their positions, and the distinct lengths of lists, rising: the first group of
+    each length and where its list begins."""
     length = np.diff(list_start)
     first = np.flatnonzero(np.diff(length, prepend=-1))
     out.add("length", length[first].astype(np.uint32))
     out.add("length_group", np.append(first, len(length)).astype(np.uint32))
     out.add("length_begin", list_start[np.append(first, len(length))].astype(np.uint64))
-
-
-def _write_large(sizes: Array, begin: Array, out: ArrayFileWriter) -> None:
-    """The large columns, the largest first, and the bytes of all their sets up to each."""
-    large = np.flatnonzero(sizes >= LARGE)
-    large = large[np.argsort(-sizes[large], kind="stable")]
-    out.add("large_column", large.astype(np.uint32))
-    out.add("large_size", sizes[large].astype(np.uint32))
-    out.add("large_bytes", np.concatenate(([0], np.cumsum(np.diff(begin)[large]))).astype(np.uint64))
+    stands = np.repeat(np.arange(len(set_start) - 1, dtype=np.uint32), np.diff(set_start))
+    order = np.argsort(groups, kind="stable")
+    narrow = np.uint16 if len(set_start) - 1 <= 1 << 16 else np.uint32
+    out.add("lists", stands[order].astype(narrow))
+    upto = np.concatenate(([0], np.cumsum(weight[groups])))
+    position = upto[1:] - np.repeat(upto[set_start[:-1]], np.diff(set_start))
+    out.add("positions", position[order].astype(np.uint32))
 
 
 def _write_marks(
@@ -116,7 +129,7 @@ def _write_marks(
     # The n-th number of all packed ones begins after the (n-1)-th byte that ends a number.
     ends = np.flatnonzero(packed < 128) if len(column) else np.zeros(0, dtype=np.int64)
     last = set_start[column] + nth - 1
-    out.add("mark_column", marked.astype(np.uint32))
+    out.add("mark_stand", marked.astype(np.uint32))
     out.add("mark_first", first.astype(np.uint32))
     out.add("mark_group", (groups[last].astype(np.int64) + 1).astype(np.uint32))
     out.add("mark_byte", (ends[last] + 1 - begin[column]).astype(np.uint32))
@@ -131,6 +144,8 @@ class Postings:
     """The opened posting lists of a segment."""
 
     def __init__(self, file: ArrayFile) -> None:
+        self._by_size = file.array("by_size")
+        self._stand = file.array("stand")
         self._group_start = file.array("group_start")
         self._length = file.array("length")
         self._length_group = file.array("length_group")
@@ -148,28 +163,55 @@ class Postings:
         """How many groups there are."""
         return len(self._group_start) - 1
 
+    @property
+    def columns(self) -> int:
+        """How many columns there are, searched or not."""
+        return len(self._stand)
+
     def group_start(self) -> Array:
         """Group g holds the codes [group_start[g], group_start[g + 1])."""
         return self._group_start.all()
 
-    def set_sizes(self) -> Array:
-        """The number of distinct values of every column; 0 for a column that is not indexed."""
-        return self._set_size.all()
+    def set_sizes(self, columns: Array | None = None) -> Array:
+        """The number of distinct values of columns, or of all; 0 for one that is not indexed."""
+        stands = self._stand.all() if columns is None else self._stand.take(columns)
+        return self._set_size.take(stands)
+
+    def stands(self, columns: Array) -> Array:
+        """The numbers of columns by falling size, which the lists hold."""
+        return self._stand.take(columns)
+
+    def columns_at(self, stands: Array) -> Array:
+        """The columns with those numbers by falling size."""
+        return self._by_size.take(stands)
 
     def columns_of(self, group: int) -> Array:
-        """The posting list of a group: the columns that hold each of its tokens."""
+        """The posting list of a group: the columns that hold each of its tokens, ascending."""
         first = self._length_group.all()
         kind = int(np.searchsorted(first, group, side="right")) - 1
         length = int(self._length.all()[kind])
         begin = int(self._length_begin.all()[kind]) + (group - int(first[kind])) * length
-        return self._lists.part(begin, begin + length).astype(np.uint32)
+        return np.sort(self._by_size.take(self._lists.part(begin, begin + length)))
 
     def groups_of(self, column: int) -> Array:
         """A column's set, as groups."""
         from lakejoin.kernels.packing import unpack
 
-        begin, end = self._set_start.part(column, column + 2).tolist()
+        stand = int(self._stand.part(column, column + 1)[0])
+        begin, end = self._set_start.part(stand, stand + 2).tolist()
         return unpack(self._sets.touch(np.array([begin]), np.array([end])), begin, end)
+
+    def all_sets(self) -> tuple[Array, Array]:
+        """All sets at once: the groups of column c are groups[start[c]:start[c + 1]]."""
+        from lakejoin.kernels.packing import unpack_lists
+
+        begin = self._set_start.all().astype(np.int64)
+        start, groups = unpack_lists(begin, self._sets.all())
+        stand = self._stand.all()
+        length = np.diff(start)[stand]
+        own = np.concatenate(([0], np.cumsum(length)))
+        jump = np.repeat(start[:-1][stand] - own[:-1], length)
+        return own, groups[jump + np.arange(own[-1])]
 
     def codes_of(self, column: int) -> Array:
         """A column's set, as ascending codes."""
@@ -185,7 +227,7 @@ class Postings:
         from lakejoin.kernels.packing import unpack_counts
 
         begin, end = self._repeats_start.part(column, column + 2).tolist()
-        size = int(self._set_size.part(column, column + 1)[0])
+        size = int(self.set_sizes(np.array([column]))[0])
         if begin == end:
             return np.ones(size, dtype=np.int64)
         packed = self._repeats.touch(np.array([begin]), np.array([end]))
@@ -195,14 +237,12 @@ class Postings:
         """Whether the posting lists are those that the sets make, and rise in length."""
         from lakejoin.kernels.packing import transpose
 
-        sets = [self.groups_of(column) for column in range(len(self._set_size))]
-        start = np.concatenate(([0], np.cumsum([len(s) for s in sets]))).astype(np.int64)
-        groups = np.concatenate([*sets, np.zeros(0, dtype=np.uint32)])
+        start, groups = self.all_sets()
         list_start, columns = transpose(start, groups, self.groups)
         lengths = np.diff(list_start)
         kept = np.repeat(self._length.all(), np.diff(self._length_group.all().astype(np.int64)))
-        return (
-            bool((np.diff(lengths) >= 0).all())
-            and np.array_equal(lengths, kept)
-            and np.array_equal(columns, self._lists.all())
-        )
+        if not (np.diff(lengths) >= 0).all() or not np.array_equal(lengths, kept):
+            return False
+        of = np.repeat(np.arange(self.groups), lengths)
+        stands = self._stand.take(columns)
+        return np.array_equal(stands[np.lexsort((stands, of))], self._lists.all())

@@ -18,7 +18,7 @@ from lakejoin.store.components import Component
 from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
-from lakejoin.store.sketches import Sketches
+from lakejoin.store.sketches import SketchComponent, Sketches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +100,7 @@ class Segment:
     @cached_property
     def sketches(self) -> Sketches:
         """The signatures of the sets."""
-        return Sketches(self.file("sketches"))
+        return Sketches(self.file(SketchComponent.name, SketchComponent.version))
 
     @property
     def column_count(self) -> int:
@@ -164,13 +164,11 @@ class Segment:
 
     def group_sets(self) -> tuple[Array, Array, Array]:
         """(group_start, set_start, groups): every column's set as groups, from what there is."""
-        from lakejoin.kernels.packing import transpose, unpack_lists
+        from lakejoin.kernels.packing import transpose
 
-        if self.fresh_lists is None and "postings" in self.record.components:
-            file = self.file("postings")
-            begin = file.array("set_start").all().astype(np.int64)
-            set_start, groups = unpack_lists(begin, file.array("sets").all())
-            return file.array("group_start").all(), set_start, groups
+        kept = self.record.components.get(PostingsComponent.name)
+        if self.fresh_lists is None and kept and kept.version >= PostingsComponent.version:
+            return self.postings.group_start(), *self.postings.all_sets()
         group_start, list_start, columns = self.posting_lists()
         return group_start, *transpose(list_start, columns, self.column_count)
 

@@ -1,0 +1,86 @@
+"""Compiled code over the mapped arrays of many segments at once.
+
+A search runs over all segments in one call, because calling compiled code from Python costs as much
+as searching a small segment. Numba takes no list of arrays cheaply, so they are handed over as a
+matrix of numbers: one row a segment, and in it for every array its address, its length and its
+place in the file. Whoever makes the matrix keeps the arrays alive.
+
+Blocks of a file are verified when they are first read. Compiled code cannot do that, so it notes
+the blocks it reads that were not verified yet, and whoever called it verifies those before anything
+is answered. Until then bytes may be wrong, so nothing read from a file is trusted as a place in
+memory without a look at the bounds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.extending import intrinsic
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK_BITS = 16
+
+
+class Guard(NamedTuple):
+    """Which blocks of a file were verified, and where to note those that were read but were not.
+
+    `checked` is empty once all are verified. `pending[0]` says whether any block was noted, and
+    `pending[before + b]` whether the b-th of this file was.
+    """
+
+    checked: Array
+    pending: Array
+    before: int
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def _pointer(typing_context: Any, address: Any) -> Any:
+    """An address as a pointer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(address), generate
+
+
+@njit(inline="always")
+def bytes_at(row: Array, field: int) -> Array:
+    """The array of bytes whose address and length stand in a row from `field` on."""
+    return carray(_pointer(row[field]), (row[field + 1],), np.uint8)
+
+
+@njit(inline="always")
+def shorts_at(row: Array, field: int) -> Array:
+    """An array of 16-bit numbers."""
+    return carray(_pointer(row[field]), (row[field + 1],), np.uint16)
+
+
+@njit(inline="always")
+def words_at(row: Array, field: int) -> Array:
+    """An array of 32-bit numbers."""
+    return carray(_pointer(row[field]), (row[field + 1],), np.uint32)
+
+
+@njit(inline="always")
+def longs_at(row: Array, field: int) -> Array:
+    """An array of 64-bit numbers."""
+    return carray(_pointer(row[field]), (row[field + 1],), np.int64)
+
+
+@njit
+def _note(guard: Guard, begin: int, end: int) -> None:
+    for block in range(begin >> _BLOCK_BITS, ((end - 1) >> _BLOCK_BITS) + 1):
+        if 0 <= block < guard.checked.shape[0] and guard.checked[block] == 0:
+            guard.pending[0] = 1
+            guard.pending[guard.before + block] = 1
+
+
+@njit(inline="always")
+def touch(guard: Guard, begin: int, end: int) -> None:
+    """Notes the blocks of a file's bytes [begin, end) that were never verified."""
+    if guard.checked.shape[0] > 0 and end > begin:
+        _note(guard, begin, end)

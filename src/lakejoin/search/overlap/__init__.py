@@ -1,0 +1,11 @@
+"""Exact search for the columns that share the most distinct values with a query's."""
+
+from lakejoin.search.overlap.engine import (
+    ALGORITHMS,
+    Located,
+    Overlap,
+    OverlapIndex,
+    overlaps_of,
+)
+
+__all__ = ["ALGORITHMS", "Located", "Overlap", "OverlapIndex", "overlaps_of"]

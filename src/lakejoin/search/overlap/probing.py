@@ -1,0 +1,94 @@
+"""Reading the sets of candidates for their exact scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.topk import enters, least_score, place_of, push, rank_of
+from lakejoin.search.overlap.merging import Tally, Top, Work
+from lakejoin.search.overlap.reading import (
+    LONG,
+    Groups,
+    Part,
+    mark_before,
+    shared_by_steps,
+    shared_by_table,
+    touch_set,
+)
+
+if TYPE_CHECKING:
+    from lakejoin.search.overlap.stopping import Costs
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def fill_table(query: Groups, i: int, n: int, table: Array, on: bool) -> None:
+    """Enters the weights of the groups from the i-th on in the table, or takes them out again."""
+    for j in range(i, n):
+        table[query.group[j]] = query.weight[j] if on else 0
+
+
+@njit
+def take_columns(
+    part: Part,
+    i: int,
+    n: int,
+    query: Groups,
+    work: Work,
+    columns: Array,
+    number: int,
+    by_table: bool,
+    top: Top,
+    found: int,
+    budget: float,
+    costs: Costs,
+    tally: Tally,
+) -> tuple[int, int]:
+    """Takes the exact scores of columns: their counts so far, and what they share from group i on.
+
+    Passes over those that cannot enter. Ends early once the budget is spent; returns how many of
+    the columns were dealt with, and how many are found.
+    """
+    counts, passed, sets, starts = work.counts, work.passed, part.sets, part.set_start
+    groups, weights, rest = query.group, query.weight, query.rest
+    guarded = part.guard.checked.shape[0] > 0
+    limit = np.uint64(part.columns)
+    for j in range(number):
+        if budget <= 0:
+            return j, found
+        column = np.uint64(columns[j])
+        if column >= limit or passed[column] != 0:
+            continue
+        count, size = np.int64(counts[column]), np.int64(part.set_size[column])
+        place = place_of(part.number, np.int64(column))
+        reach = rank_of(min(count + rest[i], size), size)
+        if not enters(top.rank, top.place, found, reach, place):
+            continue
+        end = min(np.int64(starts[column + np.uint64(1)]), sets.shape[0])
+        begin = min(np.int64(starts[column]), end)
+        if guarded:
+            touch_set(part, np.int64(column), begin, end)
+        before = 0
+        if end - begin > LONG:
+            before, skipped = mark_before(part, np.int64(column), groups[i])
+            begin = min(begin + skipped, end)
+        budget -= costs.set + (end - begin) * costs.byte
+        tally.sets_read[0] += 1
+        tally.bytes[0] += end - begin
+        first, last, value = np.uint64(begin), np.uint64(end), np.uint64(before)
+        if by_table:
+            score = count + shared_by_table(
+                sets, first, last, value, np.uint64(groups[i]), work.table
+            )
+        else:
+            lacking = least_score(top.rank, found) - count
+            score = count + shared_by_steps(
+                sets, first, last, value, groups, weights, rest, i, n, lacking
+            )
+        if score > 0:
+            found = push(top.rank, top.place, found, rank_of(score, size), place)
+    return number, found

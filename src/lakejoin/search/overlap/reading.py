@@ -1,0 +1,339 @@
+"""How the algorithms read posting lists and sets: compiled, over mapped arrays.
+
+The symbols of the thesis (chapter 3), as they are called here:
+
+    Q, x_i      the query's values; those with equal posting lists are one *group* (3.4.1), so `i`
+                counts groups, and `weight[i]` is how many values the i-th stands for
+    |Q[i:]|     `rest[i]`, the weight from the i-th group on; `rest[0]` is |Q|
+    f_i         `length[i]`, the length of the i-th posting list
+    X, |X|      a column's set, packed as ascending groups, and its size
+    X_k         the worst of the k best so far
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.mapped import (
+    Guard,
+    bytes_at,
+    longs_at,
+    shorts_at,
+    touch,
+    words_at,
+)
+from lakejoin.store.postings import SAMPLE
+
+Array = np.ndarray[Any, Any]
+
+# The arrays of a segment's postings in the order of the matrix's columns, three columns each.
+ARRAYS = (
+    "group_start",
+    "group_sample",
+    "length",
+    "length_group",
+    "length_begin",
+    "short_lists",
+    "lists",
+    "positions",
+    "set_start",
+    "sets",
+    "set_size",
+    "mark_stand",
+    "mark_first",
+    "mark_group",
+    "mark_byte",
+)
+GROUP_START, GROUP_SAMPLE, LENGTH, LENGTH_GROUP, LENGTH_BEGIN, SHORT_LISTS, LISTS = range(7)
+POSITIONS, SET_START, SETS, SET_SIZE, MARK_STAND, MARK_FIRST, MARK_GROUP, MARK_BYTE = range(7, 15)
+COLUMNS = 3 * len(ARRAYS)  # … then the number of columns,
+CHECKED = COLUMNS + 1  # and the verified blocks: address, number, how many come before.
+WIDTH = CHECKED + 3
+
+_LOW = np.uint64(0x7F)
+_MORE = np.uint64(0x80)
+_SEVEN = np.uint64(7)
+_ONE = np.uint64(1)
+_BLOCK = 16
+LONG = 192  # bytes of a set from which its marks are looked at
+
+
+class Part(NamedTuple):
+    """The postings of one segment; `at[a]` is where the a-th of `ARRAYS` begins in its file.
+
+    Columns go by their stand, their number by falling size. The lists are in `short_lists` or, in
+    a segment of more than 65,536 columns, in `lists`.
+    """
+
+    number: int
+    columns: int
+    group_start: Array
+    group_sample: Array
+    length: Array
+    length_group: Array
+    length_begin: Array
+    short_lists: Array
+    lists: Array
+    positions: Array
+    set_start: Array
+    sets: Array
+    set_size: Array
+    mark_stand: Array
+    mark_first: Array
+    mark_group: Array
+    mark_byte: Array
+    at: Array
+    guard: Guard
+
+
+class Groups(NamedTuple):
+    """A query in one segment, group by group: its list begins at `begin` and has `length` entries;
+    `ahead[i]` is the length of all lists from the i-th on."""
+
+    group: Array
+    weight: Array
+    begin: Array
+    length: Array
+    rest: Array
+    ahead: Array
+
+
+@njit
+def open_part(matrix: Array, number: int, pending: Array) -> Part:
+    """The arrays of a segment from its row."""
+    row = matrix[number]
+    return Part(
+        number,
+        row[COLUMNS],
+        words_at(row, 0),
+        words_at(row, 3),
+        words_at(row, 6),
+        words_at(row, 9),
+        longs_at(row, 12),
+        shorts_at(row, 15),
+        words_at(row, 18),
+        words_at(row, 21),
+        words_at(row, 24),
+        bytes_at(row, 27),
+        words_at(row, 30),
+        words_at(row, 33),
+        words_at(row, 36),
+        words_at(row, 39),
+        words_at(row, 42),
+        row[2:COLUMNS:3],
+        Guard(bytes_at(row, CHECKED), pending, row[CHECKED + 2]),
+    )
+
+
+@njit(inline="always")
+def size_of(part: Part, column: int) -> int:
+    """How many distinct values a column has."""
+    at = part.at[SET_SIZE] + 4 * column
+    touch(part.guard, at, at + 4)
+    return np.int64(part.set_size[column])
+
+
+@njit
+def find_groups(part: Part, codes: Array, groups: Array, weights: Array) -> int:
+    """The groups of ascending codes, with how many of the codes each holds; returns their number.
+
+    Part of looking a query up, as in 3.4.1: it depends on neither k nor the algorithm.
+    """
+    start, sample = part.group_start, part.group_sample
+    last = start.shape[0] - 1
+    n, i, group = 0, 0, -1
+    while i < codes.shape[0]:
+        code = np.int64(codes[i])
+        # Both rise: gallop through the sample, then look into one stretch of the starts.
+        near = first_above(sample, (group + 1) // SAMPLE, sample.shape[0], code) - 1
+        low = max(group + 1, near * SAMPLE)
+        group = first_above(start, low, min(low + SAMPLE + 1, last), code) - 1
+        if near < 0 or group < 0 or group >= last:
+            break
+        touch(part.guard, part.at[GROUP_SAMPLE] + 4 * near, part.at[GROUP_SAMPLE] + 4 * near + 4)
+        touch(part.guard, part.at[GROUP_START] + 4 * low, part.at[GROUP_START] + 4 * (group + 2))
+        beyond = first_above(codes, i + 1, codes.shape[0], np.int64(start[group + 1]) - 1)
+        groups[n], weights[n] = group, beyond - i
+        n += 1
+        i = max(beyond, i + 1)
+    return n
+
+
+@njit
+def read_query(part: Part, groups: Array, weights: Array, query: Groups) -> int:
+    """Finds the lists of groups; returns how many there are.
+
+    Groups with an empty list (of values in no searched column) are left out.
+    """
+    kinds = part.length.shape[0]
+    size = part.short_lists.shape[0] + part.lists.shape[0]
+    n, kind = 0, 0
+    for i in range(groups.shape[0]):
+        group = np.int64(groups[i])
+        kind = max(first_above(part.length_group, kind, kinds, group) - 1, 0)
+        length = np.int64(part.length[kind])
+        begin = part.length_begin[kind] + (group - np.int64(part.length_group[kind])) * length
+        if length > 0 and 0 <= begin <= size - length:
+            query.group[n], query.weight[n] = group, weights[i]
+            query.begin[n], query.length[n] = begin, length
+            n += 1
+        touch(part.guard, part.at[LENGTH] + 4 * kind, part.at[LENGTH] + 4 * (kind + 1))
+        touch(part.guard, part.at[LENGTH_GROUP] + 4 * kind, part.at[LENGTH_GROUP] + 4 * (kind + 2))
+        touch(part.guard, part.at[LENGTH_BEGIN] + 8 * kind, part.at[LENGTH_BEGIN] + 8 * (kind + 1))
+    query.rest[n] = 0
+    query.ahead[n] = 0
+    for i in range(n - 1, -1, -1):
+        query.rest[i] = query.rest[i + 1] + query.weight[i]
+        query.ahead[i] = query.ahead[i + 1] + query.length[i]
+    return n
+
+
+@njit
+def first_above(numbers: Array, low: int, end: int, number: int) -> int:
+    """The first place in [low, end) of rising numbers that holds more than a number.
+
+    Looks near `low` first: the numbers asked for rise too. Whole blocks are compared at once,
+    because a guess that fails costs the processor more than some needless comparisons.
+    """
+    if low >= end or numbers[low] > number:
+        return low
+    step = _BLOCK
+    while low + step < end and numbers[low + step] <= number:
+        low += step
+        step += step
+    high = min(low + step, end)
+    while high - low > _BLOCK:
+        middle = (low + high) >> 1
+        if numbers[middle] <= number:
+            low = middle
+        else:
+            high = middle
+    if low + _BLOCK <= end:
+        below = 0
+        for j in range(_BLOCK):
+            below += numbers[low + j] <= number
+        return low + below
+    while low < high and numbers[low] <= number:
+        low += 1
+    return low
+
+
+@njit(inline="always")
+def number_at(data: Array, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The packed number at a place, and the place after it."""
+    byte = np.uint64(data[at])
+    at += _ONE
+    value = byte & _LOW
+    shift = _SEVEN
+    while byte >= _MORE and at < end:
+        byte = np.uint64(data[at])
+        at += _ONE
+        value |= (byte & _LOW) << shift
+        shift += _SEVEN
+    return value, at
+
+
+@njit
+def mark_before(part: Part, column: int, group: int) -> tuple[int, int]:
+    """The last mark in a long set before a group: (the least group that may follow, its byte)."""
+    columns = part.mark_stand
+    place = np.searchsorted(columns, np.uint32(column))
+    if place == columns.shape[0] or columns[place] != column:
+        return 0, 0
+    touch(part.guard, part.at[MARK_STAND] + 4 * place, part.at[MARK_STAND] + 4 * place + 4)
+    touch(part.guard, part.at[MARK_FIRST] + 4 * place, part.at[MARK_FIRST] + 4 * place + 8)
+    begin = np.int64(part.mark_first[place])
+    end = min(np.int64(part.mark_first[place + 1]), part.mark_group.shape[0])
+    last = first_above(part.mark_group, begin, end, group) - 1
+    if last < begin:
+        return 0, 0
+    touch(part.guard, part.at[MARK_GROUP] + 4 * last, part.at[MARK_GROUP] + 4 * last + 4)
+    touch(part.guard, part.at[MARK_BYTE] + 4 * last, part.at[MARK_BYTE] + 4 * last + 4)
+    return np.int64(part.mark_group[last]), np.int64(part.mark_byte[last])
+
+
+@njit
+def large_enough(part: Part, size: int) -> int:
+    """How many columns have at least so many values: those are the first by their stands."""
+    low, high = 0, part.columns
+    while low < high:
+        middle = (low + high) >> 1
+        if np.int64(part.set_size[middle]) >= size:
+            low = middle + 1
+        else:
+            high = middle
+    touch(part.guard, part.at[SET_SIZE] + 4 * max(low - 1, 0), part.at[SET_SIZE] + 4 * (low + 1))
+    return low
+
+
+@njit
+def touch_set(part: Part, column: int, begin: int, end: int) -> None:
+    """Notes what is read of a column: where its set is, its size, and the set itself."""
+    at = part.at[SET_START] + 4 * column
+    touch(part.guard, at, at + 8)
+    at = part.at[SET_SIZE] + 4 * column
+    touch(part.guard, at, at + 4)
+    touch(part.guard, part.at[SETS] + begin, part.at[SETS] + end)
+
+
+@njit(inline="always")
+def shared_by_steps(
+    sets: Array,
+    at: np.uint64,
+    end: np.uint64,
+    value: np.uint64,
+    groups: Array,
+    weights: Array,
+    rest: Array,
+    i: int,
+    n: int,
+    lacking: int,
+) -> int:
+    """The weight that the packed groups [at, end) share with the query's from the i-th on.
+
+    Gives up, with a number below `lacking`, once no more than that can come together.
+    """
+    total = 0
+    target = np.uint64(groups[i])
+    while at < end:
+        step, at = number_at(sets, at, end)
+        value += step
+        if value > target:
+            i = first_above(groups, i + 1, n, np.int64(value) - 1)
+            if i == n or total + rest[i] < lacking:
+                break
+            target = np.uint64(groups[i])
+        if value == target:
+            total += weights[i]
+            i += 1
+            if i == n:
+                break
+            target = np.uint64(groups[i])
+        value += _ONE
+    return total
+
+
+@njit(inline="always")
+def shared_by_table(
+    sets: Array, at: np.uint64, end: np.uint64, value: np.uint64, first: np.uint64, table: Array
+) -> int:
+    """The same from a table of the weights of all groups, of which those from `first` on count:
+    faster, but the table must be made."""
+    total = np.uint64(0)
+    size = np.uint64(table.shape[0])
+    while at < end and value < first:
+        step, at = number_at(sets, at, end)
+        value += step
+        if first <= value < size:
+            total += np.uint64(table[value])
+        value += _ONE
+    while at < end:
+        step, at = number_at(sets, at, end)
+        value += step
+        if value < size:
+            total += np.uint64(table[value])
+        value += _ONE
+    return np.int64(total)

@@ -1,0 +1,256 @@
+"""The early-stopping merge: count in the posting lists, and stop once few columns can still win.
+
+MergeList reads all lists, and in the global order (rising frequency) the last few are most of the
+work. This reads them in the same order, and before costly lists it takes a look:
+
+1. *Leaders.* The columns with the highest counts are likely winners. Their sets are read for their
+   exact scores, while that is cheap beside the lists ahead; so there is a k-th score to beat early.
+2. *Large enough.* A column with fewer values than the k-th score cannot win, and the lists name the
+   largest columns first: only the beginning of each list is read. Where reading the sets of all
+   columns that are large enough costs less than the lists ahead, that is done, and it is over.
+3. *Closing.* Once the weight ahead is below the k-th score (the prefix filter), no unseen column can
+   enter. From then on only the columns seen matter, and those drop out for good that the weight
+   ahead cannot lift to the k-th score. When reading the sets of those that remain costs less than
+   the lists ahead, that is done, and it is over.
+
+The k-th score is that of all segments so far. The answer is exact whatever the costs are: they
+decide only what is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.topk import least_score, push, rank_of
+from lakejoin.search.overlap.merging import Tally, Top, Work, clear, read_lists, take_best
+from lakejoin.search.overlap.probing import fill_table, take_columns
+from lakejoin.search.overlap.reading import Groups, Part, large_enough
+
+Array = np.ndarray[Any, Any]
+
+
+class Costs(NamedTuple):
+    """What reading costs, in nanoseconds: a list and an entry of it, a set and a byte of it, and a
+    look at the count of a column."""
+
+    list: float
+    entry: float
+    set: float
+    byte: float
+    look: float
+
+
+LOOK_SHARE = 4.0  # lists read since the last look cost so many times as much as the look
+GROWTH = 3.0  # and so many times as much as all lists before
+LEAST = 4000.0  # the least cost ahead that is worth a look
+LEADER_SHARE = 0.05  # of the cost ahead that the leaders' sets may cost
+FINAL_SHARE = 0.7  # of the cost ahead that the last sets may be expected to cost
+
+
+@njit
+def stop_early(
+    part: Part,
+    n: int,
+    query: Groups,
+    work: Work,
+    top: Top,
+    found: int,
+    leaders: Top,
+    costs: Costs,
+    tally: Tally,
+) -> int:
+    """Searches one segment."""
+    k = top.rank.shape[0]
+    seen, watched, known = 0, 0, 0  # columns in `touched`, in `alive`, in `exact`
+    closed, done, filled = False, False, False
+    limit, share = part.columns, 1.0  # how many columns are large enough, and their share of all
+    i = 0
+    while i < n and not done:
+        ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
+        if ahead >= LEAST and (found == k or seen >= k):
+            if not filled:
+                filled = True
+                fill_table(query, i, n, work.table, True)
+            if not closed and i > 0:
+                found, known = _read_leaders(
+                    part,
+                    i,
+                    n,
+                    query,
+                    work,
+                    seen,
+                    known,
+                    top,
+                    found,
+                    leaders,
+                    LEADER_SHARE * ahead,
+                    costs,
+                    tally,
+                )
+            limit = large_enough(part, least_score(top.rank, found))
+            sizes = np.int64(part.set_start[limit])
+            share = sizes / max(1, part.sets.shape[0])
+            ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
+            if limit * costs.set + sizes * costs.byte <= FINAL_SHARE * ahead:
+                for j in range(limit):
+                    work.alive[j] = j
+                _, found = take_columns(
+                    part,
+                    i,
+                    n,
+                    query,
+                    work,
+                    work.alive,
+                    limit,
+                    True,
+                    top,
+                    found,
+                    np.inf,
+                    costs,
+                    tally,
+                )
+                done = True
+            elif not closed and found == k:
+                if rank_of(query.rest[i], query.rest[i]) < top.rank[0]:
+                    closed = True
+                    watched = seen
+                    work.alive[:seen] = work.touched[:seen]
+            if closed and not done:
+                watched = _drop(least_score(top.rank, found) - query.rest[i], limit, work, watched)
+                done, watched, found = _finish_alive(
+                    part, i, n, query, work, watched, top, found, ahead, costs, tally
+                )
+        if not done:
+            worth = LOOK_SHARE * costs.look * (watched if closed else seen) + LEAST
+            j = _next_look(i, n, query, closed, worth, least_score(top.rank, found), costs)
+            seen = read_lists(part, query, i, j, limit, work, tally, seen)
+            i = j
+    if not done:
+        left, count = (work.alive, watched) if closed else (work.touched, seen)
+        found = take_best(part, work, left, count, top, found)
+    clear(work.counts, work.touched, seen)
+    clear(work.passed, work.exact, known)
+    if filled:
+        fill_table(query, 0, n, work.table, False)
+    tally.candidates[0] += seen
+    return found
+
+
+@njit
+def _next_look(
+    i: int, n: int, query: Groups, closed: bool, worth: float, least: int, costs: Costs
+) -> int:
+    """How far to read: until a look has been paid for and may find out something new."""
+    spent = i * costs.list + (query.ahead[0] - query.ahead[i]) * costs.entry
+    if closed:
+        goal = 0.8 * query.rest[i]
+    else:
+        worth = max(worth, (GROWTH - 1.0) * spent)
+        goal = least if query.rest[i] >= least else 0
+    read = 0.0
+    while i < n:
+        read += costs.list + query.length[i] * costs.entry
+        i += 1
+        if closed:
+            if read >= worth and query.rest[i] <= goal:
+                break
+        elif read >= worth or query.rest[i] < goal:
+            break
+    return i
+
+
+@njit
+def _read_leaders(
+    part: Part,
+    i: int,
+    n: int,
+    query: Groups,
+    work: Work,
+    seen: int,
+    known: int,
+    top: Top,
+    found: int,
+    leaders: Top,
+    budget: float,
+    costs: Costs,
+    tally: Tally,
+) -> tuple[int, int]:
+    """Takes the exact scores of the columns with the highest counts, the highest first."""
+    least = least_score(top.rank, found)
+    # By equation 3.4 a column's score is likely its count times this.
+    share = query.rest[0] / (query.rest[0] - query.rest[i])
+    number = _lead(work, seen, max(1, np.int64(least / share)), leaders)
+    order = np.sort(leaders.rank[:number])
+    columns = leaders.place
+    for j in range(number):
+        columns[j] = order[number - 1 - j] & np.uint64(0xFFFFFFFF)
+    taken, found = take_columns(
+        part, i, n, query, work, columns, number, True, top, found, budget, costs, tally
+    )
+    for j in range(taken):
+        work.passed[columns[j]] = 2
+        work.exact[known] = columns[j]
+        known += 1
+    return found, known
+
+
+@njit
+def _lead(work: Work, seen: int, least: int, leaders: Top) -> int:
+    """The columns with the highest counts, as (count, column) in one number each."""
+    counts, passed, touched = work.counts, work.passed, work.touched
+    number = 0
+    for j in range(np.uint64(seen)):
+        column = np.uint64(touched[j])
+        count = np.int64(counts[column])
+        if count >= least and passed[column] == 0:
+            rank = (np.uint64(count) << np.uint64(32)) | column
+            number = push(leaders.rank, leaders.place, number, rank, column)
+            if number == leaders.rank.shape[0]:
+                least = least_score(leaders.rank, number) + 1  # which of equals leads is all one
+    return number
+
+
+@njit
+def _drop(least: int, limit: int, work: Work, watched: int) -> int:
+    """Keeps the columns in `alive` that have that count and are large enough."""
+    counts, passed, alive = work.counts, work.passed, work.alive
+    kept = 0
+    for j in range(np.uint64(watched)):
+        column = np.uint64(alive[j])
+        if column < limit and np.int64(counts[column]) >= least and passed[column] == 0:
+            alive[kept] = column
+            kept += 1
+    return kept
+
+
+@njit
+def _finish_alive(
+    part: Part,
+    i: int,
+    n: int,
+    query: Groups,
+    work: Work,
+    watched: int,
+    top: Top,
+    found: int,
+    ahead: float,
+    costs: Costs,
+    tally: Tally,
+) -> tuple[bool, int, int]:
+    """Takes the scores of the columns in `alive`, if that is likely cheaper than the lists ahead.
+
+    The sets may be longer than the mean: having cost as much as the lists ahead, this ends, and the
+    columns not taken yet remain in `alive`.
+    """
+    size = part.sets.shape[0] / max(1, part.columns)
+    if watched * (costs.set + size * costs.byte) > FINAL_SHARE * ahead:
+        return False, watched, found
+    taken, found = take_columns(
+        part, i, n, query, work, work.alive, watched, True, top, found, ahead, costs, tally
+    )
+    for j in range(taken, watched):
+        work.alive[j - taken] = work.alive[j]
+    return taken == watched, watched - taken, found

@@ -193,7 +193,9 @@ def parts(options: argparse.Namespace) -> dict[str, Callable[[], dict[str, Any]]
     import containment_plots as plots
 
     def run_quality() -> dict[str, Any]:
-        lakes = {"open-data": lambda: generated("open-data", int(options.cells[0] * 1e6))}
+        lakes: dict[str, Callable[[], Sets]] = {}
+        if not options.only_index:
+            lakes["open-data"] = lambda: generated("open-data", int(options.cells[0] * 1e6))
         if options.index:
             lakes["real"] = lambda: indexed(options.index)
         results = {}
@@ -232,6 +234,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="LSH Ensemble: quality and speed.")
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--index", type=Path, help="an index whose columns are measured too")
+    parser.add_argument("--only-index", action="store_true", help="no generated lake (quality)")
     parser.add_argument("--data", type=Path, default=HERE / "data", help="where lakes are kept")
     parser.add_argument("--cells", type=float, nargs="+", default=[10, 30, 100], help="millions")
     parser.add_argument("--columns", type=int, default=1_000_000)

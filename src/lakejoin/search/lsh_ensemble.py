@@ -85,7 +85,7 @@ class Ensemble:
     min: float = 0.6
     k: int | None = None
     recall: float | None = 0.95
-    doubt: float | None = 2.0
+    doubt: float | None = 1.5
     plain: bool = False
 
     def __post_init__(self) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from lakejoin.search.overlap import OverlapIndex, search_codes
+from lakejoin.search.overlap import OverlapIndex
 from peer_sets import DuckPeer, PythonPeer, make_duckdb, make_tuned_duckdb
 from set_lakes import SetLake
 from set_queries import SetQuery
@@ -21,10 +22,15 @@ OURS = ("auto", "stopping", "merge", "probe", "josie")
 
 
 class Contender(Protocol):
-    """One who answers queries; `counters` are those of the last answer, where it has any."""
+    """One who answers queries.
+
+    Of the last answer: `counters` say what was read, and `located` how many CPU seconds went into
+    finding the posting lists of the query's codes, which is the same work for all of ours.
+    """
 
     name: str
-    counters: dict[str, Any]
+    counters: Any
+    located: float
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""
@@ -45,26 +51,31 @@ class Ours:
 
     name: str
     lake: SetLake
-    counters: dict[str, Any] = field(default_factory=dict)
-    _indexes: list[OverlapIndex] = field(default_factory=list)
+    counters: Any = None
+    located: float = 0.0
+    _index: OverlapIndex | None = None
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""
-        hits = search_codes(self._indexes, query.codes, k, self.name)
+        assert self._index is not None
+        start = time.process_time()
+        located = self._index.locate(query.codes)
+        self.located = time.process_time() - start
+        hits = self._index.search(located, k, self.name)
         self.counters = hits.counters
         return hits.matched
-
-    def open(self) -> None:
-        """Maps the postings."""
-        self._indexes = [OverlapIndex(postings) for postings in self.lake.postings()]
 
     def files(self) -> list[Path]:
         """The postings."""
         return self.lake.files()
 
+    def open(self) -> None:
+        """Maps the postings."""
+        self._index = OverlapIndex(self.lake.postings())
+
     def close(self) -> None:
         """Lets its files go."""
-        self._indexes = []
+        self._index = None
         gc.collect()
 
 
@@ -74,7 +85,8 @@ class Duck:
 
     name: str
     peer: DuckPeer
-    counters: dict[str, Any] = field(default_factory=dict)
+    counters: Any = None
+    located: float = 0.0
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""
@@ -100,7 +112,8 @@ class SetSimilarity:
     name: str
     peer: PythonPeer
     known: dict[tuple[int, int], int]  # by the query's identity and k
-    counters: dict[str, Any] = field(default_factory=dict)
+    counters: Any = None
+    located: float = 0.0
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""

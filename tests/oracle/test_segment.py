@@ -217,7 +217,7 @@ def test_lists_that_do_not_match_the_sets_are_found(tmp_path: Path) -> None:
         for name in old.names():
             array = old.array(name).all()
             out.add(name, np.zeros_like(array) if name == "lists" else array)
-    wrong = ComponentRecord(2, "other.lj", out.record.bytes, out.record.checksum)
+    wrong = ComponentRecord(3, "other.lj", out.record.bytes, out.record.checksum)
     record = replace(segment.record, components={**segment.record.components, "postings": wrong})
     with pytest.raises(DamagedIndex, match="posting lists"):
         list(Segment(segment.place, record).check())

@@ -22,6 +22,7 @@ from lakejoin.search.query import Query, locate
 
 if TYPE_CHECKING:
     from lakejoin.search.mine import MyTable
+    from lakejoin.search.overlap.costs import ReadCosts
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -74,6 +75,13 @@ class Searcher:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._places = [Places(segment) for segment in snapshot.segments]
+
+    @cached_property
+    def _costs(self) -> ReadCosts | None:
+        """What reading this index costs, if it was measured on this machine before."""
+        from lakejoin.search.overlap.costs import kept_costs
+
+        return kept_costs(self.snapshot.place)
 
     def search(
         self,
@@ -164,7 +172,7 @@ class Searcher:
         if options.by == "overlap":
             from lakejoin.search.overlap import Overlap
 
-            found = Overlap(options.k or DEFAULT_K, options.algorithm)
+            found = Overlap(options.k or DEFAULT_K, options.algorithm, self._costs)
             hits = found.search(query, segments, excluded)
             return _at_least(hits, query, options.min)
         from lakejoin.search.lsh_ensemble import Ensemble

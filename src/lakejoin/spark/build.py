@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.errors import BuildFailed, InputError
+from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.lake.files import list_files
 from lakejoin.model import ReadLimits, Skipped, SourceFile, ValueRules
 from lakejoin.spark.job import Job, Outcome
@@ -154,7 +154,22 @@ def _build(
     new = commit(index, old, lakes, settings, segments, sources)
     clean(index, new)
     clock.lap("commit")
+    _measure(index)
+    clock.lap("costs")
     return _report(new, difference, sources, clock)
+
+
+def _measure(index: Place) -> None:
+    """Measures what reading the index costs on this machine; a search does without, if need be."""
+    from lakejoin.search.overlap import OverlapIndex
+    from lakejoin.search.overlap.costs import keep_costs, kept_costs, measured_costs
+
+    try:
+        if kept_costs(index) is None:
+            opened = OverlapIndex([segment.postings for segment in Snapshot(index).segments])
+            keep_costs(index, measured_costs(opened))
+    except (OSError, LakejoinError):
+        return
 
 
 class _Clock:

@@ -103,6 +103,11 @@ class SegmentBuilder:
         self._rows = RowsWriter(self._rows_file, self._spill)
 
     @property
+    def columns(self) -> int:
+        """How many columns were added."""
+        return len(self._indexed)
+
+    @property
     def memory(self) -> int:
         """About how many bytes finishing now would need at its peak."""
         runs = (self._tokens, self._spellings)

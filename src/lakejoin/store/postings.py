@@ -53,7 +53,7 @@ class PostingsComponent:
     """The posting lists as a component of the index."""
 
     name = "postings"
-    version = 2
+    version = 3
 
     def build(self, source: PostingSource, out: ArrayFileWriter) -> None:
         """Writes the groups, their posting lists, the sets and their multiplicities."""
@@ -185,6 +185,17 @@ class Postings:
         """The columns with those numbers by falling size."""
         return self._by_size.take(stands)
 
+    def list_lengths(self, groups: Array) -> Array:
+        """The lengths of the posting lists of groups."""
+        kind = np.searchsorted(self._length_group.all(), groups, side="right") - 1
+        return self._length.take(kind)
+
+    def set_bytes(self, stands: Array) -> Array:
+        """How many bytes the packed sets of columns take; columns by their numbers by size."""
+        stands = np.asarray(stands, dtype=np.int64)
+        begin = self._set_start.take(stands).astype(np.int64)
+        return self._set_start.take(stands + 1).astype(np.int64) - begin
+
     def columns_of(self, group: int) -> Array:
         """The posting list of a group: the columns that hold each of its tokens, ascending."""
         first = self._length_group.all()
@@ -240,7 +251,8 @@ class Postings:
         start, groups = self.all_sets()
         list_start, columns = transpose(start, groups, self.groups)
         lengths = np.diff(list_start)
-        kept = np.repeat(self._length.all(), np.diff(self._length_group.all().astype(np.int64)))
+        kinds: Array = np.diff(self._length_group.all().astype(np.int64))
+        kept = np.repeat(self._length.all(), kinds)
         if not (np.diff(lengths) >= 0).all() or not np.array_equal(lengths, kept):
             return False
         of = np.repeat(np.arange(self.groups), lengths)

@@ -12,10 +12,11 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.search.hits import Counters, Excluded, Hits
+from lakejoin.search.overlap.tally import ASKED, BYTES, PLACES, PROBED, READ, SEEN, SEGMENTS
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
-    from lakejoin.search.overlap.costs import Costs
+    from lakejoin.search.overlap.costs import ReadCosts
     from lakejoin.search.query import Query
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 ALGORITHMS = ("auto", "stopping", "merge", "probe", "josie")
-_NUMBER = {"merge": 0, "stopping": 1, "probe": 2, "josie": 3}
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
@@ -43,11 +43,11 @@ class OverlapIndex:
     """The postings of some segments, ready to be searched by several threads at once.
 
     It keeps nothing of them in memory but where they are mapped. A thread that searches keeps room
-    for some 31 bytes a column of the largest segment, 4 bytes a group of it, and 48 bytes a value
+    for some 33 bytes a column of the largest segment, 4 bytes a group of it, and 48 bytes a value
     of its largest query.
     """
 
-    def __init__(self, postings: Sequence[Postings], costs: Costs | None = None) -> None:
+    def __init__(self, postings: Sequence[Postings], costs: ReadCosts | None = None) -> None:
         from lakejoin.search.overlap.matrix import Matrix
 
         self.postings = tuple(postings)
@@ -80,18 +80,16 @@ class OverlapIndex:
         excluded: Excluded | None = None,
     ) -> Hits:
         """The k best columns of all segments, best first."""
-        from lakejoin.search.overlap.merging import Tally, Top
-        from lakejoin.search.overlap.running import run
+        from lakejoin.search.overlap.merging import Top
+        from lakejoin.search.overlap.running import RUN, Asked
 
         chosen = "stopping" if algorithm == "auto" else algorithm
         largest = int(np.diff(located.begin).max(initial=0))
         room = self._room()
         heaps = np.zeros((4, k), dtype=np.uint64)
-        counts = np.zeros((len(Tally._fields), 1), dtype=np.int64)
-        tally = Tally(*counts)
+        tally = np.zeros(PLACES, dtype=np.int64)
         hidden, hidden_begin = self._hidden(excluded)
-        found = run(
-            _NUMBER[chosen],
+        asked = Asked(
             self._matrix.rows,
             located.order,
             located.groups,
@@ -100,9 +98,12 @@ class OverlapIndex:
             located.number,
             hidden,
             hidden_begin,
-            self.costs,
+        )
+        found = RUN[chosen](
+            asked,
+            self._compiled_costs(),
             room.query(largest),
-            room.work(largest),
+            room.work,
             Top(heaps[0], heaps[1]),
             Top(heaps[2], heaps[3]),
             tally,
@@ -130,13 +131,45 @@ class OverlapIndex:
         return out
 
     @property
-    def costs(self) -> Costs:
-        """What reading costs on this machine."""
+    def costs(self) -> ReadCosts:
+        """What reading costs: as given, or measured now."""
         if self._costs is None:
-            from lakejoin.search.overlap.costs import USUAL
+            from lakejoin.search.overlap.costs import ReadCosts, measured_costs
 
-            self._costs = USUAL
+            self._costs = ReadCosts()  # what measuring itself goes by
+            self._costs = measured_costs(self)
         return self._costs
+
+    def _compiled_costs(self) -> Any:
+        from lakejoin.search.overlap.stopping import Costs
+
+        costs = self.costs
+        return Costs(costs.list, costs.entry, costs.set, costs.byte, costs.look)
+
+    def time_lists(self, segment: int, groups: Array) -> float:
+        """The nanoseconds that merging posting lists takes, less what any call does."""
+        from lakejoin.search.overlap.costs import timed
+
+        nothing = self._groups_located(segment, groups[:1])
+        all_of_them = self._groups_located(segment, groups)
+        base = timed(lambda: self.search(nothing, 1, "merge"))
+        return max(0.0, timed(lambda: self.search(all_of_them, 1, "merge")) - base)
+
+    def time_sets(self, segment: int, stands: Array) -> float:
+        """The nanoseconds that reading the sets of columns takes, less what any call does."""
+        from lakejoin.search.overlap.costs import timed
+
+        columns = self.postings[segment].columns_at(stands)
+        some = self._groups_located(segment, np.zeros(1, dtype=np.uint32))
+        base = timed(lambda: self.overlaps(some, segment, columns[:1]))
+        return max(0.0, timed(lambda: self.overlaps(some, segment, columns)) - base)
+
+    def _groups_located(self, segment: int, groups: Array) -> Located:
+        number = np.zeros(len(self.postings), dtype=np.int64)
+        number[segment] = len(groups)
+        begin = np.concatenate(([0], np.cumsum(number)))
+        weights = np.ones(len(groups), dtype=np.uint32)
+        return Located(groups, weights, begin, number, np.array([segment], dtype=np.int64))
 
     def _room(self) -> Any:
         from lakejoin.search.overlap.room import Room
@@ -169,16 +202,16 @@ class OverlapIndex:
         return column
 
 
-def _counters(tally: Any, algorithm: str) -> Counters:
-    ran = int(tally.segments[0])
+def _counters(tally: Array, algorithm: str) -> Counters:
+    ran = int(tally[SEGMENTS])
     return Counters(
         segments=ran,
-        lists=int(tally.lists[0]),
-        lists_read=int(tally.lists_read[0]),
-        candidates=int(tally.candidates[0]),
-        sets_read=int(tally.sets_read[0]),
-        pruned=max(0, int(tally.candidates[0]) - int(tally.sets_read[0])),
-        bytes=int(tally.bytes[0]),
+        lists=int(tally[ASKED]),
+        lists_read=int(tally[READ]),
+        candidates=int(tally[SEEN]),
+        sets_read=int(tally[PROBED]),
+        pruned=max(0, int(tally[SEEN]) - int(tally[PROBED])),
+        bytes=int(tally[BYTES]),
         algorithms={algorithm: ran} if ran else {},
     )
 
@@ -187,13 +220,13 @@ _OPENED: WeakKeyDictionary[Segment, tuple[tuple[Segment, ...], OverlapIndex]] = 
 _OPENING = threading.Lock()
 
 
-def index_of(segments: Sequence[Segment]) -> OverlapIndex:
+def index_of(segments: Sequence[Segment], costs: ReadCosts | None = None) -> OverlapIndex:
     """The index over these segments, made once and kept as long as they are."""
     with _OPENING:
         wanted = tuple(segments)
         kept = _OPENED.get(wanted[0]) if wanted else None
         if kept is None or kept[0] != wanted:
-            kept = (wanted, OverlapIndex([s.postings for s in wanted]))
+            kept = (wanted, OverlapIndex([s.postings for s in wanted], costs))
             if wanted:
                 _OPENED[wanted[0]] = kept
         return kept[1]
@@ -210,7 +243,8 @@ class Overlap:
 
     Exact. Of columns with equally many shared values the smaller comes first, then the order of the
     index. `algorithm` is "merge" (MergeList), "probe" (ProbeSet), "josie", "stopping" (an
-    early-stopping merge) or "auto", which chooses by costs; all give the same answer.
+    early-stopping merge) or "auto", which chooses by costs; all give the same answer. `costs` are
+    those of reading; left out, they are measured on first use.
 
     >>> Overlap(k=0)
     Traceback (most recent call last):
@@ -219,6 +253,7 @@ class Overlap:
 
     k: int = 10
     algorithm: str = "auto"
+    costs: ReadCosts | None = None
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -233,7 +268,7 @@ class Overlap:
         """The best columns of all segments."""
         from lakejoin.search.query import locate
 
-        index = index_of(segments)
+        index = index_of(segments, self.costs)
         codes = [found_codes(locate(query, n, s)) for n, s in enumerate(segments)]
         columns = sum(p.columns for p in index.postings)
         k = max(1, min(self.k, columns))
@@ -241,6 +276,6 @@ class Overlap:
 
 
 def overlaps_of(segment: Segment, codes: Array, columns: Array) -> Array:
-    """How many of a query's values, given by their codes, each of some columns of a segment holds."""
+    """How many of a query's values, given by their codes, each of some columns holds."""
     index = OverlapIndex([segment.postings])
     return index.overlaps(index.locate([found_codes(codes)]), 0, np.asarray(columns))

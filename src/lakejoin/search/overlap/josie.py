@@ -15,21 +15,43 @@ of the two is read next (3.13, algorithm 2).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.topk import enters, least_score, place_of, push, rank_of, score_of
-from lakejoin.search.overlap.merging import Tally, Top, Work, clear
+from lakejoin.search.overlap.merging import (
+    Top,
+    Work,
+    alive_in,
+    clear,
+    counts_in,
+    exact_in,
+    first_in,
+    first_position_in,
+    passed_in,
+    position_in,
+    table_in,
+    touched_in,
+)
 from lakejoin.search.overlap.probeset import entry_at
 from lakejoin.search.overlap.probing import fill_table, take_columns
-from lakejoin.search.overlap.reading import Groups, Part, size_of
+from lakejoin.search.overlap.reading import Groups, Part, set_start_of, size_of
 from lakejoin.search.overlap.stopping import Costs
+from lakejoin.search.overlap.tally import BYTES, PRUNED, READ, SEEN
 
 Array = np.ndarray[Any, Any]
 
 BATCH = 20  # lists
+
+
+class Ranked(NamedTuple):
+    """The net cost of every candidate, their order by it, and the net cost of the next batch."""
+
+    order: Array
+    net: Array
+    batch: float
 
 
 @njit
@@ -41,12 +63,12 @@ def josie(
     top: Top,
     found: int,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> int:
     """Searches one segment."""
     k = top.rank.shape[0]
     seen, unread, i = 0, 0, 0
-    fill_table(query, 0, n, work.table, True)
+    fill_table(query, 0, n, table_in(work), True)
     while True:
         prefix = i < n and not (found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0])
         if unread == 0:
@@ -57,7 +79,7 @@ def josie(
             i = j
         elif found < k:
             unread -= 1
-            found = _read(part, work.alive[unread], i, n, query, work, top, found, costs, tally)
+            found = _read(part, alive_in(work)[unread], i, n, query, work, top, found, costs, tally)
         else:
             unread = _position_filter(part, query.rest[i], work, unread, top, found, tally)
             if unread > 0:
@@ -68,26 +90,15 @@ def josie(
                     seen, unread = _read_batch(part, i, j, query, work, seen, unread, prefix, tally)
                     i = j
                 else:
+                    ranked = Ranked(order, nets, batch)
                     unread, found = _read_best(
-                        part,
-                        order,
-                        nets,
-                        batch,
-                        i,
-                        n,
-                        query,
-                        work,
-                        unread,
-                        top,
-                        found,
-                        costs,
-                        tally,
+                        part, ranked, i, n, query, work, unread, top, found, costs, tally
                     )
     for j in range(seen):
-        work.first[work.touched[j]] = 0
-    clear(work.counts, work.touched, seen)
-    fill_table(query, 0, n, work.table, False)
-    tally.candidates[0] += seen
+        first_in(work)[touched_in(work)[j]] = 0
+    clear(counts_in(work), touched_in(work), seen)
+    fill_table(query, 0, n, table_in(work), False)
+    tally[SEEN] += seen
     return found
 
 
@@ -101,7 +112,7 @@ def _read_batch(
     seen: int,
     unread: int,
     prefix: bool,
-    tally: Tally,
+    tally: Array,
 ) -> tuple[int, int]:
     """Reads the lists [i, j). `first` is 0 for columns never met, else one more than the group.
 
@@ -109,44 +120,44 @@ def _read_batch(
     looks at again.
     """
     for m in range(i, j):
-        tally.lists_read[0] += 1
-        tally.bytes[0] += 8 * query.length[m]
+        tally[READ] += 1
+        tally[BYTES] += 8 * query.length[m]
         for place in range(query.begin[m], query.begin[m] + query.length[m]):
             column, position = entry_at(part, place)
-            if work.first[column] == 0:
+            if first_in(work)[column] == 0:
                 if not prefix:
                     continue
-                work.first[column] = m + 1
-                work.first_position[column] = position
-                work.touched[seen] = column
+                first_in(work)[column] = m + 1
+                first_position_in(work)[column] = position
+                touched_in(work)[seen] = column
                 seen += 1
-                if work.passed[column] == 0:
-                    work.alive[unread] = column
+                if passed_in(work)[column] == 0:
+                    alive_in(work)[unread] = column
                     unread += 1
-            work.counts[column] += query.weight[m]
-            work.position[column] = position
+            counts_in(work)[column] += query.weight[m]
+            position_in(work)[column] = position
     return seen, unread
 
 
 @njit
 def _reach(part: Part, column: int, rest: int, work: Work) -> int:
     """The upper bound of a candidate's score, equation 3.6."""
-    remains = max(0, size_of(part, column) - np.int64(work.position[column]))
-    return np.int64(work.counts[column]) + min(rest, remains)
+    remains = max(0, size_of(part, column) - np.int64(position_in(work)[column]))
+    return np.int64(counts_in(work)[column]) + min(rest, remains)
 
 
 @njit
 def _position_filter(
-    part: Part, rest: int, work: Work, unread: int, top: Top, found: int, tally: Tally
+    part: Part, rest: int, work: Work, unread: int, top: Top, found: int, tally: Array
 ) -> int:
     kept = 0
     for j in range(unread):
-        column = np.int64(work.alive[j])
+        column = np.int64(alive_in(work)[j])
         rank = rank_of(_reach(part, column, rest, work), size_of(part, column))
         if enters(top.rank, top.place, found, rank, place_of(part.number, column)):
-            work.alive[kept] = column
+            alive_in(work)[kept] = column
             kept += 1
-    tally.pruned[0] += unread - kept
+    tally[PRUNED] += unread - kept
     return kept
 
 
@@ -154,7 +165,7 @@ def _position_filter(
 def _set_cost(part: Part, column: int, position: float, costs: Costs) -> float:
     """S(X[j:]): of the bytes of the set, the share of the values that are left."""
     size = max(1, size_of(part, column))
-    length = np.int64(part.set_start[column + 1]) - np.int64(part.set_start[column])
+    length = np.int64(set_start_of(part)[column + 1]) - np.int64(set_start_of(part)[column])
     return costs.set + costs.byte * length * max(0.0, 1.0 - position / size)
 
 
@@ -191,7 +202,7 @@ def _net_costs(
     costs: Costs,
 ) -> tuple[Array, float]:
     """The net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
-    total, rest = query.rest[0], query.rest[i]
+    rest = query.rest[i]
     least = least_score(top.rank, found)
     second = _second_score(top, found)
     end = min(i + BATCH, n)
@@ -200,9 +211,9 @@ def _net_costs(
     likely = np.empty(unread, dtype=np.float64)
     batch = _lists_cost(query, i, end, costs)
     for j in range(unread):
-        column = np.int64(work.alive[j])
-        count, size = np.int64(work.counts[column]), size_of(part, column)
-        position, first = np.int64(work.position[column]), np.int64(work.first[column]) - 1
+        column = np.int64(alive_in(work)[j])
+        count, size = np.int64(counts_in(work)[column]), size_of(part, column)
+        position, first = np.int64(position_in(work)[column]), np.int64(first_in(work)[column]) - 1
         reach[j] = _reach(part, column, rest, work)
         cost[j] = _set_cost(part, column, position, costs)
         since = max(1, query.rest[first] - rest)  # of Q, from where it was met first
@@ -210,7 +221,7 @@ def _net_costs(
         # What the batch saves on this candidate.
         more = count / max(1, query.rest[first]) * (rest - query.rest[end])
         step = (rest - query.rest[end]) / max(1, query.rest[first])
-        later = position + step * (size - np.int64(work.first_position[column]) + 1)
+        later = position + step * (size - np.int64(first_position_in(work)[column]) + 1)
         bound = count + more + min(np.float64(query.rest[end]), max(0.0, size - later))
         if bound <= least:
             batch -= cost[j]
@@ -248,9 +259,7 @@ def _second_score(top: Top, found: int) -> int:
 @njit
 def _read_best(
     part: Part,
-    order: Array,
-    nets: Array,
-    batch: float,
+    ranked: Ranked,
     i: int,
     n: int,
     query: Groups,
@@ -259,24 +268,24 @@ def _read_best(
     top: Top,
     found: int,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> tuple[int, int]:
     """Reads candidates from the best on, until the k-th score rises (the net costs then change) or
     the next batch is the better choice."""
     least = top.rank[0]
     for j in range(unread):
-        best = order[j]
-        if top.rank[0] != least or (i < n and nets[best] > batch):
+        best = ranked.order[j]
+        if top.rank[0] != least or (i < n and ranked.net[best] > ranked.batch):
             break
-        column = work.alive[best]
+        column = alive_in(work)[best]
         found = _read(part, column, i, n, query, work, top, found, costs, tally)
-        work.exact[best] = 1
+        exact_in(work)[best] = 1
     kept = 0
     for j in range(unread):
-        if work.exact[j] == 0:
-            work.alive[kept] = work.alive[j]
+        if exact_in(work)[j] == 0:
+            alive_in(work)[kept] = alive_in(work)[j]
             kept += 1
-        work.exact[j] = 0
+        exact_in(work)[j] = 0
     return kept, found
 
 
@@ -291,10 +300,10 @@ def _read(
     top: Top,
     found: int,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> int:
     if i == n:  # all lists are read: its count is its score
-        rank = rank_of(np.int64(work.counts[column]), size_of(part, np.int64(column)))
+        rank = rank_of(np.int64(counts_in(work)[column]), size_of(part, np.int64(column)))
         place = place_of(part.number, np.int64(column))
         return push(top.rank, top.place, found, rank, place)
     one = np.array([np.int64(column)])

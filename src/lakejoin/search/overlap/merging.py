@@ -11,9 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.mapped import touch
+from lakejoin.kernels.mapped import bytes_at, touch, words_at
 from lakejoin.kernels.topk import enters, least_score, place_of, push, rank_of
-from lakejoin.search.overlap.reading import LISTS, SHORT_LISTS, Groups, Part, size_of
+from lakejoin.search.overlap.reading import (
+    LISTS,
+    SHORT_LISTS,
+    Groups,
+    Part,
+    lists_of,
+    short_lists_of,
+    size_of,
+)
+from lakejoin.search.overlap.tally import BYTES, READ, SEEN
 
 Array = np.ndarray[Any, Any]
 
@@ -25,55 +34,81 @@ class Top(NamedTuple):
     place: Array
 
 
-class Tally(NamedTuple):
-    """What was read: see `Counters`. Arrays of one, so that compiled code can add to them."""
-
-    lists: Array
-    lists_read: Array
-    candidates: Array
-    sets_read: Array
-    pruned: Array
-    bytes: Array
-    segments: Array
-
-
 class Work(NamedTuple):
-    """The room one search needs: counts for every column of a segment, and lists of columns.
+    """The room one search needs, as a row of addresses (see `Room`), and the blocks to verify.
 
-    Everything but the lists is zero between two searches. `passed` marks columns to pass over: 1
-    for hidden ones, 2 for those whose score was taken already; these are listed in `exact`.
-    `table` holds the weight of every group, `pending` the blocks to verify. The last three are for
-    JOSIE alone: where a candidate was met first, and its positions then and last.
+    `counts` and the like are for every column of a segment, and zero between two searches; so is
+    `table`, the weight of every group. `touched`, `alive` and `exact` are lists of columns.
+    `passed` marks columns to pass over: 1 for hidden ones, 2 for those whose score was taken
+    already, which `exact` lists. The last three are for JOSIE alone: where a candidate was met
+    first (one more than the group), and its positions then and last.
     """
 
-    counts: Array
-    touched: Array
-    alive: Array
-    exact: Array
-    passed: Array
-    table: Array
+    row: Array
     pending: Array
-    first: Array
-    first_position: Array
-    position: Array
+
+
+@njit(inline="always")
+def counts_in(work: Work) -> Array:
+    return words_at(work.row, 0)
+
+
+@njit(inline="always")
+def touched_in(work: Work) -> Array:
+    return words_at(work.row, 2)
+
+
+@njit(inline="always")
+def alive_in(work: Work) -> Array:
+    return words_at(work.row, 4)
+
+
+@njit(inline="always")
+def exact_in(work: Work) -> Array:
+    return words_at(work.row, 6)
+
+
+@njit(inline="always")
+def table_in(work: Work) -> Array:
+    return words_at(work.row, 8)
+
+
+@njit(inline="always")
+def first_in(work: Work) -> Array:
+    return words_at(work.row, 10)
+
+
+@njit(inline="always")
+def first_position_in(work: Work) -> Array:
+    return words_at(work.row, 12)
+
+
+@njit(inline="always")
+def position_in(work: Work) -> Array:
+    return words_at(work.row, 14)
+
+
+@njit(inline="always")
+def passed_in(work: Work) -> Array:
+    return bytes_at(work.row, 16)
 
 
 @njit
 def read_lists(
-    part: Part, query: Groups, i: int, j: int, limit: int, work: Work, tally: Tally, seen: int
+    part: Part, query: Groups, i: int, j: int, limit: int, work: Work, tally: Array, seen: int
 ) -> int:
     """Adds the weights of the lists [i, j) to the counts of the first `limit` columns in them.
 
     Columns met for the first time are appended to the `seen` in `touched`; returns how many it has.
     """
-    tally.lists_read[0] += j - i
-    if part.short_lists.shape[0] > 0:
+    tally[READ] += j - i
+    if short_lists_of(part).shape[0] > 0:
         if part.guard.checked.shape[0] > 0:
-            _touch_lists(part, part.at[SHORT_LISTS], 2, query, i, j)
-        return _count(part.short_lists, 2, query, i, j, limit, work, tally, seen)
+            _touch_lists(part, part.row[3 * SHORT_LISTS + 2], 2, query, i, j)
+        return _count(short_lists_of(part), 2, query, i, j, limit, work, tally, seen)
     if part.guard.checked.shape[0] > 0:
-        _touch_lists(part, part.at[LISTS], 4, query, i, j)
-    return _count(part.lists, 4, query, i, j, limit, work, tally, seen)
+        _touch_lists(part, part.row[3 * LISTS + 2], 4, query, i, j)
+    return _count(lists_of(part), 4, query, i, j, limit, work, tally, seen)
 
 
 @njit
@@ -92,17 +127,17 @@ def _count(
     j: int,
     limit: int,
     work: Work,
-    tally: Tally,
+    tally: Array,
     seen: int,
 ) -> int:
-    counts, touched = work.counts, work.touched
+    counts, touched = counts_in(work), touched_in(work)
     begins, lengths, weights = query.begin, query.length, query.weight
-    none = counts.dtype.type(0)
+    none = np.uint32(0)
     last = np.uint64(limit)
     number = np.uint64(seen)
     read = np.uint64(0)
     for m in range(np.uint64(i), np.uint64(j)):
-        weight = counts.dtype.type(weights[m])
+        weight = np.uint32(weights[m])
         place = np.uint64(begins[m])
         end = place + np.uint64(lengths[m])
         read -= place
@@ -116,7 +151,7 @@ def _count(
             counts[column] = count + weight
             place += np.uint64(1)
         read += place
-    tally.bytes[0] += size * np.int64(read)
+    tally[BYTES] += size * np.int64(read)
     return np.int64(number)
 
 
@@ -124,7 +159,7 @@ def _count(
 def take_best(part: Part, work: Work, columns: Array, n: int, top: Top, found: int) -> int:
     """Takes the best of `n` columns, whose counts are final, among the k best."""
     least = least_score(top.rank, found)
-    counts, passed = work.counts, work.passed
+    counts, passed = counts_in(work), passed_in(work)
     for j in range(n):
         column = np.uint64(columns[j])
         score = np.int64(counts[column])
@@ -139,12 +174,12 @@ def take_best(part: Part, work: Work, columns: Array, n: int, top: Top, found: i
 
 
 @njit
-def merge(part: Part, n: int, query: Groups, work: Work, top: Top, found: int, tally: Tally) -> int:
+def merge(part: Part, n: int, query: Groups, work: Work, top: Top, found: int, tally: Array) -> int:
     """Reads all lists of one segment and takes the best columns."""
     seen = read_lists(part, query, 0, n, part.columns, work, tally, 0)
-    found = take_best(part, work, work.touched, seen, top, found)
-    clear(work.counts, work.touched, seen)
-    tally.candidates[0] += seen
+    found = take_best(part, work, touched_in(work), seen, top, found)
+    clear(counts_in(work), touched_in(work), seen)
+    tally[SEEN] += seen
     return found
 
 

@@ -11,9 +11,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.mapped import touch
 from lakejoin.kernels.topk import enters, place_of, rank_of
-from lakejoin.search.overlap.merging import Tally, Top, Work, clear
+from lakejoin.search.overlap.merging import (
+    Top,
+    Work,
+    alive_in,
+    clear,
+    counts_in,
+    passed_in,
+    table_in,
+    touched_in,
+)
 from lakejoin.search.overlap.probing import fill_table, take_columns
 from lakejoin.search.overlap.reading import (
     LISTS,
@@ -21,9 +29,14 @@ from lakejoin.search.overlap.reading import (
     SHORT_LISTS,
     Groups,
     Part,
+    lists_of,
+    note,
+    positions_of,
+    short_lists_of,
     size_of,
 )
 from lakejoin.search.overlap.stopping import Costs
+from lakejoin.search.overlap.tally import BYTES, PRUNED, READ, SEEN
 
 Array = np.ndarray[Any, Any]
 
@@ -31,15 +44,15 @@ Array = np.ndarray[Any, Any]
 @njit
 def entry_at(part: Part, place: int) -> tuple[int, int]:
     """An entry of a posting list: the column, and its position (values up to and with this one)."""
-    touch(part.guard, part.at[POSITIONS] + 4 * place, part.at[POSITIONS] + 4 * place + 4)
-    if part.short_lists.shape[0] > 0:
-        touch(part.guard, part.at[SHORT_LISTS] + 2 * place, part.at[SHORT_LISTS] + 2 * place + 2)
-        column = np.int64(part.short_lists[place])
+    note(part, POSITIONS, 4 * place, 4 * place + 4)
+    if short_lists_of(part).shape[0] > 0:
+        note(part, SHORT_LISTS, 2 * place, 2 * place + 2)
+        column = np.int64(short_lists_of(part)[place])
     else:
-        touch(part.guard, part.at[LISTS] + 4 * place, part.at[LISTS] + 4 * place + 4)
-        column = np.int64(part.lists[place])
+        note(part, LISTS, 4 * place, 4 * place + 4)
+        column = np.int64(lists_of(part)[place])
     # A damaged byte must not lead out of the arrays; it is told once the block is verified.
-    return min(column, part.columns - 1), np.int64(part.positions[place])
+    return min(column, part.columns - 1), np.int64(positions_of(part)[place])
 
 
 @njit
@@ -51,41 +64,41 @@ def probe_sets(
     top: Top,
     found: int,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> int:
     """Searches one segment."""
     k = top.rank.shape[0]
     seen = 0
-    fill_table(query, 0, n, work.table, True)
+    fill_table(query, 0, n, table_in(work), True)
     for i in range(n):
         rest = query.rest[i]
         if found == k and rank_of(rest, rest) < top.rank[0]:
             break
-        tally.lists_read[0] += 1
-        tally.bytes[0] += 8 * query.length[i]
+        tally[READ] += 1
+        tally[BYTES] += 8 * query.length[i]
         for place in range(query.begin[i], query.begin[i] + query.length[i]):
             column, position = entry_at(part, place)
-            if work.counts[column] != 0:
+            if counts_in(work)[column] != 0:
                 continue
-            work.counts[column] = 1
-            work.touched[seen] = column
+            counts_in(work)[column] = 1
+            touched_in(work)[seen] = column
             seen += 1
             # Equation 3.2, with the weight of the group where the thesis has one value.
             size = size_of(part, column)
             reach = query.weight[i] + min(query.rest[i + 1], size - position)
             rank = rank_of(max(0, min(reach, size)), size)
-            if work.passed[column] or not enters(
+            if passed_in(work)[column] or not enters(
                 top.rank, top.place, found, rank, place_of(part.number, column)
             ):
-                tally.pruned[0] += 1
+                tally[PRUNED] += 1
                 continue
-            work.alive[0] = column
-            work.counts[column] = 0
+            alive_in(work)[0] = column
+            counts_in(work)[column] = 0
             _, found = take_columns(
-                part, i, n, query, work, work.alive, 1, True, top, found, np.inf, costs, tally
+                part, i, n, query, work, alive_in(work), 1, True, top, found, np.inf, costs, tally
             )
-            work.counts[column] = 1
-    clear(work.counts, work.touched, seen)
-    fill_table(query, 0, n, work.table, False)
-    tally.candidates[0] += seen
+            counts_in(work)[column] = 1
+    clear(counts_in(work), touched_in(work), seen)
+    fill_table(query, 0, n, table_in(work), False)
+    tally[SEEN] += seen
     return found

@@ -8,16 +8,20 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.topk import enters, least_score, place_of, push, rank_of
-from lakejoin.search.overlap.merging import Tally, Top, Work
+from lakejoin.search.overlap.merging import Top, Work, counts_in, passed_in, table_in
 from lakejoin.search.overlap.reading import (
     LONG,
     Groups,
     Part,
     mark_before,
+    set_size_of,
+    set_start_of,
+    sets_of,
     shared_by_steps,
     shared_by_table,
     touch_set,
 )
+from lakejoin.search.overlap.tally import BYTES, PROBED
 
 if TYPE_CHECKING:
     from lakejoin.search.overlap.stopping import Costs
@@ -46,14 +50,19 @@ def take_columns(
     found: int,
     budget: float,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> tuple[int, int]:
     """Takes the exact scores of columns: their counts so far, and what they share from group i on.
 
     Passes over those that cannot enter. Ends early once the budget is spent; returns how many of
     the columns were dealt with, and how many are found.
     """
-    counts, passed, sets, starts = work.counts, work.passed, part.sets, part.set_start
+    counts, passed, sets, starts = (
+        counts_in(work),
+        passed_in(work),
+        sets_of(part),
+        set_start_of(part),
+    )
     groups, weights, rest = query.group, query.weight, query.rest
     guarded = part.guard.checked.shape[0] > 0
     limit = np.uint64(part.columns)
@@ -63,7 +72,7 @@ def take_columns(
         column = np.uint64(columns[j])
         if column >= limit or passed[column] != 0:
             continue
-        count, size = np.int64(counts[column]), np.int64(part.set_size[column])
+        count, size = np.int64(counts[column]), np.int64(set_size_of(part)[column])
         place = place_of(part.number, np.int64(column))
         reach = rank_of(min(count + rest[i], size), size)
         if not enters(top.rank, top.place, found, reach, place):
@@ -77,12 +86,12 @@ def take_columns(
             before, skipped = mark_before(part, np.int64(column), groups[i])
             begin = min(begin + skipped, end)
         budget -= costs.set + (end - begin) * costs.byte
-        tally.sets_read[0] += 1
-        tally.bytes[0] += end - begin
+        tally[PROBED] += 1
+        tally[BYTES] += end - begin
         first, last, value = np.uint64(begin), np.uint64(end), np.uint64(before)
         if by_table:
             score = count + shared_by_table(
-                sets, first, last, value, np.uint64(groups[i]), work.table
+                sets, first, last, value, np.uint64(groups[i]), table_in(work)
             )
         else:
             lacking = least_score(top.rank, found) - count

@@ -62,30 +62,14 @@ LONG = 192  # bytes of a set from which its marks are looked at
 
 
 class Part(NamedTuple):
-    """The postings of one segment; `at[a]` is where the a-th of `ARRAYS` begins in its file.
+    """The postings of one segment: a row of the matrix, from which the functions below take arrays.
 
-    Columns go by their stand, their number by falling size. The lists are in `short_lists` or, in
-    a segment of more than 65,536 columns, in `lists`.
+    Handing on one array instead of fifteen is what keeps the compiler quick.
     """
 
     number: int
     columns: int
-    group_start: Array
-    group_sample: Array
-    length: Array
-    length_group: Array
-    length_begin: Array
-    short_lists: Array
-    lists: Array
-    positions: Array
-    set_start: Array
-    sets: Array
-    set_size: Array
-    mark_stand: Array
-    mark_first: Array
-    mark_group: Array
-    mark_byte: Array
-    at: Array
+    row: Array
     guard: Guard
 
 
@@ -103,37 +87,101 @@ class Groups(NamedTuple):
 
 @njit
 def open_part(matrix: Array, number: int, pending: Array) -> Part:
-    """The arrays of a segment from its row."""
+    """A segment by its number."""
     row = matrix[number]
-    return Part(
-        number,
-        row[COLUMNS],
-        words_at(row, 0),
-        words_at(row, 3),
-        words_at(row, 6),
-        words_at(row, 9),
-        longs_at(row, 12),
-        shorts_at(row, 15),
-        words_at(row, 18),
-        words_at(row, 21),
-        words_at(row, 24),
-        bytes_at(row, 27),
-        words_at(row, 30),
-        words_at(row, 33),
-        words_at(row, 36),
-        words_at(row, 39),
-        words_at(row, 42),
-        row[2:COLUMNS:3],
-        Guard(bytes_at(row, CHECKED), pending, row[CHECKED + 2]),
-    )
+    guard = Guard(bytes_at(row, CHECKED), pending, row[CHECKED + 2])
+    return Part(number, row[COLUMNS], row, guard)
+
+
+@njit(inline="always")
+def note(part: Part, array: int, begin: int, end: int) -> None:
+    """Notes that the bytes [begin, end) of an array were read, if they were never verified."""
+    if part.guard.checked.shape[0] > 0:
+        at = part.row[3 * array + 2]
+        touch(part.guard, at + begin, at + end)
+
+
+@njit(inline="always")
+def group_start_of(part: Part) -> Array:
+    return words_at(part.row, 0)
+
+
+@njit(inline="always")
+def group_sample_of(part: Part) -> Array:
+    return words_at(part.row, 3)
+
+
+@njit(inline="always")
+def length_of(part: Part) -> Array:
+    return words_at(part.row, 6)
+
+
+@njit(inline="always")
+def length_group_of(part: Part) -> Array:
+    return words_at(part.row, 9)
+
+
+@njit(inline="always")
+def length_begin_of(part: Part) -> Array:
+    return longs_at(part.row, 12)
+
+
+@njit(inline="always")
+def short_lists_of(part: Part) -> Array:
+    return shorts_at(part.row, 15)
+
+
+@njit(inline="always")
+def lists_of(part: Part) -> Array:
+    return words_at(part.row, 18)
+
+
+@njit(inline="always")
+def set_start_of(part: Part) -> Array:
+    return words_at(part.row, 24)
+
+
+@njit(inline="always")
+def sets_of(part: Part) -> Array:
+    return bytes_at(part.row, 27)
+
+
+@njit(inline="always")
+def set_size_of(part: Part) -> Array:
+    return words_at(part.row, 30)
+
+
+@njit(inline="always")
+def mark_stand_of(part: Part) -> Array:
+    return words_at(part.row, 33)
+
+
+@njit(inline="always")
+def mark_first_of(part: Part) -> Array:
+    return words_at(part.row, 36)
+
+
+@njit(inline="always")
+def mark_group_of(part: Part) -> Array:
+    return words_at(part.row, 39)
+
+
+@njit(inline="always")
+def mark_byte_of(part: Part) -> Array:
+    return words_at(part.row, 42)
+
+
+@njit(inline="always")
+def positions_of(part: Part) -> Array:
+    return words_at(part.row, 21)
 
 
 @njit(inline="always")
 def size_of(part: Part, column: int) -> int:
     """How many distinct values a column has."""
-    at = part.at[SET_SIZE] + 4 * column
+    at = part.row[3 * SET_SIZE + 2] + 4 * column
     touch(part.guard, at, at + 4)
-    return np.int64(part.set_size[column])
+    return np.int64(set_size_of(part)[column])
 
 
 @njit
@@ -142,7 +190,7 @@ def find_groups(part: Part, codes: Array, groups: Array, weights: Array) -> int:
 
     Part of looking a query up, as in 3.4.1: it depends on neither k nor the algorithm.
     """
-    start, sample = part.group_start, part.group_sample
+    start, sample = group_start_of(part), group_sample_of(part)
     last = start.shape[0] - 1
     n, i, group = 0, 0, -1
     while i < codes.shape[0]:
@@ -153,8 +201,8 @@ def find_groups(part: Part, codes: Array, groups: Array, weights: Array) -> int:
         group = first_above(start, low, min(low + SAMPLE + 1, last), code) - 1
         if near < 0 or group < 0 or group >= last:
             break
-        touch(part.guard, part.at[GROUP_SAMPLE] + 4 * near, part.at[GROUP_SAMPLE] + 4 * near + 4)
-        touch(part.guard, part.at[GROUP_START] + 4 * low, part.at[GROUP_START] + 4 * (group + 2))
+        note(part, GROUP_SAMPLE, 4 * near, 4 * near + 4)
+        note(part, GROUP_START, 4 * low, 4 * (group + 2))
         beyond = first_above(codes, i + 1, codes.shape[0], np.int64(start[group + 1]) - 1)
         groups[n], weights[n] = group, beyond - i
         n += 1
@@ -168,21 +216,23 @@ def read_query(part: Part, groups: Array, weights: Array, query: Groups) -> int:
 
     Groups with an empty list (of values in no searched column) are left out.
     """
-    kinds = part.length.shape[0]
-    size = part.short_lists.shape[0] + part.lists.shape[0]
+    kinds = length_of(part).shape[0]
+    size = short_lists_of(part).shape[0] + lists_of(part).shape[0]
     n, kind = 0, 0
     for i in range(groups.shape[0]):
         group = np.int64(groups[i])
-        kind = max(first_above(part.length_group, kind, kinds, group) - 1, 0)
-        length = np.int64(part.length[kind])
-        begin = part.length_begin[kind] + (group - np.int64(part.length_group[kind])) * length
+        kind = max(first_above(length_group_of(part), kind, kinds, group) - 1, 0)
+        length = np.int64(length_of(part)[kind])
+        begin = (
+            length_begin_of(part)[kind] + (group - np.int64(length_group_of(part)[kind])) * length
+        )
         if length > 0 and 0 <= begin <= size - length:
             query.group[n], query.weight[n] = group, weights[i]
             query.begin[n], query.length[n] = begin, length
             n += 1
-        touch(part.guard, part.at[LENGTH] + 4 * kind, part.at[LENGTH] + 4 * (kind + 1))
-        touch(part.guard, part.at[LENGTH_GROUP] + 4 * kind, part.at[LENGTH_GROUP] + 4 * (kind + 2))
-        touch(part.guard, part.at[LENGTH_BEGIN] + 8 * kind, part.at[LENGTH_BEGIN] + 8 * (kind + 1))
+        note(part, LENGTH, 4 * kind, 4 * (kind + 1))
+        note(part, LENGTH_GROUP, 4 * kind, 4 * (kind + 2))
+        note(part, LENGTH_BEGIN, 8 * kind, 8 * (kind + 1))
     query.rest[n] = 0
     query.ahead[n] = 0
     for i in range(n - 1, -1, -1):
@@ -239,20 +289,20 @@ def number_at(data: Array, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np
 @njit
 def mark_before(part: Part, column: int, group: int) -> tuple[int, int]:
     """The last mark in a long set before a group: (the least group that may follow, its byte)."""
-    columns = part.mark_stand
+    columns = mark_stand_of(part)
     place = np.searchsorted(columns, np.uint32(column))
     if place == columns.shape[0] or columns[place] != column:
         return 0, 0
-    touch(part.guard, part.at[MARK_STAND] + 4 * place, part.at[MARK_STAND] + 4 * place + 4)
-    touch(part.guard, part.at[MARK_FIRST] + 4 * place, part.at[MARK_FIRST] + 4 * place + 8)
-    begin = np.int64(part.mark_first[place])
-    end = min(np.int64(part.mark_first[place + 1]), part.mark_group.shape[0])
-    last = first_above(part.mark_group, begin, end, group) - 1
+    note(part, MARK_STAND, 4 * place, 4 * place + 4)
+    note(part, MARK_FIRST, 4 * place, 4 * place + 8)
+    begin = np.int64(mark_first_of(part)[place])
+    end = min(np.int64(mark_first_of(part)[place + 1]), mark_group_of(part).shape[0])
+    last = first_above(mark_group_of(part), begin, end, group) - 1
     if last < begin:
         return 0, 0
-    touch(part.guard, part.at[MARK_GROUP] + 4 * last, part.at[MARK_GROUP] + 4 * last + 4)
-    touch(part.guard, part.at[MARK_BYTE] + 4 * last, part.at[MARK_BYTE] + 4 * last + 4)
-    return np.int64(part.mark_group[last]), np.int64(part.mark_byte[last])
+    note(part, MARK_GROUP, 4 * last, 4 * last + 4)
+    note(part, MARK_BYTE, 4 * last, 4 * last + 4)
+    return np.int64(mark_group_of(part)[last]), np.int64(mark_byte_of(part)[last])
 
 
 @njit
@@ -261,22 +311,22 @@ def large_enough(part: Part, size: int) -> int:
     low, high = 0, part.columns
     while low < high:
         middle = (low + high) >> 1
-        if np.int64(part.set_size[middle]) >= size:
+        if np.int64(set_size_of(part)[middle]) >= size:
             low = middle + 1
         else:
             high = middle
-    touch(part.guard, part.at[SET_SIZE] + 4 * max(low - 1, 0), part.at[SET_SIZE] + 4 * (low + 1))
+    note(part, SET_SIZE, 4 * max(low - 1, 0), 4 * (low + 1))
     return low
 
 
 @njit
 def touch_set(part: Part, column: int, begin: int, end: int) -> None:
     """Notes what is read of a column: where its set is, its size, and the set itself."""
-    at = part.at[SET_START] + 4 * column
+    at = part.row[3 * SET_START + 2] + 4 * column
     touch(part.guard, at, at + 8)
-    at = part.at[SET_SIZE] + 4 * column
+    at = part.row[3 * SET_SIZE + 2] + 4 * column
     touch(part.guard, at, at + 4)
-    touch(part.guard, part.at[SETS] + begin, part.at[SETS] + end)
+    note(part, SETS, begin, end)
 
 
 @njit(inline="always")

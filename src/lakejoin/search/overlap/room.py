@@ -16,30 +16,15 @@ class Room:
     """Room for segments of up to so many columns and groups, and for queries as they come."""
 
     def __init__(self, columns: int, groups: int, blocks: int) -> None:
-        def words() -> Array:
-            return np.zeros(columns + 1, dtype=np.uint32)
-
         self.pending = np.zeros(blocks, dtype=np.uint8)
         self.table = np.zeros(groups + 1, dtype=np.uint32)
-        self._wide = Work(
-            words(),
-            words(),
-            words(),
-            words(),
-            np.zeros(columns + 1, dtype=np.uint8),
-            self.table,
-            self.pending,
-            words(),
-            words(),
-            words(),
-        )
-        # Counts of 16 bits are enough for most queries, and twice as many fit into a cache.
-        self._narrow = self._wide._replace(counts=np.zeros(columns + 1, dtype=np.uint16))
+        lists = [np.zeros(columns + 1, dtype=np.uint32) for _ in range(7)]
+        passed = np.zeros(columns + 1, dtype=np.uint8)
+        # In the order of the functions beside `Work`: counts, touched, alive, exact, table, …
+        self._arrays: list[Array] = [*lists[:4], self.table, *lists[4:], passed]
+        row = [number for a in self._arrays for number in (a.ctypes.data, len(a))]
+        self.work = Work(np.array(row, dtype=np.int64), self.pending)
         self._query = Groups(*np.zeros((6, 1024), dtype=np.int64))
-
-    def work(self, values: int) -> Work:
-        """For a query of so many values."""
-        return self._narrow if values < 1 << 16 else self._wide
 
     def query(self, values: int) -> Groups:
         """For a query of so many values."""

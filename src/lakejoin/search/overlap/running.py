@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.topk import rank_of
 from lakejoin.search.overlap.josie import josie
-from lakejoin.search.overlap.merging import Tally, Top, Work, merge
+from lakejoin.search.overlap.merging import Top, Work, merge, passed_in
 from lakejoin.search.overlap.probeset import probe_sets
 from lakejoin.search.overlap.reading import (
     Groups,
+    Part,
     find_groups,
     open_part,
     read_query,
+    set_start_of,
+    sets_of,
     shared_by_table,
     touch_set,
 )
 from lakejoin.search.overlap.stopping import Costs, stop_early
+from lakejoin.search.overlap.tally import ASKED, SEGMENTS
 
 Array = np.ndarray[Any, Any]
 
-MERGE, STOPPING, PROBE, JOSIE = range(4)
+
+class Asked(NamedTuple):
+    """A query over all segments: in segment s its groups are [begin[s], begin[s] + number[s]), of
+    its values begin[s + 1] - begin[s]; `order` says which segment comes first."""
+
+    matrix: Array
+    order: Array
+    groups: Array
+    weights: Array
+    begin: Array
+    number: Array
+    hidden: Array
+    hidden_begin: Array
 
 
 @kernel
@@ -45,52 +62,93 @@ def look_up(
             number[s] = find_groups(part, codes[own], groups[own], weights[own])
 
 
+@njit
+def _begin(
+    s: int, asked: Asked, query: Groups, work: Work, top: Top, found: int, tally: Array
+) -> tuple[int, Part]:
+    """Finds the query's lists in a segment and hides its hidden columns; how many lists there are,
+    none where it has no column that could enter."""
+    size = asked.begin[s + 1] - asked.begin[s]
+    part = open_part(asked.matrix, s, work.pending)
+    if size == 0 or _hopeless(size, top, found):
+        return 0, part
+    own = slice(asked.begin[s], asked.begin[s] + asked.number[s])
+    n = read_query(part, asked.groups[own], asked.weights[own], query)
+    tally[ASKED] += n
+    if n == 0 or _hopeless(query.rest[0], top, found):
+        return 0, part
+    tally[SEGMENTS] += 1
+    _hide(s, asked, work, 1)
+    return n, part
+
+
+@njit
+def _hopeless(size: int, top: Top, found: int) -> bool:
+    """Whether no column that shares so many values would enter."""
+    return found == top.rank.shape[0] and rank_of(size, size) < top.rank[0]
+
+
+@njit
+def _hide(s: int, asked: Asked, work: Work, mark: int) -> None:
+    for j in range(asked.hidden_begin[s], asked.hidden_begin[s + 1]):
+        passed_in(work)[asked.hidden[j]] = mark
+
+
 @kernel
-def run(
-    algorithm: int,
-    matrix: Array,
-    order: Array,
-    groups: Array,
-    weights: Array,
-    begin: Array,
-    number: Array,
-    hidden: Array,
-    hidden_begin: Array,
-    costs: Costs,
-    query: Groups,
-    work: Work,
-    top: Top,
-    leaders: Top,
-    tally: Tally,
+def run_merge(
+    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
 ) -> int:
-    """Searches the segments in the given order, each with the k best of those before it."""
     found = 0
-    k = top.rank.shape[0]
-    for o in range(order.shape[0]):
-        s = order[o]
-        size = begin[s + 1] - begin[s]
-        if size == 0 or (found == k and rank_of(size, size) < top.rank[0]):
-            continue
-        part = open_part(matrix, s, work.pending)
-        own = slice(begin[s], begin[s] + number[s])
-        n = read_query(part, groups[own], weights[own], query)
-        tally.lists[0] += n
-        if n == 0 or (found == k and rank_of(query.rest[0], query.rest[0]) < top.rank[0]):
-            continue
-        for j in range(hidden_begin[s], hidden_begin[s + 1]):
-            work.passed[hidden[j]] = 1
-        tally.segments[0] += 1
-        if algorithm == MERGE:
+    for s in asked.order:
+        n, part = _begin(s, asked, query, work, top, found, tally)
+        if n > 0:
             found = merge(part, n, query, work, top, found, tally)
-        elif algorithm == STOPPING:
-            found = stop_early(part, n, query, work, top, found, leaders, costs, tally)
-        elif algorithm == PROBE:
-            found = probe_sets(part, n, query, work, top, found, costs, tally)
-        else:
-            found = josie(part, n, query, work, top, found, costs, tally)
-        for j in range(hidden_begin[s], hidden_begin[s + 1]):
-            work.passed[hidden[j]] = 0
+            _hide(s, asked, work, 0)
     return found
+
+
+@kernel
+def run_stopping(
+    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
+) -> int:
+    found = 0
+    for s in asked.order:
+        n, part = _begin(s, asked, query, work, top, found, tally)
+        if n > 0:
+            found = stop_early(part, n, query, work, top, found, leaders, costs, tally)
+            _hide(s, asked, work, 0)
+    return found
+
+
+@kernel
+def run_probe(
+    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
+) -> int:
+    found = 0
+    for s in asked.order:
+        n, part = _begin(s, asked, query, work, top, found, tally)
+        if n > 0:
+            found = probe_sets(part, n, query, work, top, found, costs, tally)
+            _hide(s, asked, work, 0)
+    return found
+
+
+@kernel
+def run_josie(
+    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
+) -> int:
+    found = 0
+    for s in asked.order:
+        n, part = _begin(s, asked, query, work, top, found, tally)
+        if n > 0:
+            found = josie(part, n, query, work, top, found, costs, tally)
+            _hide(s, asked, work, 0)
+    return found
+
+
+# Each searches the segments in their order, with the k best of those before; apart from each other,
+# because compiling takes seconds and most users need only one.
+RUN = {"merge": run_merge, "stopping": run_stopping, "probe": run_probe, "josie": run_josie}
 
 
 @kernel
@@ -110,10 +168,10 @@ def share(
         table[groups[j]] = weights[j]
     for j in range(columns.shape[0]):
         column = np.int64(columns[j])
-        end = min(np.int64(part.set_start[column + 1]), part.sets.shape[0])
-        at = min(np.int64(part.set_start[column]), end)
+        end = min(np.int64(set_start_of(part)[column + 1]), sets_of(part).shape[0])
+        at = min(np.int64(set_start_of(part)[column]), end)
         touch_set(part, column, at, end)
         none = np.uint64(0)
-        out[j] = shared_by_table(part.sets, np.uint64(at), np.uint64(end), none, none, table)
+        out[j] = shared_by_table(sets_of(part), np.uint64(at), np.uint64(end), none, none, table)
     for j in range(groups.shape[0]):
         table[groups[j]] = 0

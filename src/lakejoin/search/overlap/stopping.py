@@ -8,8 +8,8 @@ work. This reads them in the same order, and before costly lists it takes a look
 2. *Large enough.* A column with fewer values than the k-th score cannot win, and the lists name the
    largest columns first: only the beginning of each list is read. Where reading the sets of all
    columns that are large enough costs less than the lists ahead, that is done, and it is over.
-3. *Closing.* Once the weight ahead is below the k-th score (the prefix filter), no unseen column can
-   enter. From then on only the columns seen matter, and those drop out for good that the weight
+3. *Closing.* Once the weight ahead is below the k-th score (the prefix filter), no unseen column
+   can enter. From then on only the columns seen matter, and those drop out for good that the weight
    ahead cannot lift to the k-th score. When reading the sets of those that remain costs less than
    the lists ahead, that is done, and it is over.
 
@@ -25,9 +25,22 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.topk import least_score, push, rank_of
-from lakejoin.search.overlap.merging import Tally, Top, Work, clear, read_lists, take_best
+from lakejoin.search.overlap.merging import (
+    Top,
+    Work,
+    alive_in,
+    clear,
+    counts_in,
+    exact_in,
+    passed_in,
+    read_lists,
+    table_in,
+    take_best,
+    touched_in,
+)
 from lakejoin.search.overlap.probing import fill_table, take_columns
-from lakejoin.search.overlap.reading import Groups, Part, large_enough
+from lakejoin.search.overlap.reading import Groups, Part, large_enough, set_start_of, sets_of
+from lakejoin.search.overlap.tally import SEEN
 
 Array = np.ndarray[Any, Any]
 
@@ -60,7 +73,7 @@ def stop_early(
     found: int,
     leaders: Top,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> int:
     """Searches one segment."""
     k = top.rank.shape[0]
@@ -73,7 +86,7 @@ def stop_early(
         if ahead >= LEAST and (found == k or seen >= k):
             if not filled:
                 filled = True
-                fill_table(query, i, n, work.table, True)
+                fill_table(query, i, n, table_in(work), True)
             if not closed and i > 0:
                 found, known = _read_leaders(
                     part,
@@ -91,19 +104,19 @@ def stop_early(
                     tally,
                 )
             limit = large_enough(part, least_score(top.rank, found))
-            sizes = np.int64(part.set_start[limit])
-            share = sizes / max(1, part.sets.shape[0])
+            sizes = np.int64(set_start_of(part)[limit])
+            share = sizes / max(1, sets_of(part).shape[0])
             ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
             if limit * costs.set + sizes * costs.byte <= FINAL_SHARE * ahead:
                 for j in range(limit):
-                    work.alive[j] = j
+                    alive_in(work)[j] = j
                 _, found = take_columns(
                     part,
                     i,
                     n,
                     query,
                     work,
-                    work.alive,
+                    alive_in(work),
                     limit,
                     True,
                     top,
@@ -113,11 +126,10 @@ def stop_early(
                     tally,
                 )
                 done = True
-            elif not closed and found == k:
-                if rank_of(query.rest[i], query.rest[i]) < top.rank[0]:
-                    closed = True
-                    watched = seen
-                    work.alive[:seen] = work.touched[:seen]
+            elif not closed and found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0]:
+                closed = True
+                watched = seen
+                alive_in(work)[:seen] = touched_in(work)[:seen]
             if closed and not done:
                 watched = _drop(least_score(top.rank, found) - query.rest[i], limit, work, watched)
                 done, watched, found = _finish_alive(
@@ -129,13 +141,13 @@ def stop_early(
             seen = read_lists(part, query, i, j, limit, work, tally, seen)
             i = j
     if not done:
-        left, count = (work.alive, watched) if closed else (work.touched, seen)
+        left, count = (alive_in(work), watched) if closed else (touched_in(work), seen)
         found = take_best(part, work, left, count, top, found)
-    clear(work.counts, work.touched, seen)
-    clear(work.passed, work.exact, known)
+    clear(counts_in(work), touched_in(work), seen)
+    clear(passed_in(work), exact_in(work), known)
     if filled:
-        fill_table(query, 0, n, work.table, False)
-    tally.candidates[0] += seen
+        fill_table(query, 0, n, table_in(work), False)
+    tally[SEEN] += seen
     return found
 
 
@@ -176,7 +188,7 @@ def _read_leaders(
     leaders: Top,
     budget: float,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> tuple[int, int]:
     """Takes the exact scores of the columns with the highest counts, the highest first."""
     least = least_score(top.rank, found)
@@ -191,8 +203,8 @@ def _read_leaders(
         part, i, n, query, work, columns, number, True, top, found, budget, costs, tally
     )
     for j in range(taken):
-        work.passed[columns[j]] = 2
-        work.exact[known] = columns[j]
+        passed_in(work)[columns[j]] = 2
+        exact_in(work)[known] = columns[j]
         known += 1
     return found, known
 
@@ -200,7 +212,7 @@ def _read_leaders(
 @njit
 def _lead(work: Work, seen: int, least: int, leaders: Top) -> int:
     """The columns with the highest counts, as (count, column) in one number each."""
-    counts, passed, touched = work.counts, work.passed, work.touched
+    counts, passed, touched = counts_in(work), passed_in(work), touched_in(work)
     number = 0
     for j in range(np.uint64(seen)):
         column = np.uint64(touched[j])
@@ -216,7 +228,7 @@ def _lead(work: Work, seen: int, least: int, leaders: Top) -> int:
 @njit
 def _drop(least: int, limit: int, work: Work, watched: int) -> int:
     """Keeps the columns in `alive` that have that count and are large enough."""
-    counts, passed, alive = work.counts, work.passed, work.alive
+    counts, passed, alive = counts_in(work), passed_in(work), alive_in(work)
     kept = 0
     for j in range(np.uint64(watched)):
         column = np.uint64(alive[j])
@@ -238,19 +250,19 @@ def _finish_alive(
     found: int,
     ahead: float,
     costs: Costs,
-    tally: Tally,
+    tally: Array,
 ) -> tuple[bool, int, int]:
     """Takes the scores of the columns in `alive`, if that is likely cheaper than the lists ahead.
 
     The sets may be longer than the mean: having cost as much as the lists ahead, this ends, and the
     columns not taken yet remain in `alive`.
     """
-    size = part.sets.shape[0] / max(1, part.columns)
+    size = sets_of(part).shape[0] / max(1, part.columns)
     if watched * (costs.set + size * costs.byte) > FINAL_SHARE * ahead:
         return False, watched, found
     taken, found = take_columns(
-        part, i, n, query, work, work.alive, watched, True, top, found, ahead, costs, tally
+        part, i, n, query, work, alive_in(work), watched, True, top, found, ahead, costs, tally
     )
     for j in range(taken, watched):
-        work.alive[j - taken] = work.alive[j]
+        alive_in(work)[j - taken] = alive_in(work)[j]
     return taken == watched, watched - taken, found

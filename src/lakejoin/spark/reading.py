@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakejoin.lake.tables import TableStream
     from lakejoin.store.segment import SegmentRecord
 
-# With a table of 20,000 columns more (none is wider), 16 bits still number a segment's columns: this
+# With a table of 20,000 columns more (none is wider) 16 bits still number a segment's columns: that
 # halves its posting lists and keeps the counts of a search in a processor's cache.
 _ENOUGH_COLUMNS = 45_000
 

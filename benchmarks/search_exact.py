@@ -59,6 +59,7 @@ def run(lake: SetLake, effort: Effort, python_peer: bool) -> tuple[Timings, dict
     timings = Timings(queries)
     mine = ours(lake, effort.algorithms)
     measure(timings, mine, effort.ks, effort.repeats)
+    print(f" {len(queries)} queries, our algorithms measured; now the peers", flush=True)
     peers = ducks(lake) if effort.peers else []
     measure(timings, peers, [10], effort.peer_repeats, effort.peer_every)
     found: dict[str, Any] = {"lake": lake.kind, "statistics": asdict(lake.statistics)}
@@ -68,6 +69,7 @@ def run(lake: SetLake, effort: Effort, python_peer: bool) -> tuple[Timings, dict
         known = {(id(q), 10): int(s[-1]) for q, s in zip(queries, timings.scores[10], strict=True)}
         measure(timings, [SetSimilarity("SetSimilaritySearch", peer, known)], [10], 1)
         found["set_similarity_search_index_seconds"] = peer.seconds
+    print(" peers measured; now single queries again, look-ups and a cold cache", flush=True)
     by_name = {one.name: one for one in mine}
     found["times"] = times(timings, lake.kind, NAMES, effort.ks)
     found["against"] = {name: against(timings, lake.kind, "auto", name, 10) for name in NAMES[1:]}
@@ -191,9 +193,13 @@ def main() -> None:
     parser.add_argument("--real", type=Path, default=REAL, help="a folder of real tables")
     parser.add_argument("--out", type=Path, help="where to append the figures")
     parser.add_argument("--algorithms", nargs="+", default=list(OURS), help="auto and merge too")
+    parser.add_argument("--peer-every", type=int, default=4, help="the peers get each n-th query")
+    parser.add_argument("--cold", type=int, default=5, help="cold queries a band")
     parser.add_argument("--no-peers", action="store_true", help="our algorithms only")
     options = parser.parse_args()
-    effort = Effort(options.queries, (5, 10, 20), options.repeats, 4, 1, 5)
+    effort = Effort(
+        options.queries, (5, 10, 20), options.repeats, options.peer_every, 1, options.cold
+    )
     sizes = options.sizes
     if options.quick:
         effort, sizes = Effort(10, (10,), 1, 1, 1, 2), [SMALLEST]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -216,19 +216,21 @@ def _counters(tally: Array, algorithm: str) -> Counters:
     )
 
 
-_OPENED: WeakKeyDictionary[Segment, tuple[tuple[Segment, ...], OverlapIndex]] = WeakKeyDictionary()
+# By the first segment. A value that held a segment would keep it for ever.
+_OPENED: WeakKeyDictionary[Segment, tuple[tuple[ref[Segment], ...], OverlapIndex]]
+_OPENED = WeakKeyDictionary()
 _OPENING = threading.Lock()
 
 
 def index_of(segments: Sequence[Segment], costs: ReadCosts | None = None) -> OverlapIndex:
     """The index over these segments, made once and kept as long as they are."""
     with _OPENING:
-        wanted = tuple(segments)
-        kept = _OPENED.get(wanted[0]) if wanted else None
+        wanted = tuple(map(ref, segments))
+        kept = _OPENED.get(segments[0]) if wanted else None
         if kept is None or kept[0] != wanted:
-            kept = (wanted, OverlapIndex([s.postings for s in wanted], costs))
+            kept = (wanted, OverlapIndex([s.postings for s in segments], costs))
             if wanted:
-                _OPENED[wanted[0]] = kept
+                _OPENED[segments[0]] = kept
         return kept[1]
 
 

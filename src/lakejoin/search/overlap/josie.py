@@ -273,6 +273,7 @@ def _read_best(
     """Reads candidates from the best on, until the k-th score rises (the net costs then change) or
     the next batch is the better choice."""
     least = top.rank[0]
+    exact_in(work)[:unread] = 0  # other algorithms leave a list there
     for j in range(unread):
         best = ranked.order[j]
         if top.rank[0] != least or (i < n and ranked.net[best] > ranked.batch):
@@ -285,7 +286,6 @@ def _read_best(
         if exact_in(work)[j] == 0:
             alive_in(work)[kept] = alive_in(work)[j]
             kept += 1
-        exact_in(work)[j] = 0
     return kept, found
 
 

@@ -14,11 +14,11 @@ from lakejoin.search.overlap.reading import (
     Groups,
     Part,
     mark_before,
-    set_size_of,
     set_start_of,
     sets_of,
     shared_by_steps,
     shared_by_table,
+    size_of,
     touch_set,
 )
 from lakejoin.search.overlap.tally import BYTES, PROBED
@@ -72,7 +72,7 @@ def take_columns(
         column = np.uint64(columns[j])
         if column >= limit or passed[column] != 0:
             continue
-        count, size = np.int64(counts[column]), np.int64(set_size_of(part)[column])
+        count, size = np.int64(counts[column]), size_of(part, np.int64(column))
         place = place_of(part.number, np.int64(column))
         reach = rank_of(min(count + rest[i], size), size)
         if not enters(top.rank, top.place, found, reach, place):

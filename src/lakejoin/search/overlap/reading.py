@@ -199,10 +199,12 @@ def find_groups(part: Part, codes: Array, groups: Array, weights: Array) -> int:
         near = first_above(sample, (group + 1) // SAMPLE, sample.shape[0], code) - 1
         low = max(group + 1, near * SAMPLE)
         group = first_above(start, low, min(low + SAMPLE + 1, last), code) - 1
-        if near < 0 or group < 0 or group >= last:
+        if group < 0 or group >= last or start[group] > code or start[group + 1] <= code:
+            # Only damage leads here: all that was looked at must be verified.
+            note(part, GROUP_SAMPLE, 0, 4 * sample.shape[0])
+            note(part, GROUP_START, 4 * low, 4 * (low + SAMPLE + 2))
             break
-        note(part, GROUP_SAMPLE, 4 * near, 4 * near + 4)
-        note(part, GROUP_START, 4 * low, 4 * (group + 2))
+        note(part, GROUP_START, 4 * group, 4 * (group + 2))
         beyond = first_above(codes, i + 1, codes.shape[0], np.int64(start[group + 1]) - 1)
         groups[n], weights[n] = group, beyond - i
         n += 1
@@ -219,6 +221,7 @@ def read_query(part: Part, groups: Array, weights: Array, query: Groups) -> int:
     kinds = length_of(part).shape[0]
     size = short_lists_of(part).shape[0] + lists_of(part).shape[0]
     n, kind = 0, 0
+    note(part, LENGTH_GROUP, 0, 4 * (kinds + 1))
     for i in range(groups.shape[0]):
         group = np.int64(groups[i])
         kind = max(first_above(length_group_of(part), kind, kinds, group) - 1, 0)
@@ -231,7 +234,6 @@ def read_query(part: Part, groups: Array, weights: Array, query: Groups) -> int:
             query.begin[n], query.length[n] = begin, length
             n += 1
         note(part, LENGTH, 4 * kind, 4 * (kind + 1))
-        note(part, LENGTH_GROUP, 4 * kind, 4 * (kind + 2))
         note(part, LENGTH_BEGIN, 8 * kind, 8 * (kind + 1))
     query.rest[n] = 0
     query.ahead[n] = 0
@@ -298,7 +300,7 @@ def mark_before(part: Part, column: int, group: int) -> tuple[int, int]:
     begin = np.int64(mark_first_of(part)[place])
     end = min(np.int64(mark_first_of(part)[place + 1]), mark_group_of(part).shape[0])
     last = first_above(mark_group_of(part), begin, end, group) - 1
-    if last < begin:
+    if last < begin or mark_group_of(part)[last] > group:
         return 0, 0
     note(part, MARK_GROUP, 4 * last, 4 * last + 4)
     note(part, MARK_BYTE, 4 * last, 4 * last + 4)

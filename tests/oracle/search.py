@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pytest
 
 from lakejoin.api import Lake
-from lakejoin.search.hits import Counters, Excluded, Hits
-from lakejoin.search.query import Query
 from lakejoin.storage import Place
 from lakejoin.store.components import Component
 from lakejoin.store.encode import SegmentBuilder
@@ -27,48 +21,6 @@ from oracle.lakes import PlainTable, encoded
 def set_of(segment: Segment, column: int) -> set[str]:
     """The canonical values of a searched column."""
     return set(segment.dictionary.texts.take(segment.postings.codes_of(column)).to_pylist())
-
-
-@dataclass(frozen=True)
-class BruteOverlap:
-    """As `lakejoin.search.overlap.Overlap`, one set after the other."""
-
-    k: int = 10
-    algorithm: str = "auto"
-
-    def search(self, query: Query, segments: Sequence[Segment], excluded: Excluded) -> Hits:
-        mine = set(query.tokens.to_pylist())
-        found = []
-        for number, segment in enumerate(segments):
-            hidden = set(excluded.columns[number].tolist())
-            for column in np.flatnonzero(segment.postings.set_sizes()).tolist():
-                values = set_of(segment, column)
-                matched = len(mine & values)
-                if matched and column not in hidden:
-                    found.append((-matched, len(values), number, column))
-        best = sorted(found)[: self.k]
-        columns = [np.array(part, dtype=np.int64) for part in zip(*best, strict=True)]
-        if not best:
-            columns = [np.zeros(0, dtype=np.int64)] * 4
-        return Hits(columns[2], columns[3], -columns[0], Counters(segments=len(segments)))
-
-
-def brute_overlaps_of(segment: Segment, codes: Any, columns: Any) -> Any:
-    """As `lakejoin.search.overlap.overlaps_of`."""
-    mine = set(codes.tolist())
-    return np.array(
-        [len(mine & set(segment.postings.codes_of(int(c)).tolist())) for c in columns],
-        dtype=np.int64,
-    )
-
-
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brute force in place of the exact engine, where that is not there."""
-    from lakejoin.search import overlap
-
-    if not hasattr(overlap, "Overlap"):
-        monkeypatch.setattr(overlap, "Overlap", BruteOverlap, raising=False)
-        monkeypatch.setattr(overlap, "overlaps_of", brute_overlaps_of, raising=False)
 
 
 def join_figures(mine: Sequence[str | None], theirs: Sequence[str | None]) -> tuple[float, float]:

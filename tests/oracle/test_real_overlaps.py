@@ -20,7 +20,6 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.api import Lake
 from lakejoin.spark.build import BuildOptions
-from oracle.search import stand_in
 
 DATA = Path(
     os.environ.get("LAKEJOIN_TEST_DATA") or Path(__file__).parents[2].parent / "shared" / "data"
@@ -106,9 +105,8 @@ def found_by(lake: Lake, table: str, column: str, **options: Any) -> dict[tuple[
     }
 
 
-def test_exact_lists(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_lists(lake: Lake) -> None:
     """Every column of a list is found, with its score, unless it is at the very end of the list."""
-    stand_in(monkeypatch)
     same = 0
     for (table, column), rows in by_query(TRUTH).items():
         own = len(lake.table(table).columns())
@@ -125,9 +123,8 @@ def test_exact_lists(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert same >= 0.7 * len(rows_of(TRUTH))
 
 
-def test_containment_lists(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_containment_lists(lake: Lake) -> None:
     """What contains half of the query is found from sketches, nearly all of it."""
-    stand_in(monkeypatch)
     missed = []
     for (table, column), rows in by_query(CONTAINED).items():
         found = found_by(lake, table, column, by="containment", min=0.5)

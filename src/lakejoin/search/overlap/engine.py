@@ -43,7 +43,7 @@ class OverlapIndex:
     """The postings of some segments, ready to be searched by several threads at once.
 
     It keeps nothing of them in memory but where they are mapped. A thread that searches keeps room
-    for some 33 bytes a column of the largest segment, 4 bytes a group of it, and 48 bytes a value
+    for some 29 bytes a column of the largest segment, 4 bytes a group of it, and 48 bytes a value
     of its largest query.
     """
 
@@ -245,7 +245,8 @@ class Overlap:
 
     Exact. Of columns with equally many shared values the smaller comes first, then the order of the
     index. `algorithm` is "merge" (MergeList), "probe" (ProbeSet), "josie", "stopping" (an
-    early-stopping merge) or "auto", which chooses by costs; all give the same answer. `costs` are
+    early-stopping merge, which by its costs turns into the one or the other) or "auto", which is
+    "stopping"; all give the same answer. `costs` are
     those of reading; left out, they are measured on first use.
 
     >>> Overlap(k=0)

@@ -10,12 +10,25 @@ import numpy as np
 
 from lakejoin.kernels.grouping import group
 from lakejoin.search.hits import Excluded, Hits
+from lakejoin.search.overlap import OverlapIndex
+from lakejoin.search.overlap.costs import ReadCosts
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.postings import Postings, PostingsComponent
 
 Array = np.ndarray[Any, Any]
 Found = list[tuple[int, int, int]]
+
+KINDS = ("merge", "stopping", "probe", "josie")
+# What is dear and what is free decides what is read, and never what is found.
+COSTS = {
+    "usual": ReadCosts(),
+    "lists are dear": ReadCosts(1e6, 1e6, 0.0, 0.0, 0.0),
+    "sets are dear": ReadCosts(1e4, 1e4, 1e9, 1e9, 0.0),
+    "looks are dear": ReadCosts(1e4, 1e3, 1e3, 10.0, 1e6),
+    "entries are dear": ReadCosts(0.0, 1e4, 2e4, 1e3, 1.0),
+    "nothing costs": ReadCosts(0.0, 0.0, 0.0, 0.0, 0.0),
+}
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # times an odd number: no two tokens get one hash
 
@@ -117,3 +130,47 @@ def best_of(
         k,
         excluded,
     )
+
+
+class Sets:
+    """Segments of plain sets with an index over them."""
+
+    def __init__(self, folder: Path, segments: Sequence[PlainSets]) -> None:
+        self.segments = segments
+        self.files = [folder / f"{n}.lj" for n in range(len(segments))]
+        self.postings = [s.write(f) for s, f in zip(segments, self.files, strict=True)]
+
+    def index(self, costs: ReadCosts | None = None) -> OverlapIndex:
+        return OverlapIndex(self.postings, costs or ReadCosts())
+
+    def codes(self, query: Array) -> list[Array]:
+        return [s.codes_of(query) for s in self.segments]
+
+    def agree(
+        self,
+        index: OverlapIndex,
+        query: Array,
+        k: int,
+        excluded: Excluded | None = None,
+        kinds: Sequence[str] = KINDS,
+    ) -> None:
+        """Asserts that the algorithms find what brute force does, each twice in the same room."""
+        expected = best_of(self.segments, query, k, excluded)
+        located = index.locate(self.codes(query))
+        for kind in (*kinds, *kinds):
+            assert answered(index.search(located, k, kind, excluded)) == expected, (kind, k)
+
+
+def drawn(rng: np.random.Generator, columns: int, largest: int, vocabulary: int) -> PlainSets:
+    """Sets of Zipfian sizes: some of common tokens, some a stretch of a domain, some copies."""
+    sizes = np.minimum(largest, (3 / rng.random(columns) ** 1.2)).astype(np.int64)
+    sizes[rng.random(columns) < 0.02] = 0
+    column = np.repeat(np.arange(columns), sizes)
+    common = (vocabulary * rng.random(len(column)) ** 3).astype(np.int64)
+    begin = np.cumsum(sizes) - sizes
+    domain = rng.integers(0, 8, columns) * (vocabulary // 4)
+    near = np.repeat(domain, sizes) + np.arange(len(column)) - np.repeat(begin, sizes)
+    tokens = np.where(rng.random(len(column)) < np.repeat(rng.random(columns), sizes), common, near)
+    pairs = np.unique(column << 32 | tokens)
+    start = np.searchsorted(pairs >> 32, np.arange(columns + 1))
+    return PlainSets(pairs & 0xFFFFFFFF, start.astype(np.int64), rng.random(columns) < 0.97)

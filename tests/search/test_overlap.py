@@ -17,59 +17,29 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.api import Lake
-from lakejoin.errors import DamagedIndex, InputError
+from lakejoin.errors import InputError
 from lakejoin.model import ValueRules
 from lakejoin.search.hits import Excluded
 from lakejoin.search.overlap import ALGORITHMS, Overlap, OverlapIndex, overlaps_of
 from lakejoin.search.overlap.costs import ReadCosts
 from lakejoin.search.query import Query, query_of_array
-from lakejoin.store.arrayfile import BLOCK
 from lakejoin.store.postings import MARK, Postings
 from oracle.lakes import Cells, PlainTable, canonical_columns, encoded
-from oracle.overlap import Found, PlainSets, answered, best_of, open_postings, ranked
+from oracle.overlap import (
+    COSTS,
+    KINDS,
+    Found,
+    PlainSets,
+    Sets,
+    answered,
+    best_of,
+    drawn,
+    open_postings,
+    ranked,
+)
 from oracle.search import lake_of
 
 Array = np.ndarray[Any, Any]
-
-KINDS = ("merge", "stopping", "probe", "josie")
-# What is dear and what is free decides what is read, and never what is found.
-COSTS = {
-    "usual": ReadCosts(),
-    "lists are dear": ReadCosts(1e6, 1e6, 0.0, 0.0, 0.0),
-    "sets are dear": ReadCosts(1e4, 1e4, 1e9, 1e9, 0.0),
-    "looks are dear": ReadCosts(1e4, 1e3, 1e3, 10.0, 1e6),
-    "entries are dear": ReadCosts(0.0, 1e4, 2e4, 1e3, 1.0),
-    "nothing costs": ReadCosts(0.0, 0.0, 0.0, 0.0, 0.0),
-}
-
-
-class Sets:
-    """Segments of plain sets with an index over them."""
-
-    def __init__(self, folder: Path, segments: Sequence[PlainSets]) -> None:
-        self.segments = segments
-        self.files = [folder / f"{n}.lj" for n in range(len(segments))]
-        self.postings = [s.write(f) for s, f in zip(segments, self.files, strict=True)]
-
-    def index(self, costs: ReadCosts | None = None) -> OverlapIndex:
-        return OverlapIndex(self.postings, costs or ReadCosts())
-
-    def codes(self, query: Array) -> list[Array]:
-        return [s.codes_of(query) for s in self.segments]
-
-    def agree(
-        self,
-        index: OverlapIndex,
-        query: Array,
-        k: int,
-        excluded: Excluded | None = None,
-        kinds: Sequence[str] = KINDS,
-    ) -> None:
-        """Asserts that the algorithms find what brute force does, each twice in the same room."""
-        expected = best_of(self.segments, query, k, excluded)
-        located = index.locate(self.codes(query))
-        for kind in (*kinds, *kinds):
-            assert answered(index.search(located, k, kind, excluded)) == expected, (kind, k)
 
 
 def none_of(segments: Sequence[PlainSets]) -> list[Array]:
@@ -222,21 +192,6 @@ def test_sets_against_brute_force(
 # -- larger lakes ----------------------------------------------------------------------------
 
 
-def drawn(rng: np.random.Generator, columns: int, largest: int, vocabulary: int) -> PlainSets:
-    """Sets of Zipfian sizes: some of common tokens, some a stretch of a domain, some copies."""
-    sizes = np.minimum(largest, (3 / rng.random(columns) ** 1.2)).astype(np.int64)
-    sizes[rng.random(columns) < 0.02] = 0
-    column = np.repeat(np.arange(columns), sizes)
-    common = (vocabulary * rng.random(len(column)) ** 3).astype(np.int64)
-    begin = np.cumsum(sizes) - sizes
-    domain = rng.integers(0, 8, columns) * (vocabulary // 4)
-    near = np.repeat(domain, sizes) + np.arange(len(column)) - np.repeat(begin, sizes)
-    tokens = np.where(rng.random(len(column)) < np.repeat(rng.random(columns), sizes), common, near)
-    pairs = np.unique(column << 32 | tokens)
-    start = np.searchsorted(pairs >> 32, np.arange(columns + 1))
-    return PlainSets(pairs & 0xFFFFFFFF, start.astype(np.int64), rng.random(columns) < 0.97)
-
-
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Sets:
     rng = np.random.default_rng(3)
@@ -377,101 +332,6 @@ def positions_agree(postings: Postings) -> None:
     ]
     positions = postings.file.array("positions").all().tolist()
     assert dict(zip(found, positions, strict=True)) == expected
-
-
-# -- damage ----------------------------------------------------------------------------------
-
-
-def damaged(file: Path, rng: np.random.Generator, most: int) -> Iterator[str]:
-    """Damages each array in each block of a file in several ways, one at a time."""
-    opened = open_postings(file).file
-    spans = []
-    for name in opened.names():
-        array = opened.array(name)
-        begin, end = array.offset, array.offset + array.raw.nbytes
-        for block in range(begin // BLOCK, -(-end // BLOCK)):
-            low, high = max(begin, block * BLOCK), min(end, (block + 1) * BLOCK)
-            ways = ["flip", "bit", "zero", "ones", "noise", "first", "last"]
-            spans += [(name, low, high, way) for way in ways if high > low]
-    chosen = rng.permutation(len(spans))[:most]
-    for number in chosen.tolist():
-        name, low, high, way = spans[number]
-        if way == "first":
-            high = min(high, low + 4)
-        elif way == "last":
-            low = max(low, high - 4)
-        elif way in ("flip", "bit"):
-            low = int(rng.integers(low, high))
-            high = low + 1
-        with file.open("r+b") as out:
-            out.seek(low)
-            good = out.read(high - low)
-            old = np.frombuffer(good, dtype=np.uint8)
-            bad = {
-                "flip": old ^ 0xFF,
-                "bit": old ^ 1,
-                "zero": old * 0,
-                "noise": rng.integers(0, 256, len(old)).astype(np.uint8),
-            }.get(way, old | 0xFF)
-            out.seek(low)
-            out.write(bad.astype(np.uint8).tobytes())
-        try:
-            yield f"{way} of {name}, bytes {low} to {high}"
-        finally:
-            with file.open("r+b") as out:
-                out.seek(low)
-                out.write(good)
-
-
-def right_or_damaged(sets: Sets, rng: np.random.Generator, asked: list[Array], most: int) -> int:
-    """Searches a damaged lake; returns how often damage was told."""
-    told = 0
-    codes = [sets.codes(query) for query in asked]
-    best = [best_of(sets.segments, query, 5) for query in asked]
-    hidden = Excluded([np.array([c for s, c, _ in best[0][:1] if s == n], dtype=np.int64)
-                       for n in range(len(sets.segments))])  # fmt: skip
-    less = best_of(sets.segments, asked[0], 5, hidden)
-    shared = sets.segments[-1].overlaps(asked[0])
-    for number, what in enumerate(damaged(sets.files[-1], rng, most)):
-        kind = KINDS[number % len(KINDS)]
-        costs = COSTS[rng.choice(["usual", "lists are dear", "entries are dear"])]
-        index = OverlapIndex([open_postings(f) for f in sets.files], costs)
-        try:
-            for one, expected in zip(codes, best, strict=True):
-                found = answered(index.search(index.locate(one), 5, kind))
-                assert found == expected, (what, kind, costs)
-            found = answered(index.search(index.locate(codes[0]), 5, kind, hidden))
-            assert found == less, (what, kind, costs)
-        except DamagedIndex:
-            told += 1
-        index = OverlapIndex([open_postings(f) for f in sets.files], ReadCosts())
-        try:
-            located = index.locate(codes[0])
-            columns = np.arange(len(shared))
-            counts = index.overlaps(located, len(sets.segments) - 1, columns)
-            assert counts.tolist() == shared.tolist(), what
-        except DamagedIndex:
-            told += 1
-    return told
-
-
-def test_damage_in_a_small_file_is_told_or_does_no_harm(tmp_path: Path) -> None:
-    rng = np.random.default_rng(11)
-    sets = Sets(tmp_path, [drawn(rng, 30, 40, 60), drawn(rng, 150, 200, 400)])
-    assert sets.postings[1].file.blocks == 1
-    by_size = np.argsort(-sets.segments[1].sizes())
-    asked = [sets.segments[1].set_of(by_size[n]) for n in (2, 40)]
-    assert right_or_damaged(sets, rng, asked, 120) > 60
-
-
-def test_damage_in_a_large_file_is_told_or_does_no_harm(tmp_path: Path) -> None:
-    """Each array spans blocks: what is read must be noted, block by block."""
-    rng = np.random.default_rng(12)
-    sets = Sets(tmp_path, [drawn(rng, 24_000, 3000, 60_000)])
-    assert sets.postings[0].file.blocks > 20
-    by_size = np.argsort(-sets.segments[0].sizes())
-    asked = [sets.segments[0].set_of(by_size[n]) for n in (3, 2000, 9000)]
-    assert right_or_damaged(sets, rng, asked, 160) > 60
 
 
 # -- the rest --------------------------------------------------------------------------------

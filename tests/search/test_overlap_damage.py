@@ -1,0 +1,110 @@
+"""Searches of damaged postings: the right answer or a `DamagedIndex`, never a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lakejoin.errors import DamagedIndex
+from lakejoin.search.hits import Excluded
+from lakejoin.search.overlap import OverlapIndex
+from lakejoin.search.overlap.costs import ReadCosts
+from lakejoin.store.arrayfile import BLOCK
+from oracle.overlap import COSTS, KINDS, Sets, answered, best_of, drawn, open_postings
+
+Array = np.ndarray[Any, Any]
+
+
+def damaged(file: Path, rng: np.random.Generator, most: int) -> Iterator[str]:
+    """Damages each array in each block of a file in several ways, one at a time."""
+    opened = open_postings(file).file
+    spans = []
+    for name in opened.names():
+        array = opened.array(name)
+        begin, end = array.offset, array.offset + array.raw.nbytes
+        for block in range(begin // BLOCK, -(-end // BLOCK)):
+            low, high = max(begin, block * BLOCK), min(end, (block + 1) * BLOCK)
+            ways = ["flip", "bit", "zero", "ones", "noise", "first", "last"]
+            spans += [(name, low, high, way) for way in ways if high > low]
+    chosen = rng.permutation(len(spans))[:most]
+    for number in chosen.tolist():
+        name, low, high, way = spans[number]
+        if way == "first":
+            high = min(high, low + 4)
+        elif way == "last":
+            low = max(low, high - 4)
+        elif way in ("flip", "bit"):
+            low = int(rng.integers(low, high))
+            high = low + 1
+        with file.open("r+b") as out:
+            out.seek(low)
+            good = out.read(high - low)
+            old = np.frombuffer(good, dtype=np.uint8)
+            bad = {
+                "flip": old ^ 0xFF,
+                "bit": old ^ 1,
+                "zero": old * 0,
+                "noise": rng.integers(0, 256, len(old)).astype(np.uint8),
+            }.get(way, old | 0xFF)
+            out.seek(low)
+            out.write(bad.astype(np.uint8).tobytes())
+        try:
+            yield f"{way} of {name}, bytes {low} to {high}"
+        finally:
+            with file.open("r+b") as out:
+                out.seek(low)
+                out.write(good)
+
+
+def right_or_damaged(sets: Sets, rng: np.random.Generator, asked: list[Array], most: int) -> int:
+    """Searches a damaged lake; returns how often damage was told."""
+    told = 0
+    codes = [sets.codes(query) for query in asked]
+    best = [best_of(sets.segments, query, 5) for query in asked]
+    hidden = Excluded([np.array([c for s, c, _ in best[0][:1] if s == n], dtype=np.int64)
+                       for n in range(len(sets.segments))])  # fmt: skip
+    less = best_of(sets.segments, asked[0], 5, hidden)
+    shared = sets.segments[-1].overlaps(asked[0])
+    for number, what in enumerate(damaged(sets.files[-1], rng, most)):
+        kind = KINDS[number % len(KINDS)]
+        costs = COSTS[rng.choice(["usual", "lists are dear", "entries are dear"])]
+        index = OverlapIndex([open_postings(f) for f in sets.files], costs)
+        try:
+            for one, expected in zip(codes, best, strict=True):
+                found = answered(index.search(index.locate(one), 5, kind))
+                assert found == expected, (what, kind, costs)
+            found = answered(index.search(index.locate(codes[0]), 5, kind, hidden))
+            assert found == less, (what, kind, costs)
+        except DamagedIndex:
+            told += 1
+        index = OverlapIndex([open_postings(f) for f in sets.files], ReadCosts())
+        try:
+            located = index.locate(codes[0])
+            columns = np.arange(len(shared))
+            counts = index.overlaps(located, len(sets.segments) - 1, columns)
+            assert counts.tolist() == shared.tolist(), what
+        except DamagedIndex:
+            told += 1
+    return told
+
+
+def test_damage_in_a_small_file_is_told_or_does_no_harm(tmp_path: Path) -> None:
+    rng = np.random.default_rng(11)
+    sets = Sets(tmp_path, [drawn(rng, 30, 40, 60), drawn(rng, 150, 200, 400)])
+    assert sets.postings[1].file.blocks == 1
+    by_size = np.argsort(-sets.segments[1].sizes())
+    asked = [sets.segments[1].set_of(by_size[n]) for n in (2, 40)]
+    assert right_or_damaged(sets, rng, asked, 120) > 60
+
+
+def test_damage_in_a_large_file_is_told_or_does_no_harm(tmp_path: Path) -> None:
+    """Each array spans blocks: what is read must be noted, block by block."""
+    rng = np.random.default_rng(12)
+    sets = Sets(tmp_path, [drawn(rng, 24_000, 3000, 60_000)])
+    assert sets.postings[0].file.blocks > 20
+    by_size = np.argsort(-sets.segments[0].sizes())
+    asked = [sets.segments[0].set_of(by_size[n]) for n in (3, 2000, 9000)]
+    assert right_or_damaged(sets, rng, asked, 160) > 60

@@ -40,8 +40,8 @@ def jaccard(containment: float, ratio: float) -> float:
 def upper_step(upper: int) -> int:
     """The place on the grid at or above a partition's largest size.
 
-    >>> round(ratio_at(upper_step(1000) - size_step(50)), 2)  # 20, and at most 3.2 % more
-    20.41
+    >>> round(ratio_at(upper_step(1000) - size_step(50)), 1)  # 20, and at most 3.2 % more
+    20.4
     """
     return math.ceil(_STEPS * math.log(upper) - 1e-9)
 

@@ -228,7 +228,7 @@ def draw_sets(tables: Any, domains: Any, mixed: Array, laws: Any) -> tuple[Array
     number = 0
     for t in range(rows.shape[0]):
         mask = np.uint64(15)
-        while mask < np.uint64(2 * rows[t]):
+        while mask + np.uint64(1) < np.uint64(2 * rows[t]):
             mask = mask * np.uint64(2) + np.uint64(1)
         for c in range(first_column[t], first_column[t] + columns[t]):
             stamp = np.uint64(number + 1) << np.uint64(32)

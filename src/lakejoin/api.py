@@ -199,7 +199,7 @@ class Lake:
             table, column = query if _is_pair(query) else (query, on)
             return self.search(table, column, **options)
 
-        return each(queries, one, _query_name, threads)
+        return each(queries, one, lambda query: _query_name(query, on), threads)
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -272,8 +272,8 @@ def _is_pair(query: Any) -> bool:
     return isinstance(query, tuple) and len(query) == 2 and isinstance(query[1], str | int | None)
 
 
-def _query_name(query: Any) -> tuple[str, str | int | None]:
-    table, on = query if _is_pair(query) else (query, None)
+def _query_name(query: Any, on: str | int | None = None) -> tuple[str, str | int | None]:
+    table, on = query if _is_pair(query) else (query, on)
     if isinstance(table, LakeTable):
         return table.name, on
     return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table", on

@@ -95,9 +95,13 @@ def _query(answer: Answer) -> Text:
 
 def _looked_for(answer: Answer, asked: Asked) -> str:
     least = f"contain at least {answer.min:.0%} of them" if answer.min else ""
-    best = f"the {answer.k} columns" if answer.k else "the columns"
+    best = f"the {counted(answer.k, 'column')}" if answer.k else "the columns"
     most = "share the most" if answer.by == "overlap" else "contain the most" if answer.k else ""
+    if not most and not least:
+        most = "contain any of them"
     said = " and ".join(filter(None, (most, least)))
+    if answer.k == 1:
+        said = said.replace("share", "shares").replace("contain", "contains")
     return f"{best} of {counted(asked.tables, 'table')} that {said}"
 
 

@@ -31,6 +31,8 @@ BY = ("overlap", "containment")
 DEFAULT_K = 10
 DEFAULT_MIN = 0.6
 SPARE = 3  # times k candidates are verified where the best k are sought with sketches
+_FEW = 100  # values: a query of fewer is lost in large columns
+_EXACTLY = "by overlap counts exactly"
 AT_ONCE = 100  # results whose evidence is gathered with the search
 
 
@@ -200,7 +202,8 @@ class Searcher:
             size[here] = segment.postings.set_sizes(columns)
         order = np.lexsort((hits.column, hits.segment, size, -matched))
         order = order[matched[order] > 0]
-        return _picked(replace(hits, matched=matched), order)
+        counters = replace(hits.counters, sets_read=len(hits))
+        return _picked(replace(hits, matched=matched, counters=counters), order)
 
     def _notes(self, query: Query, results: Sequence[Result], options: SearchOptions) -> list[str]:
         all_columns = self.snapshot.manifest.options.all_columns
@@ -210,11 +213,18 @@ class Searcher:
                 f"{query.column!r} is of type {query.type}, which this index does not search: only "
                 "columns of other types can be found (lakejoin index --all-columns adds them)"
             )
+        if results and options.by == "containment" and len(query) < _FEW:
+            notes.append(f"sketches miss columns much larger than a query as small; {_EXACTLY}")
+        if results and not options.verified:
+            notes.append("these are estimates: some contain less than was asked for")
         if results:
             return notes
         if not self.snapshot.manifest.totals.tables:
             return [*notes, "the index holds no table"]
         where = "other table of the lake" if options.others else "searched column of the lake"
+        if options.by == "containment":
+            # Sketches can miss a column: only counting can say that there is none.
+            return [*notes, f"the sketches found no {where} that contains enough; {_EXACTLY}"]
         if options.min is not None and options.min > 0 and len(query) > 1:
             values = f"{options.min:.0%} of the {len(query):,} values of {query.column!r}"
             return [*notes, f"no {where} contains {values}"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from lakejoin.errors import MissingPart
+from lakejoin.errors import needed
 from lakejoin.storage import Place
 from lakejoin.store.snapshot import Snapshot
 
@@ -260,12 +260,12 @@ class LakeTable:
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""
-        _need("pandas")
+        needed("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
-        return _need("polars").from_arrow(self.to_arrow())
+        return needed("polars").from_arrow(self.to_arrow())
 
 
 def _is_pair(query: Any) -> bool:
@@ -277,12 +277,3 @@ def _query_name(query: Any, on: str | int | None = None) -> tuple[str, str | int
     if isinstance(table, LakeTable):
         return table.name, on
     return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table", on
-
-
-def _need(library: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(library)
-    except ImportError:
-        raise MissingPart(f"this needs {library}: pip install {library}") from None

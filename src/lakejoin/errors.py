@@ -25,6 +25,7 @@ lakejoin.errors.MissingIndex: no index at /nowhere; build one with: lakejoin ind
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 
 class LakejoinError(Exception):
@@ -97,3 +98,17 @@ def disk_is_full(problem: BaseException) -> bool:
     True
     """
     return isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def needed(library: str) -> Any:
+    """A library that only some calls need, or the sentence that says how to get it.
+
+    >>> needed("json").dumps([1])
+    '[1]'
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(library)
+    except ImportError:
+        raise MissingPart(f"this needs {library}: pip install {library}") from None

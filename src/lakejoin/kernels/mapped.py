@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, njit, types
-from numba.extending import intrinsic
+from numba import carray, njit
+
+from lakejoin.kernels.memory import pointer
 
 Array = np.ndarray[Any, Any]
 
@@ -37,38 +37,28 @@ class Guard(NamedTuple):
     before: int
 
 
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def _pointer(typing_context: Any, address: Any) -> Any:
-    """An address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-
-    return types.voidptr(address), generate
-
-
 @njit(inline="always")
 def bytes_at(row: Array, field: int) -> Array:
     """The array of bytes whose address and length stand in a row from `field` on."""
-    return carray(_pointer(row[field]), (row[field + 1],), np.uint8)
+    return carray(pointer(row[field]), (row[field + 1],), np.uint8)
 
 
 @njit(inline="always")
 def shorts_at(row: Array, field: int) -> Array:
     """An array of 16-bit numbers."""
-    return carray(_pointer(row[field]), (row[field + 1],), np.uint16)
+    return carray(pointer(row[field]), (row[field + 1],), np.uint16)
 
 
 @njit(inline="always")
 def words_at(row: Array, field: int) -> Array:
     """An array of 32-bit numbers."""
-    return carray(_pointer(row[field]), (row[field + 1],), np.uint32)
+    return carray(pointer(row[field]), (row[field + 1],), np.uint32)
 
 
 @njit(inline="always")
 def longs_at(row: Array, field: int) -> Array:
     """An array of 64-bit numbers."""
-    return carray(_pointer(row[field]), (row[field + 1],), np.int64)
+    return carray(pointer(row[field]), (row[field + 1],), np.int64)
 
 
 @njit

@@ -29,7 +29,7 @@ def addresses(*arrays: Array) -> Array:
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def _pointer(typing_context: Any, address: Any) -> Any:
+def pointer(typing_context: Any, address: Any) -> Any:
     """An address as a pointer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -41,19 +41,19 @@ def _pointer(typing_context: Any, address: Any) -> Any:
 @njit(inline="always")
 def words_at(numbers: Array, which: int) -> Array:
     """The array of 32-bit numbers that was handed over as number `which`."""
-    return carray(_pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint32)
+    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint32)
 
 
 @njit(inline="always")
 def longs_at(numbers: Array, which: int) -> Array:
     """An array of 64-bit numbers."""
-    return carray(_pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.int64)
+    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.int64)
 
 
 @njit(inline="always")
 def flags_at(numbers: Array, which: int) -> Array:
     """An array of truth values, as bytes."""
-    return carray(_pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint8)
+    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint8)
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]

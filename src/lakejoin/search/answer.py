@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from lakejoin.errors import InputError, LakejoinError, MissingPart
+from lakejoin.errors import InputError, LakejoinError, needed
 from lakejoin.search.evidence import Evidence, Located, Meeting, evidence_of, matches, meet
 from lakejoin.search.evidence import unmatched as unmatched_values
 from lakejoin.search.hits import Counters
@@ -239,12 +239,12 @@ class Answer(Sequence[Result]):
 
     def to_pandas(self) -> Any:
         """The rows of `to_arrow` as a `pandas.DataFrame`."""
-        _need("pandas")
+        needed("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """The rows of `to_arrow` as a `polars.DataFrame`."""
-        return _need("polars").from_arrow(self.to_arrow())
+        return needed("polars").from_arrow(self.to_arrow())
 
     def __repr__(self) -> str:
         from lakejoin.search.display import as_text
@@ -308,12 +308,3 @@ def _schema() -> pa.Schema:
             "error": share,
         }
     )
-
-
-def _need(library: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(library)
-    except ImportError:
-        raise MissingPart(f"this needs {library}: pip install {library}") from None

@@ -62,6 +62,17 @@ class Hits:
     def __len__(self) -> int:
         return len(self.column)
 
+    def take(self, chosen: Array) -> Hits:
+        """The hits at these places, in this order."""
+        return Hits(
+            self.segment[chosen],
+            self.column[chosen],
+            self.matched[chosen],
+            self.counters,
+            None if self.estimate is None else self.estimate[chosen],
+            None if self.error is None else self.error[chosen],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Excluded:

@@ -115,7 +115,7 @@ class Ensemble:
             if enough or threshold <= max(self.min, _FALL):
                 break
             threshold = round(threshold - _FALL, 2)
-        return _picked(replace(hits, counters=counters), np.arange(min(self.k, len(hits))))
+        return replace(hits, counters=counters).take(np.arange(min(self.k, len(hits))))
 
     def _at(
         self,
@@ -196,14 +196,3 @@ def _hits(parts: Sequence[Found], query_size: int) -> Hits:
     matched = np.rint(numbers[3]).astype(np.int64)
     numbers /= query_size
     return Hits(segment, column, matched, counters, numbers[3], numbers[4])
-
-
-def _picked(hits: Hits, chosen: Array) -> Hits:
-    return Hits(
-        hits.segment[chosen],
-        hits.column[chosen],
-        hits.matched[chosen],
-        hits.counters,
-        None if hits.estimate is None else hits.estimate[chosen],
-        None if hits.error is None else hits.error[chosen],
-    )

@@ -203,7 +203,7 @@ class Searcher:
         order = np.lexsort((hits.column, hits.segment, size, -matched))
         order = order[matched[order] > 0]
         counters = replace(hits.counters, sets_read=len(hits))
-        return _picked(replace(hits, matched=matched, counters=counters), order)
+        return replace(hits, matched=matched, counters=counters).take(order)
 
     def _notes(self, query: Query, results: Sequence[Result], options: SearchOptions) -> list[str]:
         all_columns = self.snapshot.manifest.options.all_columns
@@ -253,19 +253,8 @@ def _at_least(hits: Hits, query: Query, least: float | None) -> Hits:
         return hits
     # A share such as 0.6 has no exact binary form; a whole number of values is meant.
     enough = np.ceil(least * len(query) - 1e-9)
-    return _picked(hits, np.flatnonzero(hits.matched >= enough))
+    return hits.take(np.flatnonzero(hits.matched >= enough))
 
 
 def _first(hits: Hits, k: int | None) -> Hits:
-    return hits if k is None else _picked(hits, np.arange(min(k, len(hits))))
-
-
-def _picked(hits: Hits, chosen: Array) -> Hits:
-    return Hits(
-        hits.segment[chosen],
-        hits.column[chosen],
-        hits.matched[chosen],
-        hits.counters,
-        None if hits.estimate is None else hits.estimate[chosen],
-        None if hits.error is None else hits.error[chosen],
-    )
+    return hits if k is None else hits.take(np.arange(min(k, len(hits))))

@@ -46,7 +46,9 @@ class ReadCosts:
 def kept_costs(place: Place) -> ReadCosts | None:
     """The costs that were measured on this machine, if the index at a place keeps any."""
     try:
-        return ReadCosts(**json.loads((place / FILE).read_bytes())[machine()])
+        costs = ReadCosts(**json.loads((place / FILE).read_bytes())[machine()])
+        numbers = [float(getattr(costs, name)) for name in ReadCosts.__slots__]
+        return costs if all(0 <= number < np.inf for number in numbers) else None
     except (OSError, LakejoinError, ValueError, KeyError, TypeError):
         return None
 

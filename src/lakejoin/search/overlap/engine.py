@@ -140,6 +140,10 @@ class OverlapIndex:
             self._costs = measured_costs(self)
         return self._costs
 
+    def goes_by(self, costs: ReadCosts | None) -> bool:
+        """Whether it reads by these costs; None are any."""
+        return costs is None or costs == self._costs
+
     def _compiled_costs(self) -> Any:
         from lakejoin.search.overlap.stopping import Costs
 
@@ -216,22 +220,22 @@ def _counters(tally: Array, algorithm: str) -> Counters:
     )
 
 
-# By the first segment. A value that held a segment would keep it for ever.
-_OPENED: WeakKeyDictionary[Segment, tuple[tuple[ref[Segment], ...], OverlapIndex]]
+# By the first segment, then by all. A value that held a segment would keep it for ever.
+_OPENED: WeakKeyDictionary[Segment, dict[tuple[ref[Segment], ...], OverlapIndex]]
 _OPENED = WeakKeyDictionary()
 _OPENING = threading.Lock()
 
 
 def index_of(segments: Sequence[Segment], costs: ReadCosts | None = None) -> OverlapIndex:
     """The index over these segments, made once and kept as long as they are."""
+    if not segments:
+        return OverlapIndex([], costs)
     with _OPENING:
         wanted = tuple(map(ref, segments))
-        kept = _OPENED.get(segments[0]) if wanted else None
-        if kept is None or kept[0] != wanted:
-            kept = (wanted, OverlapIndex([s.postings for s in segments], costs))
-            if wanted:
-                _OPENED[segments[0]] = kept
-        return kept[1]
+        opened = _OPENED.setdefault(segments[0], {})
+        if wanted not in opened or not opened[wanted].goes_by(costs):
+            opened[wanted] = OverlapIndex([s.postings for s in segments], costs)
+        return opened[wanted]
 
 
 def found_codes(codes: Array) -> Array:
@@ -245,8 +249,7 @@ class Overlap:
 
     Exact. Of columns with equally many shared values the smaller comes first, then the order of the
     index. `algorithm` is "merge" (MergeList), "probe" (ProbeSet), "josie", "stopping" (an
-    early-stopping merge, which by its costs turns into the one or the other) or "auto", which is
-    "stopping"; all give the same answer. `costs` are
+    early-stopping merge) or "auto", which is "stopping"; all give the same answer. `costs` are
     those of reading; left out, they are measured on first use.
 
     >>> Overlap(k=0)
@@ -280,5 +283,5 @@ class Overlap:
 
 def overlaps_of(segment: Segment, codes: Array, columns: Array) -> Array:
     """How many of a query's values, given by their codes, each of some columns holds."""
-    index = OverlapIndex([segment.postings])
+    index = index_of([segment])
     return index.overlaps(index.locate([found_codes(codes)]), 0, np.asarray(columns))

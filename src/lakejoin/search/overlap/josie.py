@@ -39,7 +39,7 @@ from lakejoin.search.overlap.probeset import entry_at
 from lakejoin.search.overlap.probing import fill_table, take_columns
 from lakejoin.search.overlap.reading import Groups, Part, set_start_of, size_of
 from lakejoin.search.overlap.stopping import Costs
-from lakejoin.search.overlap.tally import BYTES, PRUNED, READ, SEEN
+from lakejoin.search.overlap.tally import BYTES, READ, SEEN
 
 Array = np.ndarray[Any, Any]
 
@@ -157,7 +157,6 @@ def _position_filter(
         if enters(top.rank, top.place, found, rank, place_of(part.number, column)):
             alive_in(work)[kept] = column
             kept += 1
-    tally[PRUNED] += unread - kept
     return kept
 
 
@@ -307,5 +306,5 @@ def _read(
         place = place_of(part.number, np.int64(column))
         return push(top.rank, top.place, found, rank, place)
     one = np.array([np.int64(column)])
-    _, found = take_columns(part, i, n, query, work, one, 1, True, top, found, np.inf, costs, tally)
+    _, found = take_columns(part, i, query, work, one, 1, top, found, np.inf, costs, tally)
     return found

@@ -36,7 +36,7 @@ from lakejoin.search.overlap.reading import (
     size_of,
 )
 from lakejoin.search.overlap.stopping import Costs
-from lakejoin.search.overlap.tally import BYTES, PRUNED, READ, SEEN
+from lakejoin.search.overlap.tally import BYTES, READ, SEEN
 
 Array = np.ndarray[Any, Any]
 
@@ -90,12 +90,11 @@ def probe_sets(
             if passed_in(work)[column] or not enters(
                 top.rank, top.place, found, rank, place_of(part.number, column)
             ):
-                tally[PRUNED] += 1
                 continue
             alive_in(work)[0] = column
             counts_in(work)[column] = 0
             _, found = take_columns(
-                part, i, n, query, work, alive_in(work), 1, True, top, found, np.inf, costs, tally
+                part, i, query, work, alive_in(work), 1, top, found, np.inf, costs, tally
             )
             counts_in(work)[column] = 1
     clear(counts_in(work), touched_in(work), seen)

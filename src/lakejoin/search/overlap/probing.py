@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.topk import enters, least_score, place_of, push, rank_of
+from lakejoin.kernels.topk import enters, place_of, push, rank_of
 from lakejoin.search.overlap.merging import Top, Work, counts_in, passed_in, table_in
 from lakejoin.search.overlap.reading import (
     LONG,
@@ -16,7 +16,6 @@ from lakejoin.search.overlap.reading import (
     mark_before,
     set_start_of,
     sets_of,
-    shared_by_steps,
     shared_by_table,
     size_of,
     touch_set,
@@ -40,12 +39,10 @@ def fill_table(query: Groups, i: int, n: int, table: Array, on: bool) -> None:
 def take_columns(
     part: Part,
     i: int,
-    n: int,
     query: Groups,
     work: Work,
     columns: Array,
     number: int,
-    by_table: bool,
     top: Top,
     found: int,
     budget: float,
@@ -57,13 +54,9 @@ def take_columns(
     Passes over those that cannot enter. Ends early once the budget is spent; returns how many of
     the columns were dealt with, and how many are found.
     """
-    counts, passed, sets, starts = (
-        counts_in(work),
-        passed_in(work),
-        sets_of(part),
-        set_start_of(part),
-    )
-    groups, weights, rest = query.group, query.weight, query.rest
+    counts, passed = counts_in(work), passed_in(work)
+    sets, starts = sets_of(part), set_start_of(part)
+    groups, rest, table = query.group, query.rest, table_in(work)
     guarded = part.guard.checked.shape[0] > 0
     limit = np.uint64(part.columns)
     for j in range(number):
@@ -89,15 +82,8 @@ def take_columns(
         tally[PROBED] += 1
         tally[BYTES] += end - begin
         first, last, value = np.uint64(begin), np.uint64(end), np.uint64(before)
-        if by_table:
-            score = count + shared_by_table(
-                sets, first, last, value, np.uint64(groups[i]), table_in(work)
-            )
-        else:
-            lacking = least_score(top.rank, found) - count
-            score = count + shared_by_steps(
-                sets, first, last, value, groups, weights, rest, i, n, lacking
-            )
+        from_here = np.uint64(groups[i])
+        score = count + shared_by_table(sets, first, last, value, from_here, table)
         if score > 0:
             found = push(top.rank, top.place, found, rank_of(score, size), place)
     return number, found

@@ -332,48 +332,11 @@ def touch_set(part: Part, column: int, begin: int, end: int) -> None:
 
 
 @njit(inline="always")
-def shared_by_steps(
-    sets: Array,
-    at: np.uint64,
-    end: np.uint64,
-    value: np.uint64,
-    groups: Array,
-    weights: Array,
-    rest: Array,
-    i: int,
-    n: int,
-    lacking: int,
-) -> int:
-    """The weight that the packed groups [at, end) share with the query's from the i-th on.
-
-    Gives up, with a number below `lacking`, once no more than that can come together.
-    """
-    total = 0
-    target = np.uint64(groups[i])
-    while at < end:
-        step, at = number_at(sets, at, end)
-        value += step
-        if value > target:
-            i = first_above(groups, i + 1, n, np.int64(value) - 1)
-            if i == n or total + rest[i] < lacking:
-                break
-            target = np.uint64(groups[i])
-        if value == target:
-            total += weights[i]
-            i += 1
-            if i == n:
-                break
-            target = np.uint64(groups[i])
-        value += _ONE
-    return total
-
-
-@njit(inline="always")
 def shared_by_table(
     sets: Array, at: np.uint64, end: np.uint64, value: np.uint64, first: np.uint64, table: Array
 ) -> int:
-    """The same from a table of the weights of all groups, of which those from `first` on count:
-    faster, but the table must be made."""
+    """The weight that packed groups share with a query, from a table of the weights of all groups;
+    those from `first` on count."""
     total = np.uint64(0)
     size = np.uint64(table.shape[0])
     while at < end and value < first:

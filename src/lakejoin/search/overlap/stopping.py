@@ -113,12 +113,10 @@ def stop_early(
                 _, found = take_columns(
                     part,
                     i,
-                    n,
                     query,
                     work,
                     alive_in(work),
                     limit,
-                    True,
                     top,
                     found,
                     np.inf,
@@ -200,7 +198,7 @@ def _read_leaders(
     for j in range(number):
         columns[j] = order[number - 1 - j] & np.uint64(0xFFFFFFFF)
     taken, found = take_columns(
-        part, i, n, query, work, columns, number, True, top, found, budget, costs, tally
+        part, i, query, work, columns, number, top, found, budget, costs, tally
     )
     for j in range(taken):
         passed_in(work)[columns[j]] = 2
@@ -261,7 +259,7 @@ def _finish_alive(
     if watched * (costs.set + size * costs.byte) > FINAL_SHARE * ahead:
         return False, watched, found
     taken, found = take_columns(
-        part, i, n, query, work, alive_in(work), watched, True, top, found, ahead, costs, tally
+        part, i, query, work, alive_in(work), watched, top, found, ahead, costs, tally
     )
     for j in range(taken, watched):
         alive_in(work)[j - taken] = alive_in(work)[j]

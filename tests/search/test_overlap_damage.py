@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,51 +11,10 @@ from lakejoin.errors import DamagedIndex
 from lakejoin.search.hits import Excluded
 from lakejoin.search.overlap import OverlapIndex
 from lakejoin.search.overlap.costs import ReadCosts
-from lakejoin.store.arrayfile import BLOCK
+from oracle.damage import damaged
 from oracle.overlap import COSTS, KINDS, Sets, answered, best_of, drawn, open_postings
 
 Array = np.ndarray[Any, Any]
-
-
-def damaged(file: Path, rng: np.random.Generator, most: int) -> Iterator[str]:
-    """Damages each array in each block of a file in several ways, one at a time."""
-    opened = open_postings(file).file
-    spans = []
-    for name in opened.names():
-        array = opened.array(name)
-        begin, end = array.offset, array.offset + array.raw.nbytes
-        for block in range(begin // BLOCK, -(-end // BLOCK)):
-            low, high = max(begin, block * BLOCK), min(end, (block + 1) * BLOCK)
-            ways = ["flip", "bit", "zero", "ones", "noise", "first", "last"]
-            spans += [(name, low, high, way) for way in ways if high > low]
-    chosen = rng.permutation(len(spans))[:most]
-    for number in chosen.tolist():
-        name, low, high, way = spans[number]
-        if way == "first":
-            high = min(high, low + 4)
-        elif way == "last":
-            low = max(low, high - 4)
-        elif way in ("flip", "bit"):
-            low = int(rng.integers(low, high))
-            high = low + 1
-        with file.open("r+b") as out:
-            out.seek(low)
-            good = out.read(high - low)
-            old = np.frombuffer(good, dtype=np.uint8)
-            bad = {
-                "flip": old ^ 0xFF,
-                "bit": old ^ 1,
-                "zero": old * 0,
-                "noise": rng.integers(0, 256, len(old)).astype(np.uint8),
-            }.get(way, old | 0xFF)
-            out.seek(low)
-            out.write(bad.astype(np.uint8).tobytes())
-        try:
-            yield f"{way} of {name}, bytes {low} to {high}"
-        finally:
-            with file.open("r+b") as out:
-                out.seek(low)
-                out.write(good)
 
 
 def right_or_damaged(sets: Sets, rng: np.random.Generator, asked: list[Array], most: int) -> int:
@@ -74,17 +32,16 @@ def right_or_damaged(sets: Sets, rng: np.random.Generator, asked: list[Array], m
         index = OverlapIndex([open_postings(f) for f in sets.files], costs)
         try:
             for one, expected in zip(codes, best, strict=True):
-                found = answered(index.search(index.locate(one), 5, kind))
+                found = answered(index.search(one, 5, kind))
                 assert found == expected, (what, kind, costs)
-            found = answered(index.search(index.locate(codes[0]), 5, kind, hidden))
+            found = answered(index.search(codes[0], 5, kind, hidden))
             assert found == less, (what, kind, costs)
         except DamagedIndex:
             told += 1
         index = OverlapIndex([open_postings(f) for f in sets.files], ReadCosts())
         try:
-            located = index.locate(codes[0])
             columns = np.arange(len(shared))
-            counts = index.overlaps(located, len(sets.segments) - 1, columns)
+            counts = index.overlaps(codes[0][-1], len(sets.segments) - 1, columns)
             assert counts.tolist() == shared.tolist(), what
         except DamagedIndex:
             told += 1

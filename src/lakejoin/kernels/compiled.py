@@ -44,4 +44,7 @@ def kernel(function: Function) -> Function:
     kept: Any = getattr(compiled._cache, "_cache_file", None)
     if hasattr(kept, "_source_stamp"):
         kept._source_stamp = sources_stamp(Path(function.__code__.co_filename).parent)
+        # Numba looks at its version first, and reads no further in a file of another: an older
+        # release of ours may have kept types that are no more.
+        kept._version = f"{kept._version}, {kept._source_stamp}"
     return cast(Function, compiled)

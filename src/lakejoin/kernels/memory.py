@@ -51,9 +51,26 @@ def longs_at(numbers: Array, which: int) -> Array:
 
 
 @njit(inline="always")
+def ranks_at(numbers: Array, which: int) -> Array:
+    """An array of 64-bit numbers without a sign."""
+    return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint64)
+
+
+@njit(inline="always")
 def flags_at(numbers: Array, which: int) -> Array:
     """An array of truth values, as bytes."""
     return carray(pointer(numbers[2 * which]), (numbers[2 * which + 1],), np.uint8)
+
+
+@njit
+def bare(array: Array) -> Array:
+    """The same array, which must be contiguous, without a count of who holds it: whoever calls
+    keeps it alive.
+
+    Compiled code counts up and down whenever it takes such an array out of a tuple, in every turn
+    of a loop, and that costs more than what is read from it.
+    """
+    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]

@@ -74,6 +74,13 @@ def push(ranks: Array, places: Array, count: int, rank: np.uint64, place: np.uin
             i = parent
         return count + 1
     ranks[0], places[0] = rank, place
+    _sink(ranks, places, size)
+    return count
+
+
+@njit
+def _sink(ranks: Array, places: Array, size: int) -> None:
+    """Moves the first of a heap of that size down to where it belongs."""
     i = 0
     while True:
         child = 2 * i + 1
@@ -86,4 +93,12 @@ def push(ranks: Array, places: Array, count: int, rank: np.uint64, place: np.uin
         ranks[i], ranks[child] = ranks[child], ranks[i]
         places[i], places[child] = places[child], places[i]
         i = child
-    return count
+
+
+@njit
+def sort_best_first(ranks: Array, places: Array, count: int) -> None:
+    """Puts what a heap holds in order; it is no heap then."""
+    for last in range(count - 1, 0, -1):
+        ranks[0], ranks[last] = ranks[last], ranks[0]
+        places[0], places[last] = places[last], places[0]
+        _sink(ranks, places, last)

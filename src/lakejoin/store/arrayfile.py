@@ -154,6 +154,7 @@ class ArrayFile:
         self.meta: dict[str, Any] = content["meta"]
         self._arrays: dict[str, tuple[str, int, int]] = content["arrays"]
         self._checked = np.zeros(blocks, dtype=bool)
+        self.all_checked = False
         self._end = begin
 
     def names(self) -> list[str]:
@@ -200,11 +201,6 @@ class ArrayFile:
         """How many blocks of checksums there are."""
         return len(self._checked)
 
-    @property
-    def checked(self) -> Array:
-        """Whether each block was checked, for compiled code that looks before it reads."""
-        return self._checked
-
     def check_marked(self, marked: Array) -> None:
         """Checks the blocks that compiled code has read and marked, one mark a block."""
         if marked.any():
@@ -220,6 +216,7 @@ class ArrayFile:
                     f"bytes {begin:,} to {begin + len(part):,} do not match their checksum"
                 )
             self._checked[block] = True
+        self.all_checked = bool(self._checked.all())
 
     def _damaged(self, what: str) -> None:
         raise DamagedIndex(
@@ -262,5 +259,7 @@ class CheckedArray:
 
     def take(self, where: Array) -> Array:
         """The elements at many places, checked."""
-        places = np.asarray(where, dtype=np.int64)
-        return np.asarray(self.touch(places, places + 1)[places])
+        if not self.file.all_checked:
+            places = np.asarray(where, dtype=np.int64)
+            self.touch(places, places + 1)
+        return np.asarray(self.raw[where])

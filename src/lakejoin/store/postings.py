@@ -54,6 +54,7 @@ class PostingsComponent:
 
     name = "postings"
     version = 3
+    made_with = ""
 
     def build(self, source: PostingSource, out: ArrayFileWriter) -> None:
         """Writes the groups, their posting lists, the sets and their multiplicities."""
@@ -171,6 +172,13 @@ class Postings:
     def group_start(self) -> Array:
         """Group g holds the codes [group_start[g], group_start[g + 1])."""
         return self._group_start.all()
+
+    @property
+    def unsearched(self) -> int:
+        """How many codes no searched column holds: they are the first ones."""
+        length = self._length.all()
+        groups = int(self._length_group.all()[1]) if len(length) and length[0] == 0 else 0
+        return int(self._group_start.take(np.array([groups]))[0])
 
     def set_sizes(self, columns: Array | None = None) -> Array:
         """The number of distinct values of columns, or of all; 0 for one that is not indexed."""

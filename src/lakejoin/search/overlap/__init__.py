@@ -2,10 +2,9 @@
 
 from lakejoin.search.overlap.engine import (
     ALGORITHMS,
-    Located,
     Overlap,
     OverlapIndex,
     overlaps_of,
 )
 
-__all__ = ["ALGORITHMS", "Located", "Overlap", "OverlapIndex", "overlaps_of"]
+__all__ = ["ALGORITHMS", "Overlap", "OverlapIndex", "overlaps_of"]

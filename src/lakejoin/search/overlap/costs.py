@@ -12,10 +12,9 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +31,7 @@ _SAMPLE = 1000
 _REPEATS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCosts:
+class ReadCosts(NamedTuple):
     """Nanoseconds for a list, an entry of it, a set, a byte of it, and a look at a count."""
 
     list: float = 25.0
@@ -46,9 +44,9 @@ class ReadCosts:
 def kept_costs(place: Place) -> ReadCosts | None:
     """The costs that were measured on this machine, if the index at a place keeps any."""
     try:
-        costs = ReadCosts(**json.loads((place / FILE).read_bytes())[machine()])
-        numbers = [float(getattr(costs, name)) for name in ReadCosts.__slots__]
-        return costs if all(0 <= number < np.inf for number in numbers) else None
+        kept = json.loads((place / FILE).read_bytes())[machine()]
+        costs = ReadCosts(*(float(kept[name]) for name in ReadCosts._fields))
+        return costs if all(0 <= number < np.inf for number in costs) else None
     except (OSError, LakejoinError, ValueError, KeyError, TypeError):
         return None
 
@@ -59,7 +57,7 @@ def keep_costs(place: Place, costs: ReadCosts) -> None:
         known = dict(json.loads((place / FILE).read_bytes()))
     except (OSError, LakejoinError, ValueError, TypeError):
         known = {}
-    known[machine()] = {name: getattr(costs, name) for name in ReadCosts.__slots__}
+    known[machine()] = costs._asdict()
     (place / FILE).replace(json.dumps(known, indent=1).encode())
 
 

@@ -12,11 +12,22 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.search.hits import Counters, Excluded, Hits
-from lakejoin.search.overlap.tally import ASKED, BYTES, PLACES, PROBED, READ, SEEN, SEGMENTS
+from lakejoin.search.overlap.tally import (
+    ASKED,
+    BYTES,
+    MERGED,
+    PROBED,
+    PROBED_ALL,
+    READ,
+    SEEN,
+    SEGMENTS,
+    STOPPED,
+)
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     from lakejoin.search.overlap.costs import ReadCosts
+    from lakejoin.search.overlap.room import Room
     from lakejoin.search.query import Query
     from lakejoin.store.postings import Postings
     from lakejoin.store.segment import Segment
@@ -24,19 +35,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 ALGORITHMS = ("auto", "stopping", "merge", "probe", "josie")
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Located:
-    """A query looked up: segment s has the groups [begin[s], begin[s] + number[s])."""
-
-    groups: Array
-    weights: Array
-    begin: Array
-    number: Array
-    order: Array
+_NONE = np.zeros(0, dtype=np.uint32)
 
 
 class OverlapIndex:
@@ -55,80 +54,71 @@ class OverlapIndex:
         self._own = threading.local()
         self._costs = costs
 
-    def locate(self, codes: Sequence[Array]) -> Located:
-        """Looks up the ascending codes that a query's values have in each segment."""
-        from lakejoin.search.overlap.running import look_up
-
-        sizes = np.fromiter(map(len, codes), dtype=np.int64, count=len(codes))
-        begin = np.zeros(len(codes) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=begin[1:])
-        flat = np.concatenate([*codes, np.zeros(0, dtype=np.uint32)]).astype(np.uint32, copy=False)
-        groups = np.empty(len(flat), dtype=np.uint32)
-        weights = np.empty(len(flat), dtype=np.uint32)
-        number = np.zeros(len(codes), dtype=np.int64)
-        pending = self._room().pending
-        look_up(self._matrix.rows, flat, begin, pending, groups, weights, number)
-        self._matrix.verify(pending)
-        # The segment with most of the query's values first: it sets a high k-th score.
-        return Located(groups, weights, begin, number, np.argsort(-sizes, kind="stable"))
-
     def search(
         self,
-        located: Located,
+        codes: Sequence[Array],
         k: int,
         algorithm: str = "auto",
         excluded: Excluded | None = None,
     ) -> Hits:
-        """The k best columns of all segments, best first."""
-        from lakejoin.search.overlap.merging import Top
-        from lakejoin.search.overlap.running import RUN, Asked
+        """The k best columns of all segments, best first.
+
+        `codes` are those that the query's values have in each segment, ascending.
+        """
+        from lakejoin.search.overlap.running import BEGIN, HIDDEN, ORDER, RUN
 
         chosen = "stopping" if algorithm == "auto" else algorithm
-        largest = int(np.diff(located.begin).max(initial=0))
-        room = self._room()
-        heaps = np.zeros((4, k), dtype=np.uint64)
-        tally = np.zeros(PLACES, dtype=np.int64)
-        hidden, hidden_begin = self._hidden(excluded)
-        asked = Asked(
-            self._matrix.rows,
-            located.order,
-            located.groups,
-            located.weights,
-            located.begin,
-            located.number,
-            hidden,
-            hidden_begin,
-        )
-        found = RUN[chosen](
-            asked,
-            self._compiled_costs(),
-            room.query(largest),
-            room.work,
-            Top(heaps[0], heaps[1]),
-            Top(heaps[2], heaps[3]),
-            tally,
-        )
+        costs = self.costs  # measuring them is a search of its own
+        sizes = np.fromiter(map(len, codes), dtype=np.int64, count=len(codes))
+        plan = np.zeros((3, len(codes) + 1), dtype=np.int64)
+        np.cumsum(sizes, out=plan[BEGIN, 1:])
+        # The segment with most of the query's values first: it sets a high k-th score.
+        plan[ORDER, :-1] = np.argsort(-sizes, kind="stable")
+        hidden = self._hidden(excluded, plan[HIDDEN])
+        room = self._room(int(sizes.max(initial=0)), k)
+        out = np.empty((3, k), dtype=np.int64)
+        args = (self._matrix.rows, _joined(codes), plan, hidden, room.row, room.pending)
+        found = RUN[chosen](*args, costs, out)
         self._matrix.verify(room.pending)
-        best = np.lexsort((heaps[1, :found], ~heaps[0, :found]))
-        segment = (heaps[1, best] >> _HALF).astype(np.int64)
-        column = self._columns(segment, (heaps[1, best] & _LOW).astype(np.int64))
-        matched = (heaps[0, best] >> _HALF).astype(np.int64)
-        return Hits(segment, column, matched, _counters(tally, chosen))
+        return Hits(out[0, :found], out[1, :found], out[2, :found], _counters(room.tally, chosen))
 
-    def overlaps(self, located: Located, segment: int, columns: Array) -> Array:
+    def overlaps(self, codes: Array, segment: int, columns: Array) -> Array:
         """How many of the query's values each of some columns of a segment holds."""
         from lakejoin.search.overlap.running import share
 
         out = np.zeros(len(columns), dtype=np.int64)
-        begin = int(located.begin[segment])
-        own = slice(begin, begin + int(located.number[segment]))
-        room = self._room()
+        room = self._room(len(codes), 1)
         stands = self.postings[segment].stands(columns)
-        groups, weights = located.groups[own], located.weights[own]
-        table = room.table
-        share(self._matrix.rows, segment, groups, weights, stands, table, room.pending, out)
+        codes = _joined([codes])
+        share(self._matrix.rows, segment, codes, stands, room.row, room.pending, out)
         self._matrix.verify(room.pending)
         return out
+
+    def weigh(self, codes: Array, weights: Array, segment: int, out: Array) -> tuple[Array, int]:
+        """Adds, by column of a segment, the weight of the query's values that it holds, and how
+        many these are (two rows, zero before). `codes` ascend.
+
+        Returns the columns that hold any, and how many entries of posting lists that took.
+        """
+        touched = np.empty(out.shape[1], dtype=np.int64)
+        number, entries = self._weigh(codes, weights, segment, out, touched)
+        return touched[:number], entries
+
+    def entries(self, codes: Array, segment: int) -> int:
+        """How many entries the posting lists of the query's values have in a segment."""
+        none = np.zeros((2, 0), dtype=np.int64)
+        return self._weigh(codes, none[0], segment, none, none[0])[1]
+
+    def _weigh(
+        self, codes: Array, weights: Array, segment: int, out: Array, touched: Array
+    ) -> tuple[int, int]:
+        from lakejoin.search.overlap.weighing import weigh_columns
+
+        room = self._room(len(codes), 1)
+        args = (self._matrix.rows, segment, _joined([codes]), weights, room.row, room.pending)
+        number, entries = weigh_columns(*args, out, touched)
+        self._matrix.verify(room.pending)
+        return int(number), int(entries)
 
     @property
     def costs(self) -> ReadCosts:
@@ -144,79 +134,72 @@ class OverlapIndex:
         """Whether it reads by these costs; None are any."""
         return costs is None or costs == self._costs
 
-    def _compiled_costs(self) -> Any:
-        from lakejoin.search.overlap.stopping import Costs
-
-        costs = self.costs
-        return Costs(costs.list, costs.entry, costs.set, costs.byte, costs.look)
-
     def time_lists(self, segment: int, groups: Array) -> float:
-        """The nanoseconds that merging posting lists takes, less what any call does."""
+        """The nanoseconds that merging posting lists takes, less what looking them up does."""
         from lakejoin.search.overlap.costs import timed
 
-        nothing = self._groups_located(segment, groups[:1])
-        all_of_them = self._groups_located(segment, groups)
-        base = timed(lambda: self.search(nothing, 1, "merge"))
-        return max(0.0, timed(lambda: self.search(all_of_them, 1, "merge")) - base)
+        postings = self.postings[segment]
+        none = np.zeros(0, dtype=np.uint32)
+        codes = [none] * len(self.postings)
+        codes[segment] = own = postings.group_start()[groups]
+        base = timed(lambda: self.overlaps(own, segment, none))
+        return max(0.0, timed(lambda: self.search(codes, 1, "merge")) - base)
 
     def time_sets(self, segment: int, stands: Array) -> float:
         """The nanoseconds that reading the sets of columns takes, less what any call does."""
         from lakejoin.search.overlap.costs import timed
 
         columns = self.postings[segment].columns_at(stands)
-        some = self._groups_located(segment, np.zeros(1, dtype=np.uint32))
-        base = timed(lambda: self.overlaps(some, segment, columns[:1]))
-        return max(0.0, timed(lambda: self.overlaps(some, segment, columns)) - base)
+        one = np.zeros(1, dtype=np.uint32)
+        base = timed(lambda: self.overlaps(one, segment, columns[:1]))
+        return max(0.0, timed(lambda: self.overlaps(one, segment, columns)) - base)
 
-    def _groups_located(self, segment: int, groups: Array) -> Located:
-        number = np.zeros(len(self.postings), dtype=np.int64)
-        number[segment] = len(groups)
-        begin = np.concatenate(([0], np.cumsum(number)))
-        weights = np.ones(len(groups), dtype=np.uint32)
-        return Located(groups, weights, begin, number, np.array([segment], dtype=np.int64))
-
-    def _room(self) -> Any:
+    def _room(self, values: int, k: int) -> Room:
         from lakejoin.search.overlap.room import Room
 
-        room = getattr(self._own, "room", None)
+        room: Room | None = getattr(self._own, "room", None)
         if room is None:
             room = self._own.room = Room(
                 max((p.columns for p in self.postings), default=0),
                 max((p.groups for p in self.postings), default=0),
                 self._matrix.blocks,
             )
+        room.make(values, k)
+        room.tally[:] = 0
         return room
 
-    def _hidden(self, excluded: Excluded | None) -> tuple[Array, Array]:
-        begin = np.zeros(len(self.postings) + 1, dtype=np.int64)
+    def _hidden(self, excluded: Excluded | None, begin: Array) -> Array:
+        """The columns to hide, by their stands; those of segment s begin at begin[s]."""
         if excluded is None or not any(map(len, excluded.columns)):
-            return np.zeros(0, dtype=np.uint32), begin
+            return np.zeros(0, dtype=np.uint32)
         parts = [
             p.stands(c) if len(c) else np.zeros(0, dtype=np.uint32)
             for p, c in zip(self.postings, excluded.columns, strict=True)
         ]
         np.cumsum([len(p) for p in parts], out=begin[1:])
-        return np.concatenate(parts), begin
+        return np.concatenate(parts)
 
-    def _columns(self, segment: Array, stand: Array) -> Array:
-        column = np.empty(len(stand), dtype=np.int64)
-        for number in np.unique(segment).tolist():
-            own = segment == number
-            column[own] = self.postings[number].columns_at(stand[own])
-        return column
+
+def _joined(codes: Sequence[Array]) -> Array:
+    return np.concatenate([*codes, _NONE]).astype(np.uint32, copy=False)
 
 
 def _counters(tally: Array, algorithm: str) -> Counters:
-    ran = int(tally[SEGMENTS])
+    counted = tally.tolist()
+    if algorithm == "stopping":
+        ways = {"merge": MERGED, "probe": PROBED_ALL, "stopping": STOPPED}
+        algorithms = {way: counted[place] for way, place in ways.items() if counted[place]}
+    else:
+        algorithms = {algorithm: counted[SEGMENTS]} if counted[SEGMENTS] else {}
     return Counters(
-        segments=ran,
-        lists=int(tally[ASKED]),
-        lists_read=int(tally[READ]),
-        candidates=int(tally[SEEN]),
-        sets_read=int(tally[PROBED]),
-        pruned=max(0, int(tally[SEEN]) - int(tally[PROBED])),
-        bytes=int(tally[BYTES]),
-        algorithms={algorithm: ran} if ran else {},
+        segments=counted[SEGMENTS],
+        lists=counted[ASKED],
+        lists_read=counted[READ],
+        candidates=counted[SEEN],
+        sets_read=counted[PROBED],
+        pruned=max(0, counted[SEEN] - counted[PROBED]),
+        bytes=counted[BYTES],
+        algorithms=algorithms,
     )
 
 
@@ -278,10 +261,10 @@ class Overlap:
         codes = [found_codes(locate(query, n, s)) for n, s in enumerate(segments)]
         columns = sum(p.columns for p in index.postings)
         k = max(1, min(self.k, columns))
-        return index.search(index.locate(codes), k, self.algorithm, excluded)
+        return index.search(codes, k, self.algorithm, excluded)
 
 
 def overlaps_of(segment: Segment, codes: Array, columns: Array) -> Array:
     """How many of a query's values, given by their codes, each of some columns holds."""
     index = index_of([segment])
-    return index.overlaps(index.locate([found_codes(codes)]), 0, np.asarray(columns))
+    return index.overlaps(found_codes(codes), 0, np.asarray(columns))

@@ -21,11 +21,26 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.topk import enters, least_score, place_of, push, rank_of, score_of
-from lakejoin.search.overlap.merging import (
+from lakejoin.search.overlap.costs import ReadCosts
+from lakejoin.search.overlap.merging import clear
+from lakejoin.search.overlap.part import (
+    Part,
+    lists_of,
+    positions_of,
+    set_size_of,
+    set_start_of,
+    short_lists_of,
+    size_of,
+)
+from lakejoin.search.overlap.probeset import column_at, note_entry
+from lakejoin.search.overlap.probing import fill_table, take_columns
+from lakejoin.search.overlap.tally import BYTES, READ, SEEN
+from lakejoin.search.overlap.work import (
+    NOUGHT,
+    Groups,
     Top,
     Work,
     alive_in,
-    clear,
     counts_in,
     exact_in,
     first_in,
@@ -35,11 +50,6 @@ from lakejoin.search.overlap.merging import (
     table_in,
     touched_in,
 )
-from lakejoin.search.overlap.probeset import entry_at
-from lakejoin.search.overlap.probing import fill_table, take_columns
-from lakejoin.search.overlap.reading import Groups, Part, set_start_of, size_of
-from lakejoin.search.overlap.stopping import Costs
-from lakejoin.search.overlap.tally import BYTES, READ, SEEN
 
 Array = np.ndarray[Any, Any]
 
@@ -62,12 +72,12 @@ def josie(
     work: Work,
     top: Top,
     found: int,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> int:
     """Searches one segment."""
     k = top.rank.shape[0]
-    seen, unread, i = 0, 0, 0
+    seen, unread, i = NOUGHT, NOUGHT, NOUGHT
     fill_table(query, 0, n, table_in(work), True)
     while True:
         prefix = i < n and not (found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0])
@@ -94,8 +104,7 @@ def josie(
                     unread, found = _read_best(
                         part, ranked, i, n, query, work, unread, top, found, costs, tally
                     )
-    for j in range(seen):
-        first_in(work)[touched_in(work)[j]] = 0
+    clear(first_in(work), touched_in(work), seen)
     clear(counts_in(work), touched_in(work), seen)
     fill_table(query, 0, n, table_in(work), False)
     tally[SEEN] += seen
@@ -119,62 +128,75 @@ def _read_batch(
     Beyond the prefix no column is new, and whoever was read or ruled out has a count that no one
     looks at again.
     """
+    short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
+    guarded = part.guard.checked.shape[0] > 0
+    first, first_position, position = first_in(work), first_position_in(work), position_in(work)
+    counts, touched, alive, passed = (
+        counts_in(work),
+        touched_in(work),
+        alive_in(work),
+        passed_in(work),
+    )
     for m in range(i, j):
+        weight, begin, length = query.weight[m], query.begin[m], query.length[m]
         tally[READ] += 1
-        tally[BYTES] += 8 * query.length[m]
-        for place in range(query.begin[m], query.begin[m] + query.length[m]):
-            column, position = entry_at(part, place)
-            if first_in(work)[column] == 0:
+        tally[BYTES] += 8 * length
+        for place in range(begin, begin + length):
+            column = column_at(short, long, place, part.columns)
+            if guarded:
+                note_entry(part, place, column)
+            if first[column] == 0:
                 if not prefix:
                     continue
-                first_in(work)[column] = m + 1
-                first_position_in(work)[column] = position
-                touched_in(work)[seen] = column
+                first[column] = m + 1
+                first_position[column] = positions[place]
+                touched[seen] = column
                 seen += 1
-                if passed_in(work)[column] == 0:
-                    alive_in(work)[unread] = column
+                if passed[column] == 0:
+                    alive[unread] = column
                     unread += 1
-            counts_in(work)[column] += query.weight[m]
-            position_in(work)[column] = position
+            counts[column] += weight
+            position[column] = positions[place]
     return seen, unread
 
 
-@njit
-def _reach(part: Part, column: int, rest: int, work: Work) -> int:
+@njit(inline="always")
+def _reach(count: int, size: int, position: int, rest: int) -> int:
     """The upper bound of a candidate's score, equation 3.6."""
-    remains = max(0, size_of(part, column) - np.int64(position_in(work)[column]))
-    return np.int64(counts_in(work)[column]) + min(rest, remains)
+    return count + min(rest, max(0, size - position))
 
 
 @njit
 def _position_filter(
     part: Part, rest: int, work: Work, unread: int, top: Top, found: int, tally: Array
 ) -> int:
-    kept = 0
+    counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
+    sizes, ranks, places = set_size_of(part), top.rank, top.place
+    kept = NOUGHT
     for j in range(unread):
-        column = np.int64(alive_in(work)[j])
-        rank = rank_of(_reach(part, column, rest, work), size_of(part, column))
-        if enters(top.rank, top.place, found, rank, place_of(part.number, column)):
-            alive_in(work)[kept] = column
+        column = np.int64(alive[j])
+        size = np.int64(sizes[column])
+        reach = _reach(np.int64(counts[column]), size, np.int64(positions[column]), rest)
+        if enters(ranks, places, found, rank_of(reach, size), place_of(part.number, column)):
+            alive[kept] = column
             kept += 1
     return kept
 
 
-@njit
-def _set_cost(part: Part, column: int, position: float, costs: Costs) -> float:
+@njit(inline="always")
+def _set_cost(costs: ReadCosts, length: int, size: int, position: float) -> float:
     """S(X[j:]): of the bytes of the set, the share of the values that are left."""
-    size = max(1, size_of(part, column))
-    length = np.int64(set_start_of(part)[column + 1]) - np.int64(set_start_of(part)[column])
-    return costs.set + costs.byte * length * max(0.0, 1.0 - position / size)
+    return costs.set + costs.byte * length * max(0.0, 1.0 - position / max(1, size))
 
 
 @njit
 def _prefix_end(query: Groups, n: int, score: float) -> int:
     """The first group from which on less weight is left than a score: where the prefix ends."""
+    rest = query.rest
     low, high = 0, n
     while low < high:
         middle = (low + high) >> 1
-        if query.rest[middle] >= score:
+        if rest[middle] >= score:
             low = middle + 1
         else:
             high = middle
@@ -182,7 +204,7 @@ def _prefix_end(query: Groups, n: int, score: float) -> int:
 
 
 @njit
-def _lists_cost(query: Groups, begin: int, end: int, costs: Costs) -> float:
+def _lists_cost(query: Groups, begin: int, end: int, costs: ReadCosts) -> float:
     if end <= begin:
         return 0.0
     return (end - begin) * costs.list + (query.ahead[begin] - query.ahead[end]) * costs.entry
@@ -198,34 +220,39 @@ def _net_costs(
     unread: int,
     top: Top,
     found: int,
-    costs: Costs,
+    costs: ReadCosts,
 ) -> tuple[Array, float]:
     """The net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
-    rest = query.rest[i]
+    rests = query.rest
+    rest = rests[i]
     least = least_score(top.rank, found)
     second = _second_score(top, found)
     end = min(i + BATCH, n)
+    counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
+    firsts, first_positions = first_in(work), first_position_in(work)
+    sizes, starts = set_size_of(part), set_start_of(part)
     reach = np.empty(unread, dtype=np.int64)
     cost = np.empty(unread, dtype=np.float64)
     likely = np.empty(unread, dtype=np.float64)
     batch = _lists_cost(query, i, end, costs)
     for j in range(unread):
-        column = np.int64(alive_in(work)[j])
-        count, size = np.int64(counts_in(work)[column]), size_of(part, column)
-        position, first = np.int64(position_in(work)[column]), np.int64(first_in(work)[column]) - 1
-        reach[j] = _reach(part, column, rest, work)
-        cost[j] = _set_cost(part, column, position, costs)
-        since = max(1, query.rest[first] - rest)  # of Q, from where it was met first
-        likely[j] = count / since * query.rest[first]
+        column = np.int64(alive[j])
+        count, size = np.int64(counts[column]), np.int64(sizes[column])
+        position, first = np.int64(positions[column]), np.int64(firsts[column]) - 1
+        length = np.int64(starts[column + 1]) - np.int64(starts[column])
+        reach[j] = _reach(count, size, position, rest)
+        cost[j] = _set_cost(costs, length, size, np.float64(position))
+        since = max(1, rests[first] - rest)  # of Q, from where it was met first
+        likely[j] = count / since * rests[first]
         # What the batch saves on this candidate.
-        more = count / max(1, query.rest[first]) * (rest - query.rest[end])
-        step = (rest - query.rest[end]) / max(1, query.rest[first])
-        later = position + step * (size - np.int64(first_position_in(work)[column]) + 1)
-        bound = count + more + min(np.float64(query.rest[end]), max(0.0, size - later))
+        more = count / max(1, rests[first]) * (rest - rests[end])
+        step = (rest - rests[end]) / max(1, rests[first])
+        later = position + step * (size - np.int64(first_positions[column]) + 1)
+        bound = count + more + min(np.float64(rests[end]), max(0.0, size - later))
         if bound <= least:
             batch -= cost[j]
         else:
-            batch -= cost[j] - _set_cost(part, column, min(later, np.float64(size)), costs)
+            batch -= cost[j] - _set_cost(costs, length, size, min(later, np.float64(size)))
     by_reach = np.argsort(reach)
     saved = np.zeros(unread + 1)  # by dropping the candidates of the lowest reach
     for j in range(unread):
@@ -266,7 +293,7 @@ def _read_best(
     unread: int,
     top: Top,
     found: int,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
     """Reads candidates from the best on, until the k-th score rises (the net costs then change) or
@@ -280,7 +307,7 @@ def _read_best(
         column = alive_in(work)[best]
         found = _read(part, column, i, n, query, work, top, found, costs, tally)
         exact_in(work)[best] = 1
-    kept = 0
+    kept = NOUGHT
     for j in range(unread):
         if exact_in(work)[j] == 0:
             alive_in(work)[kept] = alive_in(work)[j]
@@ -298,13 +325,13 @@ def _read(
     work: Work,
     top: Top,
     found: int,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> int:
     if i == n:  # all lists are read: its count is its score
         rank = rank_of(np.int64(counts_in(work)[column]), size_of(part, np.int64(column)))
         place = place_of(part.number, np.int64(column))
         return push(top.rank, top.place, found, rank, place)
-    one = np.array([np.int64(column)])
+    one = np.array([np.uint32(column)])
     _, found = take_columns(part, i, query, work, one, 1, top, found, np.inf, costs, tally)
     return found

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.overlap.reading import ARRAYS, CHECKED, COLUMNS, WIDTH
+from lakejoin.search.overlap.part import ARRAYS, CHECKED, COLUMNS, WIDTH
 from lakejoin.store.arrayfile import ArrayFile, CheckedArray
 
 Array = np.ndarray[Any, Any]
 
 
 class Matrix:
-    """Rows for `lakejoin.search.overlap.reading.open_part`; keeps the files mapped.
+    """Rows for `lakejoin.search.overlap.part.open_part`; keeps the files mapped.
 
     `blocks` is the room that a note of blocks to verify takes.
     """

@@ -12,47 +12,54 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.topk import enters, place_of, rank_of
-from lakejoin.search.overlap.merging import (
+from lakejoin.search.overlap.costs import ReadCosts
+from lakejoin.search.overlap.merging import clear
+from lakejoin.search.overlap.part import (
+    LISTS,
+    POSITIONS,
+    SET_SIZE,
+    SHORT_LISTS,
+    Part,
+    lists_of,
+    note,
+    positions_of,
+    set_size_of,
+    short_lists_of,
+)
+from lakejoin.search.overlap.probing import fill_table, take_columns
+from lakejoin.search.overlap.tally import BYTES, READ, SEEN
+from lakejoin.search.overlap.work import (
+    NOUGHT,
+    Groups,
     Top,
     Work,
     alive_in,
-    clear,
     counts_in,
     passed_in,
     table_in,
     touched_in,
 )
-from lakejoin.search.overlap.probing import fill_table, take_columns
-from lakejoin.search.overlap.reading import (
-    LISTS,
-    POSITIONS,
-    SHORT_LISTS,
-    Groups,
-    Part,
-    lists_of,
-    note,
-    positions_of,
-    short_lists_of,
-    size_of,
-)
-from lakejoin.search.overlap.stopping import Costs
-from lakejoin.search.overlap.tally import BYTES, READ, SEEN
 
 Array = np.ndarray[Any, Any]
 
 
+@njit(inline="always")
+def column_at(short: Array, long: Array, place: int, columns: int) -> int:
+    """The column that an entry of a posting list names."""
+    column = np.int64(short[place]) if short.shape[0] > 0 else np.int64(long[place])
+    # A damaged byte must not lead out of the arrays; it is told once the block is verified.
+    return min(column, columns - 1)
+
+
 @njit
-def entry_at(part: Part, place: int) -> tuple[int, int]:
-    """An entry of a posting list: the column, and its position (values up to and with this one)."""
+def note_entry(part: Part, place: int, column: int) -> None:
+    """Notes that an entry of a list, its position and the size of its column are read."""
     note(part, POSITIONS, 4 * place, 4 * place + 4)
     if short_lists_of(part).shape[0] > 0:
         note(part, SHORT_LISTS, 2 * place, 2 * place + 2)
-        column = np.int64(short_lists_of(part)[place])
     else:
         note(part, LISTS, 4 * place, 4 * place + 4)
-        column = np.int64(lists_of(part)[place])
-    # A damaged byte must not lead out of the arrays; it is told once the block is verified.
-    return min(column, part.columns - 1), np.int64(positions_of(part)[place])
+    note(part, SET_SIZE, 4 * column, 4 * column + 4)
 
 
 @njit
@@ -63,41 +70,49 @@ def probe_sets(
     work: Work,
     top: Top,
     found: int,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> int:
     """Searches one segment."""
     k = top.rank.shape[0]
-    seen = 0
+    short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
+    sizes, guarded = set_size_of(part), part.guard.checked.shape[0] > 0
+    counts, touched, alive = counts_in(work), touched_in(work), alive_in(work)
+    passed, ranks, places = passed_in(work), top.rank, top.place
+    seen = NOUGHT
     fill_table(query, 0, n, table_in(work), True)
     for i in range(n):
         rest = query.rest[i]
-        if found == k and rank_of(rest, rest) < top.rank[0]:
+        if found == k and rank_of(rest, rest) < ranks[0]:
             break
+        weight, rest_after = query.weight[i], query.rest[i + 1]
+        begin, length = query.begin[i], query.length[i]
         tally[READ] += 1
-        tally[BYTES] += 8 * query.length[i]
-        for place in range(query.begin[i], query.begin[i] + query.length[i]):
-            column, position = entry_at(part, place)
-            if counts_in(work)[column] != 0:
+        tally[BYTES] += 8 * length
+        for place in range(begin, begin + length):
+            column = column_at(short, long, place, part.columns)
+            if guarded:
+                note_entry(part, place, column)
+            if counts[column] != 0:
                 continue
-            counts_in(work)[column] = 1
-            touched_in(work)[seen] = column
+            counts[column] = 1
+            touched[seen] = column
             seen += 1
             # Equation 3.2, with the weight of the group where the thesis has one value.
-            size = size_of(part, column)
-            reach = query.weight[i] + min(query.rest[i + 1], size - position)
+            size = np.int64(sizes[column])
+            reach = weight + min(rest_after, size - np.int64(positions[place]))
             rank = rank_of(max(0, min(reach, size)), size)
-            if passed_in(work)[column] or not enters(
-                top.rank, top.place, found, rank, place_of(part.number, column)
+            if passed[column] or not enters(
+                ranks, places, found, rank, place_of(part.number, column)
             ):
                 continue
-            alive_in(work)[0] = column
-            counts_in(work)[column] = 0
+            alive[0] = column
+            counts[column] = 0
             _, found = take_columns(
-                part, i, query, work, alive_in(work), 1, top, found, np.inf, costs, tally
+                part, i, query, work, alive, 1, top, found, np.inf, costs, tally
             )
-            counts_in(work)[column] = 1
-    clear(counts_in(work), touched_in(work), seen)
+            counts[column] = 1
+    clear(counts, touched, seen)
     fill_table(query, 0, n, table_in(work), False)
     tally[SEEN] += seen
     return found

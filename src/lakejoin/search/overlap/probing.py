@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.topk import enters, place_of, push, rank_of
-from lakejoin.search.overlap.merging import Top, Work, counts_in, passed_in, table_in
-from lakejoin.search.overlap.reading import (
-    LONG,
-    Groups,
-    Part,
-    mark_before,
-    set_start_of,
-    sets_of,
-    shared_by_table,
-    size_of,
-    touch_set,
-)
+from lakejoin.search.overlap.costs import ReadCosts
+from lakejoin.search.overlap.part import Part, set_size_of, set_start_of, sets_of, size_of
+from lakejoin.search.overlap.reading import LONG, mark_before, shared_by_table, touch_set
 from lakejoin.search.overlap.tally import BYTES, PROBED
-
-if TYPE_CHECKING:
-    from lakejoin.search.overlap.stopping import Costs
+from lakejoin.search.overlap.work import Groups, Top, Work, counts_in, passed_in, table_in
 
 Array = np.ndarray[Any, Any]
 
@@ -31,8 +20,9 @@ Array = np.ndarray[Any, Any]
 @njit
 def fill_table(query: Groups, i: int, n: int, table: Array, on: bool) -> None:
     """Enters the weights of the groups from the i-th on in the table, or takes them out again."""
+    group, weight = query.group, query.weight
     for j in range(i, n):
-        table[query.group[j]] = query.weight[j] if on else 0
+        table[group[j]] = weight[j] if on else 0
 
 
 @njit
@@ -46,7 +36,7 @@ def take_columns(
     top: Top,
     found: int,
     budget: float,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
     """Takes the exact scores of columns: their counts so far, and what they share from group i on.
@@ -57,6 +47,7 @@ def take_columns(
     counts, passed = counts_in(work), passed_in(work)
     sets, starts = sets_of(part), set_start_of(part)
     groups, rest, table = query.group, query.rest, table_in(work)
+    ranks, places, sizes = top.rank, top.place, set_size_of(part)
     guarded = part.guard.checked.shape[0] > 0
     limit = np.uint64(part.columns)
     for j in range(number):
@@ -65,10 +56,12 @@ def take_columns(
         column = np.uint64(columns[j])
         if column >= limit or passed[column] != 0:
             continue
-        count, size = np.int64(counts[column]), size_of(part, np.int64(column))
+        count, size = np.int64(counts[column]), np.int64(sizes[column])
+        if guarded:
+            size_of(part, np.int64(column))  # notes that it was read
         place = place_of(part.number, np.int64(column))
         reach = rank_of(min(count + rest[i], size), size)
-        if not enters(top.rank, top.place, found, reach, place):
+        if not enters(ranks, places, found, reach, place):
             continue
         end = min(np.int64(starts[column + np.uint64(1)]), sets.shape[0])
         begin = min(np.int64(starts[column]), end)
@@ -85,5 +78,5 @@ def take_columns(
         from_here = np.uint64(groups[i])
         score = count + shared_by_table(sets, first, last, value, from_here, table)
         if score > 0:
-            found = push(top.rank, top.place, found, rank_of(score, size), place)
+            found = push(ranks, places, found, rank_of(score, size), place)
     return number, found

@@ -1,200 +1,87 @@
-"""How the algorithms read posting lists and sets: compiled, over mapped arrays.
-
-The symbols of the thesis (chapter 3), as they are called here:
-
-    Q, x_i      the query's values; those with equal posting lists are one *group* (3.4.1), so `i`
-                counts groups, and `weight[i]` is how many values the i-th stands for
-    |Q[i:]|     `rest[i]`, the weight from the i-th group on; `rest[0]` is |Q|
-    f_i         `length[i]`, the length of the i-th posting list
-    X, |X|      a column's set, packed as ascending groups, and its size
-    X_k         the worst of the k best so far
-"""
+"""How the algorithms read posting lists and sets: compiled, over mapped arrays."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.mapped import (
-    Guard,
-    bytes_at,
-    longs_at,
-    shorts_at,
-    touch,
-    words_at,
+from lakejoin.kernels.mapped import touch
+from lakejoin.kernels.memory import prefetch
+from lakejoin.search.overlap.part import (
+    GROUP_SAMPLE,
+    GROUP_START,
+    LENGTH,
+    LENGTH_BEGIN,
+    LENGTH_GROUP,
+    MARK_BYTE,
+    MARK_FIRST,
+    MARK_GROUP,
+    MARK_STAND,
+    SET_SIZE,
+    SET_START,
+    SETS,
+    Part,
+    group_sample_of,
+    group_start_of,
+    length_begin_of,
+    length_group_of,
+    length_of,
+    lists_of,
+    mark_byte_of,
+    mark_first_of,
+    mark_group_of,
+    mark_stand_of,
+    note,
+    set_size_of,
+    short_lists_of,
 )
+from lakejoin.search.overlap.work import NOUGHT, Groups
 from lakejoin.store.postings import SAMPLE
 
 Array = np.ndarray[Any, Any]
-
-# The arrays of a segment's postings in the order of the matrix's columns, three columns each.
-ARRAYS = (
-    "group_start",
-    "group_sample",
-    "length",
-    "length_group",
-    "length_begin",
-    "short_lists",
-    "lists",
-    "positions",
-    "set_start",
-    "sets",
-    "set_size",
-    "mark_stand",
-    "mark_first",
-    "mark_group",
-    "mark_byte",
-)
-GROUP_START, GROUP_SAMPLE, LENGTH, LENGTH_GROUP, LENGTH_BEGIN, SHORT_LISTS, LISTS = range(7)
-POSITIONS, SET_START, SETS, SET_SIZE, MARK_STAND, MARK_FIRST, MARK_GROUP, MARK_BYTE = range(7, 15)
-COLUMNS = 3 * len(ARRAYS)  # … then the number of columns,
-CHECKED = COLUMNS + 1  # and the verified blocks: address, number, how many come before.
-WIDTH = CHECKED + 3
 
 _LOW = np.uint64(0x7F)
 _MORE = np.uint64(0x80)
 _SEVEN = np.uint64(7)
 _ONE = np.uint64(1)
 _BLOCK = 16
+AHEAD = 6  # codes from the one looked up to the one whose place is asked for in memory
 LONG = 192  # bytes of a set from which its marks are looked at
 
 
-class Part(NamedTuple):
-    """The postings of one segment: a row of the matrix, from which the functions below take arrays.
-
-    Handing on one array instead of fifteen is what keeps the compiler quick.
-    """
-
-    number: int
-    columns: int
-    row: Array
-    guard: Guard
-
-
-class Groups(NamedTuple):
-    """A query in one segment, group by group: its list begins at `begin` and has `length` entries;
-    `ahead[i]` is the length of all lists from the i-th on."""
-
-    group: Array
-    weight: Array
-    begin: Array
-    length: Array
-    rest: Array
-    ahead: Array
-
-
 @njit
-def open_part(matrix: Array, number: int, pending: Array) -> Part:
-    """A segment by its number."""
-    row = matrix[number]
-    guard = Guard(bytes_at(row, CHECKED), pending, row[CHECKED + 2])
-    return Part(number, row[COLUMNS], row, guard)
+def read_query(
+    part: Part, codes: Array, stop: int, query: Groups, n: int, at: int
+) -> tuple[int, int]:
+    """Finds the lists of ascending codes, from the `at`-th to before the `stop`-th or a few more.
 
-
-@njit(inline="always")
-def note(part: Part, array: int, begin: int, end: int) -> None:
-    """Notes that the bytes [begin, end) of an array were read, if they were never verified."""
-    if part.guard.checked.shape[0] > 0:
-        at = part.row[3 * array + 2]
-        touch(part.guard, at + begin, at + end)
-
-
-@njit(inline="always")
-def group_start_of(part: Part) -> Array:
-    return words_at(part.row, 0)
-
-
-@njit(inline="always")
-def group_sample_of(part: Part) -> Array:
-    return words_at(part.row, 3)
-
-
-@njit(inline="always")
-def length_of(part: Part) -> Array:
-    return words_at(part.row, 6)
-
-
-@njit(inline="always")
-def length_group_of(part: Part) -> Array:
-    return words_at(part.row, 9)
-
-
-@njit(inline="always")
-def length_begin_of(part: Part) -> Array:
-    return longs_at(part.row, 12)
-
-
-@njit(inline="always")
-def short_lists_of(part: Part) -> Array:
-    return shorts_at(part.row, 15)
-
-
-@njit(inline="always")
-def lists_of(part: Part) -> Array:
-    return words_at(part.row, 18)
-
-
-@njit(inline="always")
-def set_start_of(part: Part) -> Array:
-    return words_at(part.row, 24)
-
-
-@njit(inline="always")
-def sets_of(part: Part) -> Array:
-    return bytes_at(part.row, 27)
-
-
-@njit(inline="always")
-def set_size_of(part: Part) -> Array:
-    return words_at(part.row, 30)
-
-
-@njit(inline="always")
-def mark_stand_of(part: Part) -> Array:
-    return words_at(part.row, 33)
-
-
-@njit(inline="always")
-def mark_first_of(part: Part) -> Array:
-    return words_at(part.row, 36)
-
-
-@njit(inline="always")
-def mark_group_of(part: Part) -> Array:
-    return words_at(part.row, 39)
-
-
-@njit(inline="always")
-def mark_byte_of(part: Part) -> Array:
-    return words_at(part.row, 42)
-
-
-@njit(inline="always")
-def positions_of(part: Part) -> Array:
-    return words_at(part.row, 21)
-
-
-@njit(inline="always")
-def size_of(part: Part, column: int) -> int:
-    """How many distinct values a column has."""
-    at = part.row[3 * SET_SIZE + 2] + 4 * column
-    touch(part.guard, at, at + 4)
-    return np.int64(set_size_of(part)[column])
-
-
-@njit
-def find_groups(part: Part, codes: Array, groups: Array, weights: Array) -> int:
-    """The groups of ascending codes, with how many of the codes each holds; returns their number.
-
-    Part of looking a query up, as in 3.4.1: it depends on neither k nor the algorithm.
+    `n` groups are known before. Returns how many are known then, and how many codes were looked at.
+    A group takes all its codes at once; values in no searched column have no list and no group.
     """
+    # Arrays are taken out of their tuples once (see `lakejoin.kernels.memory.bare`).
     start, sample = group_start_of(part), group_sample_of(part)
+    lengths, firsts, begins = length_of(part), length_group_of(part), length_begin_of(part)
+    groups, weights, rests = query.group, query.weight, query.rest
+    query_begins, query_lengths = query.begin, query.length
+    short, long = short_lists_of(part), lists_of(part)
+    guarded = part.guard.checked.shape[0] > 0
     last = start.shape[0] - 1
-    n, i, group = 0, 0, -1
-    while i < codes.shape[0]:
-        code = np.int64(codes[i])
+    kinds = lengths.shape[0]
+    size = short.shape[0] + long.shape[0]
+    total = codes.shape[0]
+    note(part, LENGTH_GROUP, 0, 4 * (kinds + 1))
+    group = np.int64(groups[n - 1]) if n > 0 else np.int64(-1)
+    kind, far, spot = NOUGHT, at, NOUGHT
+    while at < stop:
+        if far < at + AHEAD < stop:
+            # What a later code needs is on its way from memory while this one is looked up.
+            far = at + AHEAD
+            spot = max(first_above(sample, spot, sample.shape[0], np.int64(codes[far])) - 1, 0)
+            for line in range(0, SAMPLE, _BLOCK):
+                prefetch(start, min(spot * SAMPLE + line, last))
+        code = np.int64(codes[at])
         # Both rise: gallop through the sample, then look into one stretch of the starts.
         near = first_above(sample, (group + 1) // SAMPLE, sample.shape[0], code) - 1
         low = max(group + 1, near * SAMPLE)
@@ -203,44 +90,45 @@ def find_groups(part: Part, codes: Array, groups: Array, weights: Array) -> int:
             # Only damage leads here: all that was looked at must be verified.
             note(part, GROUP_SAMPLE, 0, 4 * sample.shape[0])
             note(part, GROUP_START, 4 * low, 4 * (low + SAMPLE + 2))
+            at = total
             break
-        note(part, GROUP_START, 4 * group, 4 * (group + 2))
-        beyond = first_above(codes, i + 1, codes.shape[0], np.int64(start[group + 1]) - 1)
-        groups[n], weights[n] = group, beyond - i
-        n += 1
-        i = max(beyond, i + 1)
+        beyond = first_above(codes, at + 1, total, np.int64(start[group + 1]) - 1)
+        kind = max(first_above(firsts, kind, kinds, group) - 1, 0)
+        if guarded:
+            note(part, GROUP_START, 4 * group, 4 * (group + 2))
+            note(part, LENGTH, 4 * kind, 4 * (kind + 1))
+            note(part, LENGTH_BEGIN, 8 * kind, 8 * (kind + 1))
+        length = np.int64(lengths[kind])
+        begin = begins[kind] + (group - np.int64(firsts[kind])) * length
+        if length > 0 and 0 <= begin <= size - length:
+            groups[n], weights[n] = group, beyond - at
+            query_begins[n], query_lengths[n] = begin, length
+            rests[n] = total - at
+            n += 1
+            if short.shape[0] > 0:
+                prefetch(short, begin)
+            else:
+                prefetch(long, begin)
+        at = max(beyond, at + 1)
+    rests[n] = total - at
+    return n, at
+
+
+@njit
+def read_whole_query(part: Part, codes: Array, query: Groups) -> int:
+    """Finds the lists of all codes, and how long they are from each on; how many there are."""
+    n, _ = read_query(part, codes, codes.shape[0], query, NOUGHT, NOUGHT)
+    measure_ahead(query, n)
     return n
 
 
 @njit
-def read_query(part: Part, groups: Array, weights: Array, query: Groups) -> int:
-    """Finds the lists of groups; returns how many there are.
-
-    Groups with an empty list (of values in no searched column) are left out.
-    """
-    kinds = length_of(part).shape[0]
-    size = short_lists_of(part).shape[0] + lists_of(part).shape[0]
-    n, kind = 0, 0
-    note(part, LENGTH_GROUP, 0, 4 * (kinds + 1))
-    for i in range(groups.shape[0]):
-        group = np.int64(groups[i])
-        kind = max(first_above(length_group_of(part), kind, kinds, group) - 1, 0)
-        length = np.int64(length_of(part)[kind])
-        begin = (
-            length_begin_of(part)[kind] + (group - np.int64(length_group_of(part)[kind])) * length
-        )
-        if length > 0 and 0 <= begin <= size - length:
-            query.group[n], query.weight[n] = group, weights[i]
-            query.begin[n], query.length[n] = begin, length
-            n += 1
-        note(part, LENGTH, 4 * kind, 4 * (kind + 1))
-        note(part, LENGTH_BEGIN, 8 * kind, 8 * (kind + 1))
-    query.rest[n] = 0
-    query.ahead[n] = 0
+def measure_ahead(query: Groups, n: int) -> None:
+    """Adds the lengths of the lists up, from the last to the first."""
+    ahead, length = query.ahead, query.length
+    ahead[n] = 0
     for i in range(n - 1, -1, -1):
-        query.rest[i] = query.rest[i + 1] + query.weight[i]
-        query.ahead[i] = query.ahead[i + 1] + query.length[i]
-    return n
+        ahead[i] = ahead[i + 1] + length[i]
 
 
 @njit

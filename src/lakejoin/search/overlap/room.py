@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.overlap.merging import Work
-from lakejoin.search.overlap.reading import Groups
+from lakejoin.kernels.memory import addresses
+from lakejoin.search.overlap.tally import PLACES
+from lakejoin.search.overlap.work import FIELDS, LEADERS, PASSED, QUERY, TALLY, TOP
 
 Array = np.ndarray[Any, Any]
 
@@ -17,17 +18,27 @@ class Room:
 
     def __init__(self, columns: int, groups: int, blocks: int) -> None:
         self.pending = np.zeros(blocks, dtype=np.uint8)
-        self.table = np.zeros(groups + 1, dtype=np.uint32)
-        lists = [np.zeros(columns + 1, dtype=np.uint32) for _ in range(7)]
-        passed = np.zeros(columns + 1, dtype=np.uint8)
-        # In the order of the functions beside `Work`: counts, touched, alive, exact, table, …
-        self._arrays: list[Array] = [*lists[:4], self.table, *lists[4:], passed]
-        row = [number for a in self._arrays for number in (a.ctypes.data, len(a))]
-        self.work = Work(np.array(row, dtype=np.int64), self.pending)
-        self._query = Groups(*np.zeros((6, 1024), dtype=np.int64))
+        self.tally = np.zeros(PLACES, dtype=np.int64)
+        self.row = np.zeros(2 * FIELDS, dtype=np.int64)
+        by_column = [np.zeros(columns + 1, dtype=np.uint32) for _ in range(7)]
+        table = np.zeros(groups + 1, dtype=np.uint32)
+        self._kept: dict[int, tuple[Array, ...]] = {}
+        # In the order of `work`: counts, touched, alive, exact, table, first and two positions.
+        self._hand_over(0, *by_column[:4], table, *by_column[4:])
+        self._hand_over(PASSED, np.zeros(columns + 1, dtype=np.uint8))
+        self._hand_over(TALLY, self.tally)
+        self._values = self._best = -1
 
-    def query(self, values: int) -> Groups:
-        """For a query of so many values."""
-        if values + 1 > len(self._query.group):
-            self._query = Groups(*np.zeros((6, values + 1), dtype=np.int64))
-        return self._query
+    def make(self, values: int, k: int) -> None:
+        """Makes it large enough for a query of so many values, and for exactly k answers."""
+        if values > self._values:
+            self._values = max(values, 1023)
+            self._hand_over(QUERY, *np.zeros((6, self._values + 1), dtype=np.int64))
+        if k != self._best:
+            self._best = k
+            self._hand_over(TOP, *np.zeros((2, k), dtype=np.uint64))
+            self._hand_over(LEADERS, *np.zeros((2, k), dtype=np.uint64))
+
+    def _hand_over(self, field: int, *arrays: Array) -> None:
+        self._kept[field] = arrays
+        self.row[2 * field : 2 * (field + len(arrays))] = addresses(*arrays)

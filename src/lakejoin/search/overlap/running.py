@@ -1,85 +1,40 @@
-"""Compiled calls that work on all segments at once: looking a query up, and searching."""
+"""Compiled calls that search all segments at once."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.topk import rank_of
+from lakejoin.kernels.topk import rank_of, score_of, sort_best_first
+from lakejoin.search.overlap.costs import ReadCosts
 from lakejoin.search.overlap.josie import josie
-from lakejoin.search.overlap.merging import Top, Work, merge, passed_in
+from lakejoin.search.overlap.merging import merge
+from lakejoin.search.overlap.part import BY_SIZE, by_size_of, note, open_part, set_start_of, sets_of
 from lakejoin.search.overlap.probeset import probe_sets
-from lakejoin.search.overlap.reading import (
-    Groups,
-    Part,
-    find_groups,
-    open_part,
-    read_query,
-    set_start_of,
-    sets_of,
-    shared_by_table,
-    touch_set,
-)
-from lakejoin.search.overlap.stopping import Costs, stop_early
+from lakejoin.search.overlap.reading import read_whole_query, shared_by_table, touch_set
+from lakejoin.search.overlap.stopping import stop_early
 from lakejoin.search.overlap.tally import ASKED, SEGMENTS
+from lakejoin.search.overlap.work import (
+    LEADERS,
+    NOUGHT,
+    TOP,
+    Top,
+    Work,
+    passed_in,
+    query_in,
+    table_in,
+    tally_in,
+    top_in,
+)
 
 Array = np.ndarray[Any, Any]
 
-
-class Asked(NamedTuple):
-    """A query over all segments: in segment s its groups are [begin[s], begin[s] + number[s]), of
-    its values begin[s + 1] - begin[s]; `order` says which segment comes first."""
-
-    matrix: Array
-    order: Array
-    groups: Array
-    weights: Array
-    begin: Array
-    number: Array
-    hidden: Array
-    hidden_begin: Array
-
-
-@kernel
-def look_up(
-    matrix: Array,
-    codes: Array,
-    begin: Array,
-    pending: Array,
-    groups: Array,
-    weights: Array,
-    number: Array,
-) -> None:
-    """The groups and weights of ascending codes; segment s has the codes [begin[s], begin[s + 1]),
-    and its `number[s]` groups stand from begin[s] on."""
-    for s in range(matrix.shape[0]):
-        if begin[s + 1] > begin[s]:
-            part = open_part(matrix, s, pending)
-            own = slice(begin[s], begin[s + 1])
-            number[s] = find_groups(part, codes[own], groups[own], weights[own])
-
-
-@njit
-def _begin(
-    s: int, asked: Asked, query: Groups, work: Work, top: Top, found: int, tally: Array
-) -> tuple[int, Part]:
-    """Finds the query's lists in a segment and hides its hidden columns; how many lists there are,
-    none where it has no column that could enter."""
-    size = asked.begin[s + 1] - asked.begin[s]
-    part = open_part(asked.matrix, s, work.pending)
-    if size == 0 or _hopeless(size, top, found):
-        return 0, part
-    own = slice(asked.begin[s], asked.begin[s] + asked.number[s])
-    n = read_query(part, asked.groups[own], asked.weights[own], query)
-    tally[ASKED] += n
-    if n == 0 or _hopeless(query.rest[0], top, found):
-        return 0, part
-    tally[SEGMENTS] += 1
-    _hide(s, asked, work, 1)
-    return n, part
+# The rows of a plan: segment s has the codes [begin[s], begin[s + 1]) of the query, and the hidden
+# columns [hidden[s], hidden[s + 1]); `order` says which segment comes first.
+BEGIN, HIDDEN, ORDER = range(3)
 
 
 @njit
@@ -89,60 +44,128 @@ def _hopeless(size: int, top: Top, found: int) -> bool:
 
 
 @njit
-def _hide(s: int, asked: Asked, work: Work, mark: int) -> None:
-    for j in range(asked.hidden_begin[s], asked.hidden_begin[s + 1]):
-        passed_in(work)[asked.hidden[j]] = mark
+def _open(s: int, plan: Array, hidden: Array, work: Work, top: Top, found: int) -> bool:
+    """Hides the hidden columns of a segment; False where it has no column that could enter."""
+    size = plan[BEGIN, s + 1] - plan[BEGIN, s]
+    if size == 0 or _hopeless(size, top, found):
+        return False
+    tally_in(work.row)[SEGMENTS] += 1
+    _hide(s, plan, hidden, work, 1)
+    return True
+
+
+@njit
+def _hide(s: int, plan: Array, hidden: Array, work: Work, mark: int) -> None:
+    for j in range(plan[HIDDEN, s], plan[HIDDEN, s + 1]):
+        passed_in(work)[hidden[j]] = mark
+
+
+@njit
+def _write(matrix: Array, pending: Array, top: Top, found: int, out: Array) -> None:
+    """Writes the segments, columns and scores of what was found, the best first."""
+    sort_best_first(top.rank, top.place, found)
+    for j in range(found):
+        place = np.int64(top.place[j])
+        part = open_part(matrix, place >> 32, pending)
+        stand = place & 0xFFFFFFFF
+        note(part, BY_SIZE, 4 * stand, 4 * stand + 4)
+        out[0, j], out[1, j] = place >> 32, by_size_of(part)[stand]
+        out[2, j] = score_of(top.rank[j])
 
 
 @kernel
 def run_merge(
-    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
 ) -> int:
-    found = 0
-    for s in asked.order:
-        n, part = _begin(s, asked, query, work, top, found, tally)
-        if n > 0:
+    work, query, top, tally = Work(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    found = NOUGHT
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_part(matrix, s, pending)
+            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
+            tally[ASKED] += n
             found = merge(part, n, query, work, top, found, tally)
-            _hide(s, asked, work, 0)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
     return found
 
 
 @kernel
 def run_stopping(
-    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
 ) -> int:
-    found = 0
-    for s in asked.order:
-        n, part = _begin(s, asked, query, work, top, found, tally)
-        if n > 0:
-            found = stop_early(part, n, query, work, top, found, leaders, costs, tally)
-            _hide(s, asked, work, 0)
+    work, query, top, tally = Work(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    leaders = top_in(row, LEADERS)
+    found = NOUGHT
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_part(matrix, s, pending)
+            own = codes[plan[BEGIN, s] : plan[BEGIN, s + 1]]
+            found = stop_early(part, own, query, work, top, found, leaders, costs, tally)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
     return found
 
 
 @kernel
 def run_probe(
-    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
 ) -> int:
-    found = 0
-    for s in asked.order:
-        n, part = _begin(s, asked, query, work, top, found, tally)
-        if n > 0:
+    work, query, top, tally = Work(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    found = NOUGHT
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_part(matrix, s, pending)
+            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
+            tally[ASKED] += n
             found = probe_sets(part, n, query, work, top, found, costs, tally)
-            _hide(s, asked, work, 0)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
     return found
 
 
 @kernel
 def run_josie(
-    asked: Asked, costs: Costs, query: Groups, work: Work, top: Top, leaders: Top, tally: Array
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
 ) -> int:
-    found = 0
-    for s in asked.order:
-        n, part = _begin(s, asked, query, work, top, found, tally)
-        if n > 0:
+    work, query, top, tally = Work(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    found = NOUGHT
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_part(matrix, s, pending)
+            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
+            tally[ASKED] += n
             found = josie(part, n, query, work, top, found, costs, tally)
-            _hide(s, asked, work, 0)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
     return found
 
 
@@ -153,25 +176,20 @@ RUN = {"merge": run_merge, "stopping": run_stopping, "probe": run_probe, "josie"
 
 @kernel
 def share(
-    matrix: Array,
-    s: int,
-    groups: Array,
-    weights: Array,
-    columns: Array,
-    table: Array,
-    pending: Array,
-    out: Array,
+    matrix: Array, s: int, codes: Array, stands: Array, row: Array, pending: Array, out: Array
 ) -> None:
     """How many of the query's values each of some columns of a segment holds."""
     part = open_part(matrix, s, pending)
-    for j in range(groups.shape[0]):
-        table[groups[j]] = weights[j]
-    for j in range(columns.shape[0]):
-        column = np.int64(columns[j])
+    query, table = query_in(row), table_in(Work(row, pending))
+    n = read_whole_query(part, codes, query)
+    for j in range(n):
+        table[query.group[j]] = query.weight[j]
+    for j in range(stands.shape[0]):
+        column = np.int64(stands[j])
         end = min(np.int64(set_start_of(part)[column + 1]), sets_of(part).shape[0])
         at = min(np.int64(set_start_of(part)[column]), end)
         touch_set(part, column, at, end)
         none = np.uint64(0)
         out[j] = shared_by_table(sets_of(part), np.uint64(at), np.uint64(end), none, none, table)
-    for j in range(groups.shape[0]):
-        table[groups[j]] = 0
+    for j in range(n):
+        table[query.group[j]] = 0

@@ -13,47 +13,43 @@ work. This reads them in the same order, and before costly lists it takes a look
    ahead cannot lift to the k-th score. When reading the sets of those that remain costs less than
    the lists ahead, that is done, and it is over.
 
-The k-th score is that of all segments so far. The answer is exact whatever the costs are: they
+The k-th score is that of all segments so far. Where it is at least half of what a query has in the
+next segment, only the prefix is looked up there to begin with, the rarest values without which no
+column can reach that score; in most segments no column does that far, and the rest of the query is
+not even looked up.
+
+The answer is exact whatever the costs are: they
 decide only what is read.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from lakejoin.kernels.topk import least_score, push, rank_of
-from lakejoin.search.overlap.merging import (
+from lakejoin.search.overlap.costs import ReadCosts
+from lakejoin.search.overlap.merging import clear, read_lists, take_best
+from lakejoin.search.overlap.part import Part, set_start_of, sets_of
+from lakejoin.search.overlap.probing import fill_table, take_columns
+from lakejoin.search.overlap.reading import large_enough, measure_ahead, read_query
+from lakejoin.search.overlap.tally import ASKED, MERGED, PROBED_ALL, SEEN, STOPPED
+from lakejoin.search.overlap.work import (
+    NOUGHT,
+    Groups,
     Top,
     Work,
     alive_in,
-    clear,
     counts_in,
     exact_in,
     passed_in,
-    read_lists,
     table_in,
-    take_best,
     touched_in,
 )
-from lakejoin.search.overlap.probing import fill_table, take_columns
-from lakejoin.search.overlap.reading import Groups, Part, large_enough, set_start_of, sets_of
-from lakejoin.search.overlap.tally import SEEN
 
 Array = np.ndarray[Any, Any]
-
-
-class Costs(NamedTuple):
-    """What reading costs, in nanoseconds: a list and an entry of it, a set and a byte of it, and a
-    look at the count of a column."""
-
-    list: float
-    entry: float
-    set: float
-    byte: float
-    look: float
 
 
 LOOK_SHARE = 4.0  # lists read since the last look cost so many times as much as the look
@@ -66,21 +62,32 @@ FINAL_SHARE = 0.7  # of the cost ahead that the last sets may be expected to cos
 @njit
 def stop_early(
     part: Part,
-    n: int,
+    codes: Array,
     query: Groups,
     work: Work,
     top: Top,
     found: int,
     leaders: Top,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> int:
     """Searches one segment."""
     k = top.rank.shape[0]
-    seen, watched, known = 0, 0, 0  # columns in `touched`, in `alive`, in `exact`
+    known = NOUGHT  # columns in `exact`; `seen` are those in `touched`, `watched` those in `alive`
     closed, done, filled = False, False, False
     limit, share = part.columns, 1.0  # how many columns are large enough, and their share of all
-    i = 0
+    n, at, seen, watched = NOUGHT, NOUGHT, NOUGHT, NOUGHT
+    if found == k and 2 * least_score(top.rank, found) > codes.shape[0]:
+        closed = True
+        limit = large_enough(part, least_score(top.rank, found))
+        n, at, seen, watched = _read_prefix(part, codes, query, work, top, found, limit, tally)
+        done = watched == 0
+    i = n
+    if not done:
+        n, _ = read_query(part, codes, codes.shape[0], query, n, at)
+        measure_ahead(query, n)
+    tally[ASKED] += n
+    how = STOPPED
     while i < n and not done:
         ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
         if ahead >= LEAST and (found == k or seen >= k):
@@ -124,6 +131,7 @@ def stop_early(
                     tally,
                 )
                 done = True
+                how = PROBED_ALL
             elif not closed and found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0]:
                 closed = True
                 watched = seen
@@ -139,6 +147,7 @@ def stop_early(
             seen = read_lists(part, query, i, j, limit, work, tally, seen)
             i = j
     if not done:
+        how = MERGED
         left, count = (alive_in(work), watched) if closed else (touched_in(work), seen)
         found = take_best(part, work, left, count, top, found)
     clear(counts_in(work), touched_in(work), seen)
@@ -146,28 +155,63 @@ def stop_early(
     if filled:
         fill_table(query, 0, n, table_in(work), False)
     tally[SEEN] += seen
+    tally[how] += 1
     return found
 
 
 @njit
+def _read_prefix(
+    part: Part,
+    codes: Array,
+    query: Groups,
+    work: Work,
+    top: Top,
+    found: int,
+    limit: int,
+    tally: Array,
+) -> tuple[int, int, int, int]:
+    """Reads the lists of the rarest values, at first only as many as are needed for any column to
+    reach the k-th score; as long as columns in `alive` can, twice as many.
+
+    Returns the groups and the codes looked up, and how many columns were seen and are alive.
+    """
+    least = least_score(top.rank, found)
+    n, at, seen, watched = NOUGHT, NOUGHT, NOUGHT, NOUGHT
+    goal = codes.shape[0] - least + 1
+    while True:
+        i = n
+        n, at = read_query(part, codes, min(goal, codes.shape[0]), query, n, at)
+        seen = read_lists(part, query, i, n, limit, work, tally, seen)
+        if i == 0:
+            watched = seen
+            alive_in(work)[:seen] = touched_in(work)[:seen]
+        watched = _drop(least - query.rest[n], limit, work, watched)
+        if watched == 0 or at >= codes.shape[0] or 2 * at > codes.shape[0]:
+            return n, at, seen, watched
+        goal = 2 * at
+
+
+@njit
 def _next_look(
-    i: int, n: int, query: Groups, closed: bool, worth: float, least: int, costs: Costs
+    i: int, n: int, query: Groups, closed: bool, worth: float, least: int, costs: ReadCosts
 ) -> int:
     """How far to read: until a look has been paid for and may find out something new."""
-    spent = i * costs.list + (query.ahead[0] - query.ahead[i]) * costs.entry
+    length, rest = query.length, query.rest
+    a_list, an_entry = costs.list, costs.entry
+    spent = i * a_list + (query.ahead[0] - query.ahead[i]) * an_entry
     if closed:
-        goal = 0.8 * query.rest[i]
+        goal = 0.8 * rest[i]
     else:
         worth = max(worth, (GROWTH - 1.0) * spent)
-        goal = least if query.rest[i] >= least else 0
+        goal = np.float64(least if rest[i] >= least else 0)
     read = 0.0
     while i < n:
-        read += costs.list + query.length[i] * costs.entry
+        read += a_list + length[i] * an_entry
         i += 1
         if closed:
-            if read >= worth and query.rest[i] <= goal:
+            if read >= worth and rest[i] <= goal:
                 break
-        elif read >= worth or query.rest[i] < goal:
+        elif read >= worth or rest[i] < goal:
             break
     return i
 
@@ -185,7 +229,7 @@ def _read_leaders(
     found: int,
     leaders: Top,
     budget: float,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
     """Takes the exact scores of the columns with the highest counts, the highest first."""
@@ -194,7 +238,7 @@ def _read_leaders(
     share = query.rest[0] / (query.rest[0] - query.rest[i])
     number = _lead(work, seen, max(1, np.int64(least / share)), leaders)
     order = np.sort(leaders.rank[:number])
-    columns = leaders.place
+    columns = exact_in(work)[known : known + number]
     for j in range(number):
         columns[j] = order[number - 1 - j] & np.uint64(0xFFFFFFFF)
     taken, found = take_columns(
@@ -202,16 +246,14 @@ def _read_leaders(
     )
     for j in range(taken):
         passed_in(work)[columns[j]] = 2
-        exact_in(work)[known] = columns[j]
-        known += 1
-    return found, known
+    return found, known + taken
 
 
 @njit
 def _lead(work: Work, seen: int, least: int, leaders: Top) -> int:
     """The columns with the highest counts, as (count, column) in one number each."""
     counts, passed, touched = counts_in(work), passed_in(work), touched_in(work)
-    number = 0
+    number = NOUGHT
     for j in range(np.uint64(seen)):
         column = np.uint64(touched[j])
         count = np.int64(counts[column])
@@ -227,7 +269,7 @@ def _lead(work: Work, seen: int, least: int, leaders: Top) -> int:
 def _drop(least: int, limit: int, work: Work, watched: int) -> int:
     """Keeps the columns in `alive` that have that count and are large enough."""
     counts, passed, alive = counts_in(work), passed_in(work), alive_in(work)
-    kept = 0
+    kept = NOUGHT
     for j in range(np.uint64(watched)):
         column = np.uint64(alive[j])
         if column < limit and np.int64(counts[column]) >= least and passed[column] == 0:
@@ -247,7 +289,7 @@ def _finish_alive(
     top: Top,
     found: int,
     ahead: float,
-    costs: Costs,
+    costs: ReadCosts,
     tally: Array,
 ) -> tuple[bool, int, int]:
     """Takes the scores of the columns in `alive`, if that is likely cheaper than the lists ahead.

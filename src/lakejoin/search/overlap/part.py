@@ -1,0 +1,164 @@
+"""The postings of one segment as compiled code sees them: mapped arrays, by a row of numbers.
+
+The symbols of the thesis (chapter 3), as they are called in this folder:
+
+    Q, x_i      the query's values; those with equal posting lists are one *group* (3.4.1), so `i`
+                counts groups, and `weight[i]` is how many values the i-th stands for
+    |Q[i:]|     `rest[i]`, the weight from the i-th group on; `rest[0]` is |Q|
+    f_i         `length[i]`, the length of the i-th posting list
+    X, |X|      a column's set, packed as ascending groups, and its size
+    X_k         the worst of the k best so far
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.mapped import Guard, bytes_at, longs_at, shorts_at, touch, words_at
+
+Array = np.ndarray[Any, Any]
+
+# The arrays of a segment's postings in the order of the matrix's columns, three columns each.
+ARRAYS = (
+    "group_start",
+    "group_sample",
+    "length",
+    "length_group",
+    "length_begin",
+    "short_lists",
+    "lists",
+    "positions",
+    "set_start",
+    "sets",
+    "set_size",
+    "mark_stand",
+    "mark_first",
+    "mark_group",
+    "mark_byte",
+    "by_size",
+)
+GROUP_START, GROUP_SAMPLE, LENGTH, LENGTH_GROUP, LENGTH_BEGIN, SHORT_LISTS, LISTS = range(7)
+POSITIONS, SET_START, SETS, SET_SIZE, MARK_STAND, MARK_FIRST, MARK_GROUP, MARK_BYTE = range(7, 15)
+BY_SIZE = 15
+COLUMNS = 3 * len(ARRAYS)  # … then the number of columns,
+CHECKED = COLUMNS + 1  # and the verified blocks: address, number, how many come before.
+WIDTH = CHECKED + 3
+
+
+class Part(NamedTuple):
+    """The postings of one segment: a row of the matrix, from which the functions below take arrays.
+
+    Handing on one array instead of fifteen is what keeps the compiler quick.
+    """
+
+    number: int
+    columns: int
+    row: Array
+    guard: Guard
+
+
+@njit
+def open_part(matrix: Array, number: int, pending: Array) -> Part:
+    """A segment by its number."""
+    row = matrix[number]
+    guard = Guard(bytes_at(row, CHECKED), pending, row[CHECKED + 2])
+    return Part(number, row[COLUMNS], row, guard)
+
+
+@njit(inline="always")
+def note(part: Part, array: int, begin: int, end: int) -> None:
+    """Notes that the bytes [begin, end) of an array were read, if they were never verified."""
+    if part.guard.checked.shape[0] > 0:
+        at = part.row[3 * array + 2]
+        touch(part.guard, at + begin, at + end)
+
+
+@njit(inline="always")
+def group_start_of(part: Part) -> Array:
+    return words_at(part.row, 0)
+
+
+@njit(inline="always")
+def group_sample_of(part: Part) -> Array:
+    return words_at(part.row, 3)
+
+
+@njit(inline="always")
+def length_of(part: Part) -> Array:
+    return words_at(part.row, 6)
+
+
+@njit(inline="always")
+def length_group_of(part: Part) -> Array:
+    return words_at(part.row, 9)
+
+
+@njit(inline="always")
+def length_begin_of(part: Part) -> Array:
+    return longs_at(part.row, 12)
+
+
+@njit(inline="always")
+def short_lists_of(part: Part) -> Array:
+    return shorts_at(part.row, 15)
+
+
+@njit(inline="always")
+def lists_of(part: Part) -> Array:
+    return words_at(part.row, 18)
+
+
+@njit(inline="always")
+def set_start_of(part: Part) -> Array:
+    return words_at(part.row, 24)
+
+
+@njit(inline="always")
+def sets_of(part: Part) -> Array:
+    return bytes_at(part.row, 27)
+
+
+@njit(inline="always")
+def set_size_of(part: Part) -> Array:
+    return words_at(part.row, 30)
+
+
+@njit(inline="always")
+def mark_stand_of(part: Part) -> Array:
+    return words_at(part.row, 33)
+
+
+@njit(inline="always")
+def mark_first_of(part: Part) -> Array:
+    return words_at(part.row, 36)
+
+
+@njit(inline="always")
+def mark_group_of(part: Part) -> Array:
+    return words_at(part.row, 39)
+
+
+@njit(inline="always")
+def mark_byte_of(part: Part) -> Array:
+    return words_at(part.row, 42)
+
+
+@njit(inline="always")
+def positions_of(part: Part) -> Array:
+    return words_at(part.row, 21)
+
+
+@njit(inline="always")
+def by_size_of(part: Part) -> Array:
+    return words_at(part.row, 45)
+
+
+@njit(inline="always")
+def size_of(part: Part, column: int) -> int:
+    """How many distinct values a column has."""
+    at = part.row[3 * SET_SIZE + 2] + 4 * column
+    touch(part.guard, at, at + 4)
+    return np.int64(set_size_of(part)[column])

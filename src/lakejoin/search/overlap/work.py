@@ -1,0 +1,124 @@
+"""The room that one search works in, as compiled code sees it: arrays, by a row of addresses."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.memory import flags_at, longs_at, ranks_at, words_at
+
+Array = np.ndarray[Any, Any]
+
+# The arrays in the order of the row: for every column of a segment, for every group, …
+COUNTS, TOUCHED, ALIVE, EXACT, TABLE, FIRST, FIRST_POSITION, POSITION, PASSED = range(9)
+QUERY = 9  # … for every value of the query (the fields of `Groups`),
+TOP, LEADERS = 15, 17  # for each of the k best (rank and place), twice,
+TALLY = 19  # and what is counted.
+FIELDS = 20
+
+
+# Counts begin with a typed number: a plain 0 is a type of its own, for which all would be compiled
+# once more.
+NOUGHT: int = np.int64(0)  # type: ignore[assignment]
+
+
+class Work(NamedTuple):
+    """The room of a search (see `Room`), and the blocks to verify.
+
+    `counts` and the like are for every column of a segment, and zero between two searches; so is
+    `table`, the weight of every group. `touched`, `alive` and `exact` are lists of columns.
+    `passed` marks columns to pass over: 1 for hidden ones, 2 for those whose score was taken
+    already, which `exact` lists. `first` and the positions are for JOSIE alone: where a candidate
+    was met first (one more than the group), and its positions then and last.
+    """
+
+    row: Array
+    pending: Array
+
+
+class Groups(NamedTuple):
+    """A query in one segment, group by group: its list begins at `begin` and has `length` entries;
+    `ahead[i]` is the length of all lists from the i-th on."""
+
+    group: Array
+    weight: Array
+    begin: Array
+    length: Array
+    rest: Array
+    ahead: Array
+
+
+class Top(NamedTuple):
+    """The k best columns of all segments so far, a heap."""
+
+    rank: Array
+    place: Array
+
+
+@njit
+def query_in(row: Array) -> Groups:
+    return Groups(
+        longs_at(row, QUERY),
+        longs_at(row, QUERY + 1),
+        longs_at(row, QUERY + 2),
+        longs_at(row, QUERY + 3),
+        longs_at(row, QUERY + 4),
+        longs_at(row, QUERY + 5),
+    )
+
+
+@njit
+def top_in(row: Array, which: int) -> Top:
+    return Top(ranks_at(row, which), ranks_at(row, which + 1))
+
+
+@njit
+def tally_in(row: Array) -> Array:
+    return longs_at(row, TALLY)
+
+
+@njit(inline="always")
+def counts_in(work: Work) -> Array:
+    return words_at(work.row, COUNTS)
+
+
+@njit(inline="always")
+def touched_in(work: Work) -> Array:
+    return words_at(work.row, TOUCHED)
+
+
+@njit(inline="always")
+def alive_in(work: Work) -> Array:
+    return words_at(work.row, ALIVE)
+
+
+@njit(inline="always")
+def exact_in(work: Work) -> Array:
+    return words_at(work.row, EXACT)
+
+
+@njit(inline="always")
+def table_in(work: Work) -> Array:
+    return words_at(work.row, TABLE)
+
+
+@njit(inline="always")
+def first_in(work: Work) -> Array:
+    return words_at(work.row, FIRST)
+
+
+@njit(inline="always")
+def first_position_in(work: Work) -> Array:
+    return words_at(work.row, FIRST_POSITION)
+
+
+@njit(inline="always")
+def position_in(work: Work) -> Array:
+    return words_at(work.row, POSITION)
+
+
+@njit(inline="always")
+def passed_in(work: Work) -> Array:
+    return flags_at(work.row, PASSED)

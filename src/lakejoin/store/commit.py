@@ -6,7 +6,7 @@ import contextlib
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +23,7 @@ from lakejoin.store.sources import SourceState, write_sources
 KEEP_SECONDS = 3600.0
 _BUILD = re.compile(r"\d{6,}[0-9a-f]{4}")
 _SEGMENT = re.compile(r"\d{6,}[0-9a-f]{4}-\d{6,}-[0-9a-f]{8}")
+_COMPONENT = re.compile(_SEGMENT.pattern + r"/[a-z]+-\d+-[0-9a-f]{8}\.lj")
 _LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
 _DRAFT = re.compile(r"MANIFEST\.json\.\d+\.draft")
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries the distinct values are counted
@@ -42,6 +43,7 @@ def commit(
     kept = {s.id for s in segments}
     now = time.time()
     gone = [(s.id, now) for s in old.segments if s.id not in kept]
+    gone += [(name, now) for name in _replaced_files(old.segments, segments)]
     if old.files:
         gone.append((old.files.name, now))
     retired = [r for r in old.retired if r[0] not in kept and r[1] > now - KEEP_SECONDS]
@@ -61,6 +63,16 @@ def commit(
     return new
 
 
+def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) -> Iterator[str]:
+    """The files, `<segment>/<file>`, of components that kept segments have got anew."""
+    before = {s.id: s.components for s in old}
+    for segment in new:
+        used = {c.file for c in segment.components.values()}
+        for component in before.get(segment.id, {}).values():
+            if component.file not in used:
+                yield f"{segment.id}/{component.file}"
+
+
 def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) -> list[str]:
     """Removes what no reader can need: leftovers of dead builds, and versions retired long ago.
 
@@ -78,6 +90,10 @@ def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) 
             if pattern.fullmatch(name) and name not in named:
                 (folder / name).remove()
                 removed.append(name)
+    for name, since in manifest.retired:  # named here only, so that no folder has to be listed
+        if since <= limit and _COMPONENT.fullmatch(name):
+            (index / "segments" / name).remove()
+            removed.append(name)
     for name in (index / "scratch").children():
         if _BUILD.fullmatch(name):
             (index / "scratch" / name).remove()

@@ -17,6 +17,7 @@ from lakejoin.model import ValueRules
 from lakejoin.storage import Place
 from lakejoin.store.segment import ComponentRecord, SegmentRecord
 from lakejoin.store.sketches import PERMUTATIONS
+from lakejoin.store.superkeys import SuperKeyOptions
 
 FORMAT = 1
 FILE = "MANIFEST.json"
@@ -27,12 +28,13 @@ class IndexOptions:
     """What an index was built with, and is refreshed with.
 
     `rules` say how values are folded, `all_columns` whether decimals and booleans are searched too,
-    and `permutations` how many entries a signature has.
+    `permutations` how many entries a signature has, and `super_keys` how rows are filtered.
     """
 
     rules: ValueRules = field(default_factory=ValueRules)
     all_columns: bool = False
     permutations: int = PERMUTATIONS
+    super_keys: SuperKeyOptions = field(default_factory=SuperKeyOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
             ValueRules(rules["fold"], tuple(rules["extra_nulls"])),
             options["all_columns"],
             options.get("permutations", PERMUTATIONS),  # older manifests do not say
+            SuperKeyOptions(**options.get("super_keys", {})),
         ),
         segments=tuple(segment_from_json(s) for s in body["segments"]),
         files=NamedFile(**body["files"]) if body["files"] else None,

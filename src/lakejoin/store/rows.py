@@ -23,6 +23,7 @@ from lakejoin.store.texts import Texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.kernels.superkey_rows import Cells
     from lakejoin.model import ColumnData
 
 Array = np.ndarray[Any, Any]
@@ -102,38 +103,52 @@ class Rows:
 
     def __init__(self, file: ArrayFile, tokens: int) -> None:
         self.tokens = tokens
-        self._local = file.array("local")
-        self._ids = file.array("ids")
-        self._start = file.array("ids_start").all()
-        self._width = file.array("width").all()
-        self._local_start = file.array("local_start").all()
-        self._spelling_code = file.array("spelling_code")
+        self.local_cells = file.array("local")
+        self.ids = file.array("ids")
+        self.ids_start = file.array("ids_start").all()
+        self.width = file.array("width").all()
+        self.local_start = file.array("local_start").all()
+        self.spelling_code = file.array("spelling_code")
         self.spellings = Texts(file, "spelling")
 
     def __len__(self) -> int:
-        return len(self._width)
+        return len(self.width)
 
     def local(self, column: int, rows: int) -> tuple[Array | None, Array]:
         """(local ids, or None for the direct form; value ids) of a column of `rows` rows."""
-        begin, end = int(self._start[column]), int(self._start[column + 1])
-        width = int(self._width[column])
+        begin, end = int(self.ids_start[column]), int(self.ids_start[column + 1])
+        width = int(self.width[column])
         if width == 0:
-            return None, self._ids.part(begin, end)
-        at = int(self._local_start[column])
-        cells = self._local.part(at, at + rows * width).view(f"<u{width}")
-        return cells, self._ids.part(begin, end)
+            return None, self.ids.part(begin, end)
+        at = int(self.local_start[column])
+        cells = self.local_cells.part(at, at + rows * width).view(f"<u{width}")
+        return cells, self.ids.part(begin, end)
+
+    def cells(self) -> Cells:
+        """All columns at once, verified, for compiled code that goes through them."""
+        from lakejoin.kernels.superkey_rows import Cells
+
+        return Cells(
+            self.width,
+            self.local_start,
+            self.local_cells.all(),
+            self.ids_start,
+            self.ids.all(),
+            self.spelling_code.all(),
+            self.tokens,
+        )
 
     def value_ids(self, column: int, rows: int, begin: int = 0, end: int | None = None) -> Array:
         """The value ids of rows [begin, end) of a column, as slices go; nulls are `NULL`."""
         begin, stop, _ = slice(begin, end).indices(rows)
         stop = max(begin, stop)
-        first = int(self._start[column])
-        width = int(self._width[column])
+        first = int(self.ids_start[column])
+        width = int(self.width[column])
         if width == 0:
-            return self._ids.part(first + begin, first + stop)
-        at = int(self._local_start[column])
-        cells = self._local.part(at + begin * width, at + stop * width).view(f"<u{width}")
-        return _pick(self._ids.part(first, int(self._start[column + 1])), cells)
+            return self.ids.part(first + begin, first + stop)
+        at = int(self.local_start[column])
+        cells = self.local_cells.part(at + begin * width, at + stop * width).view(f"<u{width}")
+        return _pick(self.ids.part(first, int(self.ids_start[column + 1])), cells)
 
     def codes_of(self, value_ids: Array) -> Array:
         """The codes of value ids: spellings become their canonical value; nulls stay."""
@@ -141,7 +156,7 @@ class Rows:
         if not spelled.any():
             return value_ids
         codes = value_ids.copy()
-        codes[spelled] = self._spelling_code.take(value_ids[spelled] - np.uint32(self.tokens))
+        codes[spelled] = self.spelling_code.take(value_ids[spelled] - np.uint32(self.tokens))
         return codes
 
     def codes(self, column: int, rows: int) -> Array:

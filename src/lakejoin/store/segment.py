@@ -19,6 +19,7 @@ from lakejoin.store.dictionary import Dictionary
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import SketchComponent, Sketches
+from lakejoin.store.superkeys import SuperKeyComponent, SuperKeys, keys_match
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,12 +29,13 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ComponentRecord:
-    """A component's file as the manifest names it."""
+    """A component's file as the manifest names it; `made_with` are options that may change."""
 
     version: int
     file: str
     bytes: int
     checksum: str
+    made_with: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ class Segment:
     def sketches(self) -> Sketches:
         """The signatures of the sets."""
         return Sketches(self.file(SketchComponent.name, SketchComponent.version))
+
+    @cached_property
+    def superkeys(self) -> SuperKeys:
+        """The super keys of the rows."""
+        return SuperKeys(self.file(SuperKeyComponent.name, SuperKeyComponent.version))
 
     @property
     def column_count(self) -> int:
@@ -192,7 +199,7 @@ class Segment:
 
     def _laws(self) -> list[tuple[str, Callable[[], bool]]]:
         record, tokens = self.record, len(self.dictionary)
-        return [
+        laws = [
             ("tables counted", lambda: self.catalog.tables.num_rows == record.tables),
             ("columns counted", lambda: self.catalog.columns.num_rows == record.columns),
             ("rows counted", lambda: len(self.rows) == record.columns),
@@ -201,6 +208,9 @@ class Segment:
             ("sets match the rows", self._sets_match_rows),
             ("posting lists match the sets", self._lists_match_sets),
         ]
+        if SuperKeyComponent.name in record.components:  # an older index has none, and is sound
+            laws.append(("super keys match the rows", lambda: keys_match(self, self.superkeys)))
+        return laws
 
     def _codes_return(self) -> bool:
         tokens = len(self.dictionary)
@@ -228,13 +238,14 @@ class Segment:
 
 
 def add_components(segment: Segment, components: Iterable[Component]) -> SegmentRecord:
-    """Builds the components that a segment lacks or has in an older version; names them anew."""
+    """Builds the components that a segment lacks or has in another form; names them anew."""
     for component in lacking(segment.record, components):
         # A name of this attempt's own: a late attempt must not write over what was committed.
         file = f"{component.name}-{component.version}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(segment.place / file) as out:
             component.build(segment, out)
-        made = ComponentRecord(component.version, file, out.record.bytes, out.record.checksum)
+        size, checksum = out.record.bytes, out.record.checksum
+        made = ComponentRecord(component.version, file, size, checksum, component.made_with)
         records = {**segment.record.components, component.name: made}
         # The next component may be built from this one.
         segment = Segment(
@@ -244,9 +255,11 @@ def add_components(segment: Segment, components: Iterable[Component]) -> Segment
 
 
 def lacking(record: SegmentRecord, components: Iterable[Component]) -> list[Component]:
-    """The components that a segment lacks or has in an older version."""
-    return [
-        c
-        for c in components
-        if c.name not in record.components or record.components[c.name].version < c.version
-    ]
+    """The components that a segment lacks, or has in an older version or with other options."""
+    return [c for c in components if not _has(record.components.get(c.name), c)]
+
+
+def _has(kept: ComponentRecord | None, wanted: Component) -> bool:
+    if kept is None or kept.version < wanted.version:
+        return False
+    return kept.version > wanted.version or kept.made_with == wanted.made_with

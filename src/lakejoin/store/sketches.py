@@ -44,8 +44,8 @@ class SketchOptions:
 
     def __post_init__(self) -> None:
         m = self.permutations
-        if not 16 <= m <= 256 or m & (m - 1):
-            raise InputError(f"permutations must be a power of two from 16 to 256, not {m}")
+        if not isinstance(m, int) or not 16 <= m <= 256 or m & (m - 1):
+            raise InputError(f"permutations must be a power of two from 16 to 256, not {m!r}")
         if not 1 <= self.partitions <= MOST_PARTITIONS:
             raise InputError(f"partitions must be 1 to {MOST_PARTITIONS}, not {self.partitions}")
         if self.scheme not in SCHEMES:
@@ -77,6 +77,7 @@ class SketchComponent:
     options: SketchOptions = field(default_factory=SketchOptions)
     name: ClassVar[str] = "sketches"
     version: ClassVar[int] = 2
+    made_with: ClassVar[str] = ""
 
     def build(self, source: SetSource, out: ArrayFileWriter) -> None:
         """Writes the signatures of every searched column that holds a value."""
@@ -181,7 +182,7 @@ class Sketches:
             "member_start": file.array("member_start").all().astype(np.int64),
             "starts": file.array("start").all().astype(np.int64),
             "uppers": self.upper,
-            "checked": file.checked,
+            "checked": file.verified,
         }
         self.classes = len(self._arrays["sizes"])
         shape = Shape.of(self.classes, len(self.upper))

@@ -1,0 +1,355 @@
+"""The row filters that super keys can be made with: how each kind turns a text into bits.
+
+A filter is *fitted* to a segment when its super keys are built, and *opened* from the arrays that
+it left in the file, so that a query's values are hashed like the segment's own. Its parameters are
+those of one segment, because matching happens inside a segment, which never changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+
+from lakejoin.store.arrayfile import ArrayFile
+from lakejoin.store.catalog import Catalog
+from lakejoin.store.dictionary import Dictionary
+from lakejoin.store.postings import Postings
+from lakejoin.store.rows import Rows
+
+if TYPE_CHECKING:
+    from lakejoin.kernels.superkey_rows import Marks
+
+Array = np.ndarray[Any, Any]
+
+MOST_HASHES = 255
+ENOUGH_HASHES = 24  # of which all are set by chance in less than one row of ten million
+_SLICE = 1 << 20  # values hashed at once
+_CACHED = 1 << 14  # values whose 64-bit hashes stay in the cache until they are spread
+
+
+class ValueSource(Protocol):
+    """What super keys are made of: a `lakejoin.store.segment.Segment`."""
+
+    @property
+    def column_count(self) -> int:
+        """How many columns the segment has."""
+
+    @property
+    def indexed(self) -> Array:
+        """Whether each column's set is searched."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """What tables and columns there are."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """From values to codes and back."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows as value ids."""
+
+    @property
+    def postings(self) -> Postings:
+        """The inverted index."""
+
+
+@dataclass(frozen=True, slots=True)
+class XashParts:
+    """Which parts of XASH are used: all, but for measuring what each of them is good for."""
+
+    length: bool = True
+    characters: bool = True
+    location: bool = True
+    rotation: bool = True
+
+
+class RowFilter(Protocol):
+    """How one kind of filter hashes the values of one segment."""
+
+    @classmethod
+    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> Self:
+        """A filter for the values and tables of a segment."""
+
+    @classmethod
+    def opened(cls, bits: int, file: ArrayFile) -> Self:
+        """The filter that left its arrays in a file."""
+
+    @property
+    def words(self) -> int:
+        """How many 64-bit words a hash has."""
+
+    def arrays(self) -> Mapping[str, Array]:
+        """What `opened` needs."""
+
+    def groups(self, tables: int) -> Array:
+        """Tables of the same group hash values alike: the group of each of so many tables."""
+
+    def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
+        """Writes the hashes of texts as a table has them."""
+
+    def marks(self, source: ValueSource) -> Marks:
+        """What each searched value of the segment adds to a row."""
+
+
+def searched_texts(source: ValueSource) -> Iterator[tuple[int, Array, Array]]:
+    """(where, offsets, bytes) of the texts that searched columns hold, a slice at a time."""
+    texts = source.dictionary.texts
+    first = source.postings.unsearched
+    for begin in range(first, len(texts), _SLICE):
+        span = texts.spans(np.arange(begin, min(begin + _SLICE, len(texts))))
+        yield begin - first, np.append(span[:, 0], span[-1, 1]), texts.bytes_at(span)
+
+
+def _read_only(array: Array) -> Array:
+    """The same array as mapped ones are, so that compiled code sees one type."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _marks_of_keys(row_filter: RowFilter, source: ValueSource) -> Marks:
+    """The hashes of all searched values."""
+    from lakejoin.kernels.superkey_rows import Marks
+
+    first = source.postings.unsearched
+    keys = np.empty((len(source.dictionary) - first, row_filter.words), dtype=np.uint64)
+    for begin, offsets, data in searched_texts(source):
+        row_filter.hash_texts(offsets, data, 0, keys[begin : begin + len(offsets) - 1])
+    return Marks(first, keys, np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+
+
+def ones(bits: int, values: int) -> int:
+    """How many ones a hash needs to tell so many values apart (the paper's equation 5).
+
+    At least two: one for the length and one for a character.
+
+    >>> ones(128, 700_000_000), ones(512, 1_000_000), ones(128, 3)
+    (6, 3, 2)
+    """
+    return next(a for a in range(2, bits) if math.comb(bits, a) > values)
+
+
+def hashes_for(bits: int, values: float, most: int = MOST_HASHES) -> int:
+    """How many hash functions let the fewest rows through where a row has so many values.
+
+    >>> hashes_for(128, 5), hashes_for(128, 26), hashes_for(128, 1000), hashes_for(512, 1)
+    (18, 3, 1, 255)
+    """
+    return min(most, max(1, round(bits / max(values, 1) * math.log(2))))
+
+
+def searched_columns(source: ValueSource) -> Array:
+    """How many searched columns each table has."""
+    return _summed(source, source.indexed)
+
+
+def searched_values(source: ValueSource) -> Array:
+    """How many values a row of each table has in searched columns, on average: without nulls."""
+    columns = source.catalog.columns
+    rows, nulls = columns["rows"].to_numpy(), columns["nulls"].to_numpy()
+    return _summed(source, np.where(source.indexed, 1 - nulls / np.maximum(rows, 1), 0))
+
+
+def _summed(source: ValueSource, by_column: Array) -> Array:
+    """The sum over the columns of each table."""
+    first = source.catalog.tables["first"].to_numpy()
+    before = np.concatenate(([0], np.cumsum(by_column)))
+    return np.asarray(before[np.append(first[1:], source.column_count)] - before[first])
+
+
+@dataclass(frozen=True, eq=False)
+class XashFilter:
+    """XASH: the paper's hash, see `lakejoin.kernels.superkey_xash`.
+
+    `rank_of` has the rank of each class of characters, the rarest among the segment's searched
+    values first (each character of each distinct value counts; ties as the characters are ordered).
+    """
+
+    bits: int
+    rank_of: Array
+    numbers: Array  # beta, shades, rarest, length segment, with length, turn: as in `Xash`
+
+    @classmethod
+    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> XashFilter:
+        """Alpha and the order of characters from the segment's searched values."""
+        from lakejoin.kernels.superkey_xash import CLASSES, LETTERS, count_classes
+
+        del kind
+        counts = np.zeros(CLASSES, dtype=np.int64)
+        for _, offsets, data in searched_texts(source):
+            count_classes(offsets, data, counts)
+        order = sorted(range(CLASSES), key=lambda c: (counts[c], LETTERS[c]))
+        rank_of = np.empty(CLASSES, dtype=np.uint8)
+        rank_of[order] = np.arange(CLASSES)
+        alpha = ones(bits, len(source.dictionary) - source.postings.unsearched)
+        return cls(bits, rank_of, xash_numbers(bits, alpha, parts))
+
+    @classmethod
+    def opened(cls, bits: int, file: ArrayFile) -> XashFilter:
+        """From `rank` and `numbers`."""
+        return cls(bits, file.array("rank").all(), file.array("numbers").all())
+
+    @property
+    def words(self) -> int:
+        """How many 64-bit words a hash has."""
+        return self.bits // 64
+
+    def arrays(self) -> Mapping[str, Array]:
+        """What `opened` needs."""
+        return {"rank": self.rank_of, "numbers": self.numbers}
+
+    def groups(self, tables: int) -> Array:
+        """All tables are alike."""
+        return np.zeros(tables, dtype=np.int64)
+
+    def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
+        """Writes the hashes of texts."""
+        from lakejoin.kernels.superkey_xash import Xash, xash_texts
+
+        how = Xash(_read_only(self.rank_of), *self.numbers.tolist())
+        xash_texts(_read_only(offsets), _read_only(data), how, out)
+
+    def marks(self, source: ValueSource) -> Marks:
+        """The hashes of all searched values."""
+        return _marks_of_keys(self, source)
+
+
+def xash_numbers(bits: int, alpha: int, parts: XashParts) -> Array:
+    """How a hash of `bits` with `alpha` ones is laid out (equation 6): as in `Xash`.
+
+    >>> xash_numbers(128, 6, XashParts()).tolist()
+    [3, 3, 5, 17, 1, 1]
+    """
+    from lakejoin.kernels.superkey_xash import CLASSES
+
+    beta = (bits - 1) // CLASSES
+    shades = beta if parts.location else 1
+    rarest = alpha - 1 if parts.characters else 0
+    rest = bits - CLASSES * beta
+    return np.array([beta, shades, rarest, rest, parts.length, parts.rotation], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class BloomFilter:
+    """A Bloom filter; `hashes` has the number of hash functions, or one number for each table."""
+
+    bits: int
+    hashes: Array
+
+    @classmethod
+    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> BloomFilter:
+        """`bloom`: as many functions as suit the tables on average; `fitted`: as suit each table's
+        own rows; `lhbf`: two; `hash`: one."""
+        del parts
+        if kind == "fitted":
+            own = [hashes_for(bits, v, ENOUGH_HASHES) for v in searched_values(source).tolist()]
+            return cls(bits, np.array(own, dtype=np.uint8))
+        fixed = {"lhbf": 2, "hash": 1}.get(kind)
+        columns = searched_columns(source)
+        average = float(columns.mean()) if len(columns) else 1.0
+        return cls(bits, np.array([fixed or hashes_for(bits, average)], dtype=np.uint8))
+
+    @classmethod
+    def opened(cls, bits: int, file: ArrayFile) -> BloomFilter:
+        """From `hashes`."""
+        return cls(bits, file.array("hashes").all())
+
+    @property
+    def words(self) -> int:
+        """How many 64-bit words a hash has."""
+        return self.bits // 64
+
+    def arrays(self) -> Mapping[str, Array]:
+        """What `opened` needs."""
+        return {"hashes": self.hashes}
+
+    def groups(self, tables: int) -> Array:
+        """The number of hash functions, where it is each table's own."""
+        own = len(self.hashes) > 1
+        return self.hashes.astype(np.int64) if own else np.zeros(tables, dtype=np.int64)
+
+    def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
+        """Writes the hashes of texts as a table has them."""
+        from lakejoin.kernels.hashing import hash_strings
+        from lakejoin.kernels.superkey_hashes import bits_of_hashes
+
+        hashes = int(self.hashes[table if len(self.hashes) > 1 else 0])
+        room = np.empty(min(len(out), _CACHED), dtype=np.uint64)
+        for begin in range(0, len(out), _CACHED):
+            part = out[begin : begin + _CACHED]
+            values = room[: len(part)]
+            hash_strings(offsets[begin : begin + len(part) + 1], data, np.uint64(0), values)
+            bits_of_hashes(values, hashes, part)
+
+    def marks(self, source: ValueSource) -> Marks:
+        """The hashes of all searched values: 64 bits each where tables differ."""
+        from lakejoin.kernels.hashing import hash_strings
+        from lakejoin.kernels.superkey_rows import Marks
+
+        if len(self.hashes) <= 1:
+            return _marks_of_keys(self, source)
+        first = source.postings.unsearched
+        values = np.empty(len(source.dictionary) - first, dtype=np.uint64)
+        for begin, offsets, data in searched_texts(source):
+            part = values[begin : begin + len(offsets) - 1]
+            hash_strings(offsets, data, np.uint64(0), part)
+        return Marks(first, np.zeros((0, self.words), np.uint64), values, np.array(self.hashes))
+
+
+@dataclass(frozen=True, eq=False)
+class SimHashFilter:
+    """SimHash of a text's n-grams: about half of the bits are ones, so that it hardly filters."""
+
+    bits: int
+
+    @classmethod
+    def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> SimHashFilter:
+        """The same for every segment."""
+        del kind, source, parts
+        return cls(bits)
+
+    @classmethod
+    def opened(cls, bits: int, file: ArrayFile) -> SimHashFilter:
+        """It leaves nothing in the file."""
+        del file
+        return cls(bits)
+
+    @property
+    def words(self) -> int:
+        """How many 64-bit words a hash has."""
+        return self.bits // 64
+
+    def arrays(self) -> Mapping[str, Array]:
+        """Nothing."""
+        return {}
+
+    def groups(self, tables: int) -> Array:
+        """All tables are alike."""
+        return np.zeros(tables, dtype=np.int64)
+
+    def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
+        """Writes the hashes of texts."""
+        from lakejoin.kernels.superkey_hashes import simhash_texts
+
+        simhash_texts(_read_only(offsets), _read_only(data), out)
+
+    def marks(self, source: ValueSource) -> Marks:
+        """The hashes of all searched values."""
+        return _marks_of_keys(self, source)
+
+
+FILTERS: Mapping[str, type[RowFilter]] = {
+    "xash": XashFilter,
+    "bloom": BloomFilter,
+    "fitted": BloomFilter,
+    "lhbf": BloomFilter,
+    "hash": BloomFilter,
+    "simhash": SimHashFilter,
+}
+KINDS = tuple(FILTERS)

@@ -1,0 +1,209 @@
+"""The hashes of super keys and the row filter, against plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from lakejoin.kernels.superkey_filter import LIMIT, filter_rows
+from lakejoin.kernels.superkey_hashes import bits_of_hashes
+from lakejoin.kernels.superkey_xash import CLASSES, LETTERS, count_classes
+from lakejoin.store.dictionary import string_buffers
+from lakejoin.store.rowfilters import (
+    BloomFilter,
+    SimHashFilter,
+    XashFilter,
+    XashParts,
+    xash_numbers,
+)
+from oracle import superkeys as oracle
+
+Array = np.ndarray[Any, Any]
+
+SIZES = (128, 256, 512)
+_QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+_text = st.one_of(
+    st.text("0123456789-", max_size=14),
+    st.text("abcxyzAZ 09.,_", max_size=40),
+    st.text(max_size=12),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "a",
+            "aaaaaaaa",
+            "muhammad",
+            "Zürich",
+            "日本国",
+            "e\u0301",
+            "😀 a😀",
+            "\x00",
+            "x" * 254,
+            "x" * 255,
+            "x" * 256,
+            "ab" * 700,
+            "ü" * 127,
+            "ü" * 128,
+            "ü" * 300,
+            "q" + "0" * 70_000,
+        ]
+    ),
+)
+_texts = st.lists(_text, max_size=12)
+_parts = st.builds(XashParts, st.booleans(), st.booleans(), st.booleans(), st.booleans())
+
+
+def buffers(texts: list[str]) -> tuple[Array, Array]:
+    return string_buffers(pa.array(texts, pa.large_string()))
+
+
+def ranks(order: str) -> Array:
+    rank_of = np.empty(CLASSES, dtype=np.uint8)
+    rank_of[[LETTERS.index(c) for c in order]] = np.arange(CLASSES)
+    return rank_of
+
+
+def hashed_by(row_filter: Any, texts: list[str]) -> Array:
+    out = np.full((len(texts), row_filter.words), 0xAAAA, dtype=np.uint64)  # to be overwritten
+    row_filter.hash_texts(*buffers(texts), 0, out)
+    return out
+
+
+@pytest.mark.parametrize("bits", SIZES)
+@_QUICK
+@given(texts=_texts, alpha=st.integers(2, 8), parts=_parts, order=st.permutations(LETTERS))
+@example(["muhammad", "lee", "us"], 4, XashParts(), list(oracle.rarest_first(["muhammad"])))
+def test_xash(bits: int, texts: list[str], alpha: int, parts: XashParts, order: list[str]) -> None:
+    by_hand = oracle.Xash(
+        bits,
+        alpha,
+        "".join(order),
+        parts.length,
+        parts.characters,
+        parts.location,
+        parts.rotation,
+    )
+    row_filter = XashFilter(bits, ranks("".join(order)), xash_numbers(bits, alpha, parts))
+    expected = oracle.to_words([by_hand(t) for t in texts], bits)
+    assert np.array_equal(hashed_by(row_filter, texts), expected)
+
+
+def test_the_paper_s_example() -> None:
+    """'muhammad' with four ones: u and d in the first and third third; u moves from bit 108 to 100,
+    counted from one (figure 3)."""
+    letters = "ud" + "".join(c for c in LETTERS if c not in "ud")
+    still = oracle.Xash(128, 4, letters, rotation=False)("muhammad")
+    turned = oracle.Xash(128, 4, letters)("muhammad")
+    u, d = 17 + 3 * LETTERS.index("u"), 17 + 3 * LETTERS.index("d")
+    assert {u, d + 2} < still
+    assert u + 1 == 108
+    assert u + 1 - 8 == 100
+    assert u - 8 in turned
+    assert 8 in turned, "the length, in the left-most segment"
+    assert len(still) == len(turned) == 4
+
+
+@_QUICK
+@given(_texts)
+def test_characters_are_counted(texts: list[str]) -> None:
+    counts = np.zeros(CLASSES, dtype=np.int64)
+    count_classes(*buffers(texts), counts)
+    order = sorted(range(CLASSES), key=lambda c: (counts[c], LETTERS[c]))
+    assert "".join(LETTERS[c] for c in order) == oracle.rarest_first(texts)
+    assert counts.sum() == sum(map(len, texts))
+
+
+@pytest.mark.parametrize("bits", SIZES)
+@_QUICK
+@given(texts=_texts, hashes=st.sampled_from([1, 2, 3, 7, 8, 9, 10, 11, 18, 20, 33, 255]))
+def test_bloom(bits: int, texts: list[str], hashes: int) -> None:
+    row_filter = BloomFilter(bits, np.array([hashes], dtype=np.uint8))
+    expected = oracle.to_words([oracle.Bloom(bits, hashes)(t) for t in texts], bits)
+    assert np.array_equal(hashed_by(row_filter, texts), expected)
+
+
+@pytest.mark.parametrize("bits", SIZES)
+def test_the_bits_of_a_bloom_filter_are_spread_evenly(bits: int) -> None:
+    hashes = np.random.default_rng(bits).integers(0, 1 << 63, 20_000, dtype=np.uint64)
+    out = np.empty((len(hashes), bits // 64), dtype=np.uint64)
+    for count in (1, 2, 9):
+        bits_of_hashes(hashes, count, out)
+        set_bits = np.unpackbits(out.view(np.uint8), axis=1, bitorder="little")
+        share = set_bits.mean(axis=0) * bits / count
+        spread = (bits / (len(hashes) * count)) ** 0.5  # of a fair share
+        assert abs(share - 1).max() < 6 * spread, "each bit is set as often as any other"
+        assert set_bits.sum(axis=1).max() == count
+
+
+@pytest.mark.parametrize("bits", SIZES)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(texts=st.lists(st.text(max_size=12), max_size=4))
+def test_simhash(bits: int, texts: list[str]) -> None:
+    expected = oracle.to_words([oracle.SimHash(bits)(t) for t in texts], bits)
+    assert np.array_equal(hashed_by(SimHashFilter(bits), texts), expected)
+
+
+def combinations(draw: st.DrawFn, values: int, words: int) -> list[list[Array]]:
+    key = st.lists(st.integers(0, 64 * words - 1), max_size=6)
+    several = st.lists(key, min_size=1, max_size=5)
+    found = draw(st.lists(several, min_size=values, max_size=values))
+    return [[_row(bits, words) for bits in of_value] for of_value in found]
+
+
+def _row(bits: list[int], words: int) -> Array:
+    return oracle.to_words([frozenset(bits)], 64 * words)[0]
+
+
+@st.composite
+def _filters(draw: st.DrawFn) -> tuple[Array, Array, list[list[Array]]]:
+    words = draw(st.sampled_from([2, 4, 8]))
+    keys = combinations(draw, draw(st.integers(1, 4)), words)
+    count = draw(st.sampled_from([0, 1, 5, 63, 64, 65, 200]))
+    seed = draw(st.integers(0, 1 << 30))
+    random = np.random.default_rng(seed)
+    value = random.integers(-1, len(keys), count).astype(np.int32)
+    if draw(st.booleans()):
+        value[: count // 2] = -1  # whole pieces without a value
+    rows = random.integers(0, 1 << 63, (count, words)).astype(np.uint64)
+    rows |= random.integers(0, 1 << 63, (count, words)).astype(np.uint64)
+    for r in np.flatnonzero(value >= 0).tolist():
+        if random.random() < 0.4:  # surely covers one of its combinations
+            rows[r] |= keys[value[r]][random.integers(len(keys[value[r]]))]
+    return rows, value, keys
+
+
+@_QUICK
+@given(_filters(), st.sampled_from([0, 2, LIMIT]))
+def test_the_filter_passes_what_brute_force_passes(
+    given_rows: tuple[Array, Array, list[list[Array]]], limit: int
+) -> None:
+    rows, value, keys = given_rows
+    start = np.concatenate(([0], np.cumsum([len(k) for k in keys]))).astype(np.int64)
+    common = np.array([np.bitwise_and.reduce(k) for k in keys])
+    passed = np.full(len(rows), 7, dtype=np.uint8)
+    frozen = rows.copy()
+    frozen.flags.writeable = False
+    total = filter_rows(frozen, value, start, np.concatenate(keys), common, passed, limit)
+    for row, v, found in zip(rows, value.tolist(), passed.tolist(), strict=True):
+        covered = [not np.any(k & ~row) for k in keys[v]] if v >= 0 else []
+        if v >= 0 and len(keys[v]) > limit and len(keys[v]) > 1:
+            assert found == (not np.any(common[v] & ~row))
+            assert found >= any(covered), "never a false negative"
+        else:
+            assert found == any(covered)
+    assert total == passed.sum()
+
+
+def test_a_query_without_values_passes_nothing() -> None:
+    passed = np.full(3, 7, dtype=np.uint8)
+    none = np.zeros((0, 2), dtype=np.uint64)
+    value = np.full(3, -1, dtype=np.int32)
+    rows = np.zeros((3, 2), dtype=np.uint64)
+    assert filter_rows(rows, value, np.zeros(1, np.int64), none, none, passed) == 0
+    assert passed.tolist() == [0, 0, 0]

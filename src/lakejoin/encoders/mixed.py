@@ -1,0 +1,182 @@
+"""Word vectors joined with hashed character n-grams: the default, and all word-vector files.
+
+A text is split into words (`kernels/words/split.py`), short forms are expanded, and the vectors of
+its words are summed; beside that half stands one of signed, hashed character n-grams, by which
+misspellings and other formats stay near. Each half has length 1 before they are joined, so `share`
+says what part of a squared distance the n-grams make up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lakejoin.encoders.abbreviations import abbreviations
+from lakejoin.encoders.letters import kinds, plain_letters
+from lakejoin.encoders.protocol import Array, EncoderSpec, Identified, Texts
+from lakejoin.encoders.texts import as_array, buffers, folded, pieces
+from lakejoin.errors import InputError
+
+VERSION = "1"
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How the halves are made and joined.
+
+    `characters` is the dimension of the n-grams (a power of two, or 0 for none), `sizes` their
+    lengths, `share` their part of the squared length. `power` damps long words: the sum of a
+    word's rows is divided by its length to this power (0, 0.5 or 1).
+
+    >>> Mix(characters=100)
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: characters must be 0 or a power of two from 16 to 4096, not 100
+    """
+
+    characters: int = 128
+    sizes: tuple[int, ...] = (3,)
+    share: float = 0.5
+    power: float = 0.5
+    expand: bool = True
+
+    def __post_init__(self) -> None:
+        n = self.characters
+        if n and (n & (n - 1) or not 16 <= n <= 4096):
+            raise InputError(f"characters must be 0 or a power of two from 16 to 4096, not {n}")
+        if not 0 <= self.share <= 1 or (n == 0) != (self.share == 0):
+            raise InputError(
+                f"share must lie between 0 and 1, and be 0 only without n-grams, not {self.share}"
+            )
+        if n and not (self.sizes and all(1 <= size <= 8 for size in self.sizes)):
+            raise InputError(f"sizes of n-grams must lie between 1 and 8, not {self.sizes}")
+        if self.power not in (0, 0.5, 1):
+            raise InputError(f"power must be 0, 0.5 or 1, not {self.power}")
+
+
+class Rows(NamedTuple):
+    """The rows of a table that stand for each word, and how much a word's n-grams count."""
+
+    table: Array
+    offsets: Array
+    rows: Array
+    weights: Array
+
+
+class WordTable(Protocol):
+    """Where the vectors of words come from."""
+
+    settings: dict[str, Any]
+    dimension: int
+
+    def look_up(self, words: Any) -> Rows:
+        """The rows of distinct words (a LargeStringArray)."""
+
+
+class NoWords:
+    """No word has a vector: n-grams alone."""
+
+    dimension = 0
+
+    def __init__(self) -> None:
+        self.settings: dict[str, Any] = {}
+
+    def look_up(self, words: Any) -> Rows:
+        """Nothing for any word."""
+        count = len(words)
+        nothing = np.zeros(count + 1, np.int64)
+        table = np.zeros((1, 0), np.float32)
+        return Rows(table, nothing, np.zeros(0, np.int64), np.ones(count, np.float32))
+
+
+class MixedEncoder(Identified):
+    """Vectors of words and n-grams of characters, one unit vector a text."""
+
+    version = VERSION
+
+    def __init__(self, name: str, words: WordTable, mix: Mix, spec: EncoderSpec) -> None:
+        self.name = name
+        self.spec = spec
+        self.dimension = words.dimension + mix.characters
+        self.settings = {
+            **words.settings,
+            "characters": mix.characters,
+            "sizes": list(mix.sizes) if mix.characters else [],
+            "share": mix.share,
+            "power": mix.power if words.dimension else 0,
+            "abbreviations": abbreviations().digest if mix.expand else "",
+        }
+        self._words = words
+        self._mix = mix
+        self._sizes = np.array(mix.sizes, np.int64)
+
+    def encode(self, texts: Texts) -> Array:
+        """One unit vector a text, float32; zero for a null, empty or blank text."""
+        whole = as_array(texts)
+        out = np.empty((len(whole), self.dimension), np.float32)
+        for row, piece in pieces(whole):
+            self._encode(piece, out[row : row + len(piece)])
+        return out
+
+    def _encode(self, texts: Any, out: Array) -> None:
+        from lakejoin.kernels.words.pooling import character_grams, damped, pool
+
+        text_words, codes, words = _words_of(folded(texts))
+        if self._mix.expand:
+            text_words, codes, words = abbreviations().expanded(text_words, codes, words)
+        found = self._words.look_up(words)
+        scales = np.empty(len(words), np.float32)
+        damped(found.offsets, found.rows, found.table, float(self._mix.power), scales)
+        offsets, data = buffers(words)
+        starts = np.zeros(len(words) + 1, np.int64)
+        grams = np.zeros(0, np.int32)
+        if self._mix.characters:
+            grams = np.empty((len(data) + 2 * len(words)) * len(self._sizes), np.int32)
+            character_grams(
+                offsets, data, plain_letters(), self._sizes, self._mix.characters, starts, grams
+            )
+        counts = np.maximum(np.diff(starts), 1)
+        gram_scales = (found.weights / np.sqrt(np.sqrt(counts))).astype(np.float32)
+        pool(
+            text_words,
+            codes,
+            found.offsets,
+            found.rows,
+            scales,
+            found.table,
+            starts,
+            grams,
+            gram_scales,
+            float(self._mix.share),
+            out,
+        )
+
+
+def _words_of(texts: Any) -> tuple[Array, Array, Any]:
+    """(where each text's words begin, their codes, the distinct words)."""
+    from lakejoin.kernels.words.split import LONGEST_WORD, split_words
+
+    offsets, data = buffers(texts)
+    size = int(offsets[-1] - offsets[0])
+    text_words = np.empty(len(texts) + 1, np.int64)
+    word_offsets = np.empty(size // 2 + size // LONGEST_WORD + len(texts) + 2, np.int64)
+    letters = np.empty(size, np.uint8)
+    count = split_words(offsets, data, kinds(), text_words, word_offsets, letters)
+    occurrences = pa.LargeStringArray.from_buffers(
+        count, pa.py_buffer(word_offsets[: count + 1]), pa.py_buffer(letters)
+    )
+    coded = occurrences.dictionary_encode()
+    return text_words, coded.indices.to_numpy().astype(np.int64), coded.dictionary
+
+
+def open_characters(mix: Mix | None = None) -> MixedEncoder:
+    """N-grams of characters alone, which need no other package.
+
+    >>> open_characters().dimension
+    256
+    """
+    mix = mix or Mix(characters=256, share=1.0)
+    return MixedEncoder("characters", NoWords(), mix, EncoderSpec(open_characters, (mix,)))

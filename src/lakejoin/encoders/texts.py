@@ -1,0 +1,90 @@
+"""Texts as one Arrow array, in pieces of bounded size, and in the one form that is encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakejoin.encoders.protocol import Array, Texts
+from lakejoin.errors import InputError
+
+# A piece of the input: what the encoding of one piece needs beside the result stays small.
+MOST_TEXTS = 1 << 15
+MOST_BYTES = 1 << 22
+
+
+def as_array(texts: Texts) -> Any:
+    """Texts of any kind as one LargeStringArray.
+
+    >>> as_array(["a", None]).type
+    DataType(large_string)
+    """
+    if isinstance(texts, str):
+        raise InputError("encode takes several texts: put a single one in a list")
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    if isinstance(texts, pa.Array):
+        if pa.types.is_dictionary(texts.type):
+            texts = texts.dictionary_decode()
+        try:
+            return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InputError(f"encode takes texts, not {texts.type}") from None
+    given = list(texts)
+    try:
+        return pa.array(given, type=pa.large_string())
+    except UnicodeEncodeError:  # halves of surrogate pairs, which are no text
+        whole = [None if t is None else t.encode("utf-8", "replace").decode() for t in given]
+        return pa.array(whole, type=pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        other = next(type(t).__name__ for t in given if not isinstance(t, str | None))
+        raise InputError(f"encode takes texts, not {other}") from None
+
+
+def buffers(texts: Any) -> tuple[Array, Array]:
+    """(offsets, bytes) of a LargeStringArray, without a copy.
+
+    >>> offsets, data = buffers(pa.array(["ab", "c"], type=pa.large_string()).slice(1))
+    >>> offsets.tolist(), bytes(data[offsets[0]:])
+    ([2, 3], b'c')
+    """
+    _, offsets, data = texts.buffers()
+    if len(texts) == 0 or offsets is None:
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    at = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    empty = data is None or data.size == 0
+    return at, np.zeros(0, np.uint8) if empty else np.frombuffer(data, np.uint8)
+
+
+def pieces(texts: Any) -> Iterator[tuple[int, Any]]:
+    """(first row, slice) of bounded size: at most so many texts and bytes, but at least one."""
+    offsets, _ = buffers(texts)
+    row = 0
+    while row < len(texts):
+        by_bytes = int(np.searchsorted(offsets, offsets[row] + MOST_BYTES, side="right")) - 1
+        stop = max(row + 1, min(by_bytes, row + MOST_TEXTS, len(texts)))
+        yield row, texts.slice(row, stop - row)
+        row = stop
+
+
+def folded(texts: Any) -> Any:
+    """Texts without case and compatibility forms: what is encoded, whatever the spelling.
+
+    Canonical values come out as they are, but for compatibility forms (`ﬁ`, full-width letters).
+
+    >>> folded(pa.array(["ZÜRICH", "Straße", None], type=pa.large_string())).to_pylist()
+    ['zürich', 'strasse', '']
+    """
+    texts = pc.fill_null(texts, "")
+    offsets, data = buffers(texts)
+    held = data[offsets[0] : offsets[-1]]
+    if len(held) == 0 or held.max() < 0x80:
+        return pc.ascii_lower(texts)
+    lower = pc.utf8_lower(pc.utf8_normalize(texts, form="NFKC"))
+    for one, other in (("ß", "ss"), ("ς", "σ")):  # as case folding does in canonical values
+        lower = pc.replace_substring(lower, one, other)
+    return lower

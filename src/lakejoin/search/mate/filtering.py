@@ -1,0 +1,63 @@
+"""MATE's row filter: the super keys of a key's combinations, made when tables need them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.mate.key import MateOptions
+from lakejoin.search.mate.query import KeyQuery
+from lakejoin.search.mate.trie import Trie
+
+if TYPE_CHECKING:
+    from lakejoin.search.mate.reading import Filter
+    from lakejoin.store.superkeys import SuperKeys
+
+Array = np.ndarray[Any, Any]
+
+WIDE = 6  # columns from which on, by measurement, the filter saves more than it costs
+
+
+class SuperKeyFilter:
+    """Passes the rows whose super key covers that of a combination of the row's initial value.
+
+    `live` says which combinations the segment can hold at all. Keys are made once for all tables
+    that hash alike.
+    """
+
+    def __init__(
+        self, query: KeyQuery, trie: Trie, live: Array, kept: SuperKeys, options: MateOptions
+    ) -> None:
+        self._query = query
+        self._options = options
+        self._kept = kept
+        self._combinations = query.combinations[trie.sorted[live[trie.sorted]]]
+        initial = self._combinations[:, trie.order[0]]
+        values = len(query.tokens[trie.order[0]])
+        self._start = np.searchsorted(initial, np.arange(values + 1)).astype(np.int64)
+        self._made: list[tuple[Array, Array]] = []
+
+    def compiled(self) -> Filter:
+        """For compiled code; no keys are made yet."""
+        from lakejoin.search.mate.reading import SUPER_KEYS, Filter
+
+        group = self._kept.groups()
+        keys, common = np.zeros((2, int(group.max(initial=0)) + 1), dtype=np.int64)
+        wide = WIDE if self._options.bounds else 0  # algorithm 1 filters always
+        pairs = self._options.pairs
+        return Filter(SUPER_KEYS, self._kept.words, pairs, wide, group, self._start, keys, common)
+
+    def make(self, row_filter: Filter, table: int) -> None:
+        """Makes the keys for tables that hash like this one: those of the combinations, and what
+        those of each initial value have in common."""
+        keys = np.zeros((len(self._combinations), self._kept.words), dtype=np.uint64)
+        for j, tokens in enumerate(self._query.tokens):
+            keys |= self._kept.of_texts(tokens, table)[self._combinations[:, j]]
+        common = np.zeros((len(self._start) - 1, self._kept.words), dtype=np.uint64)
+        some = np.flatnonzero(np.diff(self._start))
+        if len(some):
+            common[some] = np.bitwise_and.reduceat(keys, self._start[some], axis=0)
+        self._made.append((keys, common))  # kept as long as compiled code may read them
+        group = row_filter.group[table]
+        row_filter.keys[group], row_filter.common[group] = keys.ctypes.data, common.ctypes.data

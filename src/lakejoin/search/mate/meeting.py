@@ -1,0 +1,79 @@
+"""Which of my combinations meet a table under a mapping, and in how many of its rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.evidence import Meeting
+from lakejoin.search.mate.numbering import Numbering
+from lakejoin.search.mate.query import KeyQuery
+from lakejoin.search.mate.trie import Trie, trie_of
+
+if TYPE_CHECKING:
+    from lakejoin.search.mate.numbers import Known
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+
+class Meetings:
+    """The meetings of one query with tables. What the query is in a segment is made once, and kept
+    for the last one: results are best asked for segment by segment."""
+
+    def __init__(self, query: KeyQuery) -> None:
+        self._query = query
+        self._lock = threading.Lock()
+        self._kept: tuple[Segment, Known] | None = None
+
+    @cached_property
+    def _trie(self) -> Trie:
+        values = len(self._query.tokens[0])
+        return trie_of(self._query.combinations, range(len(self._query.columns)), values)
+
+    def _known(self, segment: Segment) -> Known:
+        with self._lock:
+            if self._kept is None or self._kept[0] is not segment:
+                self._kept = segment, Numbering(segment, self._query).known
+            return self._kept[1]
+
+    def forget(self) -> None:
+        """Lets go of what is kept of a segment; it is made anew when it is needed again."""
+        with self._lock:
+            self._kept = None
+
+    def of(self, segment: Segment, mapping: Sequence[int]) -> Meeting:
+        """What the query shares with some columns of a table, by their numbers in the segment."""
+        from lakejoin.search.mate.held import held_of
+        from lakejoin.search.mate.numbers import number_columns
+        from lakejoin.search.mate.rows import combinations_of
+
+        held = held_of(segment, super_keys=False)
+        numbers = np.empty((len(mapping), int(segment.column_rows[mapping[0]])), dtype=np.int32)
+        pending = held.pending()
+        columns = np.array(mapping, dtype=np.int64)
+        number_columns(held.row, pending[0], held.tokens, self._known(segment), columns, numbers)
+        held.verify(pending)
+        leaf = np.empty(numbers.shape[1], dtype=np.int64)
+        combinations_of(numbers, self._trie.nodes, leaf)
+        rows = np.zeros(len(self._query), dtype=np.int64)
+        rows[self._trie.sorted] = np.bincount(leaf[leaf >= 0], minlength=len(self._query))
+        places = np.flatnonzero(rows)
+        return Meeting(places, rows[places])
+
+
+def combinations_in(segment: Segment, mapping: Sequence[int]) -> int:
+    """How many distinct combinations, none with a null, some columns of a table hold."""
+    import pyarrow as pa
+
+    from lakejoin.store.rows import NULL
+
+    columns = [segment.rows.codes(column, int(segment.column_rows[column])) for column in mapping]
+    whole = np.logical_and.reduce([codes != NULL for codes in columns])
+    names = [str(j) for j in range(len(columns))]
+    table = pa.table([codes[whole] for codes in columns], names=names)
+    return int(table.group_by(names).aggregate([]).num_rows)

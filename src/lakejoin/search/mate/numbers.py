@@ -1,0 +1,173 @@
+"""From the cells of a column to the numbers of a key's values: compiled.
+
+A key column's values are numbered. A cell's number is that of its value, or -1 if the key column
+has no such value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import carray, njit
+
+from lakejoin.kernels.bits import rank_in
+from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.mapped import Guard, touch
+from lakejoin.kernels.memory import bare, pointer
+from lakejoin.search.mate.held import (
+    IDS,
+    LOCAL,
+    SPELLING,
+    ids_in,
+    ids_start_in,
+    local_in,
+    local_start_in,
+    place_in,
+    rows_guard,
+    rows_in,
+    spelling_in,
+    width_in,
+)
+from lakejoin.store.rows import NULL
+
+Array = np.ndarray[Any, Any]
+
+
+class Known(NamedTuple):
+    """The values of a key that a segment knows: the codes of the j-th key column as a set of bits
+    (`words[j]`, with what comes `before` each word); in the order of the codes, the number of each
+    value begins at `numbers[start[j]]`."""
+
+    start: Array
+    numbers: Array
+    words: Array
+    before: Array
+
+
+@njit
+def _number_ids(
+    row: Array, guard: Guard, tokens: int, known: Known, part: int, ids: Array, out: Array
+) -> None:
+    """The numbers of value ids.
+
+    Arrays are taken out of tuples once: compiled code counts who holds them, and to do that in
+    every turn of a loop would cost many times what is done there.
+    """
+    spelling, words, before = spelling_in(row), known.words[part], known.before[part]
+    numbers = known.numbers[known.start[part] : known.start[part + 1]]
+    end = tokens + spelling.shape[0]
+    spelled = False
+    for i in range(ids.shape[0]):
+        code = np.int64(ids[i])
+        spelled |= tokens <= code < end
+        rank = rank_in(words, before, code)
+        out[i] = numbers[rank] if rank >= 0 else np.int32(-1)
+    if not spelled:
+        return
+    at = place_in(row, SPELLING)
+    for i in range(ids.shape[0]):
+        place = np.int64(ids[i]) - tokens
+        if 0 <= place < spelling.shape[0]:
+            touch(guard, at + 4 * place, at + 4 * place + 4)
+            rank = rank_in(words, before, np.int64(spelling[place]))
+            out[i] = numbers[rank] if rank >= 0 else np.int32(-1)
+
+
+@njit
+def _cells(row: Array, guard: Guard, column: int) -> tuple[int, int]:
+    """(where a column's narrow numbers begin, how wide they are); width 0 has none."""
+    width = np.int64(width_in(row)[column])
+    begin = local_start_in(row)[column]
+    if width > 0:
+        at = place_in(row, LOCAL) + begin
+        touch(guard, at, at + width * rows_in(row)[column])
+    return begin, width
+
+
+@njit
+def _cell(local: Array, begin: int, width: int, r: int) -> int:
+    """One of a column's narrow numbers."""
+    at = begin + width * r
+    if width == 1:
+        return np.int64(local[at])
+    if width == 2:
+        return np.int64(local[at]) | (np.int64(local[at + 1]) << 8)
+    return np.int64(carray(pointer(local.ctypes.data + at), (1,), np.uint32)[0])
+
+
+@njit
+def bare_known(known: Known) -> Known:
+    """For loops: see `bare`."""
+    return Known(bare(known.start), bare(known.numbers), bare(known.words), bare(known.before))
+
+
+@njit
+def _take_ids(ids: Array, chosen: Array) -> Array:
+    """The value ids of some rows of a column that has one a row."""
+    taken = np.empty(chosen.shape[0], dtype=np.uint32)
+    for i in range(chosen.shape[0]):
+        taken[i] = ids[chosen[i]]
+    return taken
+
+
+@njit
+def _take_cells(local: Array, begin: int, width: int, chosen: Array, n: int) -> Array:
+    """The narrow numbers of some rows of a column, or of all if none is chosen."""
+    taken = np.empty(n, dtype=np.uint32)
+    if chosen.shape[0] == 0:
+        for i in range(n):
+            taken[i] = _cell(local, begin, width, i)
+    else:
+        for i in range(n):
+            taken[i] = _cell(local, begin, width, chosen[i])
+    return taken
+
+
+@njit
+def number_rows(
+    row: Array,
+    pending: Array,
+    tokens: int,
+    known: Known,
+    part: int,
+    column: int,
+    chosen: Array,
+    out: Array,
+) -> None:
+    """The number of the value that a column has in each of some rows, or in all if none is chosen.
+
+    Of a column that names its values once, these are numbered first unless the rows are fewer.
+    """
+    guard = rows_guard(row, pending)
+    begin, width = _cells(row, guard, column)
+    first, last = ids_start_in(row)[column], ids_start_in(row)[column + 1]
+    at = place_in(row, IDS)
+    touch(guard, at + 4 * first, at + 4 * last)
+    ids = ids_in(row)[first:last]
+    n = out.shape[0]
+    if width == 0:
+        own = ids if chosen.shape[0] == 0 else _take_ids(ids, chosen)
+        _number_ids(row, guard, tokens, known, part, own, out)
+        return
+    cells = _take_cells(local_in(row), begin, width, chosen, n)
+    if ids.shape[0] > 2 * n:
+        for i in range(n):
+            cells[i] = ids[cells[i]] if cells[i] < ids.shape[0] else NULL
+        _number_ids(row, guard, tokens, known, part, cells, out)
+        return
+    numbers = np.empty(ids.shape[0], dtype=np.int32)
+    _number_ids(row, guard, tokens, known, part, ids, numbers)
+    for i in range(n):
+        out[i] = numbers[cells[i]] if cells[i] < ids.shape[0] else -1
+
+
+@kernel
+def number_columns(
+    row: Array, pending: Array, tokens: int, known: Known, columns: Array, out: Array
+) -> None:
+    """Numbers all rows of columns, the j-th by the values of the j-th key column."""
+    every = np.zeros(0, dtype=np.int64)
+    known = bare_known(known)
+    for part in range(columns.shape[0]):
+        number_rows(row, pending, tokens, known, part, columns[part], every, out[part])

@@ -1,0 +1,87 @@
+"""A composite key of mine, ready to be searched for: its distinct combinations of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.model import ColumnType
+from lakejoin.search.mine import NO_CELL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.search.mine import MyTable
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyQuery:
+    """Several columns of one table, to be searched for together.
+
+    `tokens[j]` are the distinct canonical values of the j-th key column, `shown[j]` how I wrote
+    each first. A *combination* is a row of `combinations`: numbers into the tokens, distinct, in
+    the order of my rows; `counts[i]` of my `rows` hold the i-th. Rows with a null in the key have
+    none. `fixed[j]` is the name of the only column that the j-th may be mapped to, or None.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    tokens: tuple[pa.LargeStringArray, ...]
+    shown: tuple[pa.LargeStringArray, ...]
+    combinations: Array
+    counts: Array
+    rows: int
+    fixed: tuple[str | None, ...]
+    types: tuple[ColumnType, ...]
+
+    def __len__(self) -> int:
+        return len(self.combinations)
+
+    def written(self, places: Array) -> list[pa.LargeStringArray]:
+        """Combinations as I wrote them, by key column."""
+        chosen = self.combinations[places]
+        return [shown.take(chosen[:, j]) for j, shown in enumerate(self.shown)]
+
+
+def key_query(mine: MyTable, places: Sequence[int], fixed: Sequence[str | None] = ()) -> KeyQuery:
+    """The query that some columns of a table make."""
+    cells = [mine.cells(place) for place in places]
+    combinations, counts = distinct_rows([numbers for _, numbers in cells])
+    return KeyQuery(
+        mine.name,
+        tuple(mine.names[place] for place in places),
+        tuple(tokens for tokens, _ in cells),
+        tuple(mine.query(place).shown for place in places),
+        combinations,
+        counts,
+        mine.rows(),
+        tuple(fixed) or (None,) * len(places),
+        tuple(mine.profile(place).type for place in places),
+    )
+
+
+def distinct_rows(columns: Sequence[Array]) -> tuple[Array, Array]:
+    """The distinct rows of columns of numbers, in the order of their first, and how often each is.
+
+    Rows in which a number is `NO_CELL` are left out.
+
+    >>> rows, counts = distinct_rows([np.array([1, 0, 1, 7]), np.array([2, 3, 2, NO_CELL])])
+    >>> rows.tolist(), counts.tolist()
+    ([[1, 2], [0, 3]], [2, 1])
+    """
+    whole = np.flatnonzero(np.logical_and.reduce([column != NO_CELL for column in columns]))
+    number = np.zeros(len(whole), dtype=np.uint64)
+    for column in columns:
+        # Two numbers below 2^32 make one; ranked again, it is below 2^32 too.
+        paired = (number << np.uint64(32)) | column[whole].astype(np.uint64)
+        number = np.unique(paired, return_inverse=True)[1].astype(np.uint64)
+    _, first, counts = np.unique(number, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    chosen = whole[first[order]]
+    rows = np.stack([column[chosen] for column in columns], axis=1).astype(np.uint32)
+    return rows, counts[order].astype(np.int64)

@@ -1,0 +1,385 @@
+"""The candidate tables of a segment, one after the other: compiled.
+
+For each: the columns that may serve, the rows that hold a value of the initial column, those that
+pass the row filter, those that hold a whole combination, and the mapping that most do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import carray, njit
+
+from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.mapped import touch
+from lakejoin.kernels.memory import bare, pointer
+from lakejoin.kernels.superkey_filter import pass_rows
+from lakejoin.kernels.topk import enters, place_of, push, rank_of, score_of
+from lakejoin.search.mate.held import KEYS, key_start_in, keys_guard, keys_in, place_in
+from lakejoin.search.mate.numbers import Known, bare_known, number_rows
+from lakejoin.search.mate.rows import Goal, bare_nodes, best_mapping, close_to, rows_that_hold
+from lakejoin.search.mate.trie import Nodes
+
+Array = np.ndarray[Any, Any]
+
+NONE, SUPER_KEYS, EACH = range(3)  # row filters
+CHUNK = 1 << 16  # rows that are filtered between two looks at what can still be reached
+# What `read_tables` goes on from, and what it counts.
+AT, FOUND, TABLES_READ, ROWS_SEEN, ROWS_PASSED, ROWS_TRUE, CUT_SHORT = range(7)
+STATE = 7
+TURN = 50_000_000  # about a quarter of a second
+STEPS = 100_000_000  # of rows in the search for the best mapping of a table: a second or two
+
+
+class Source(NamedTuple):
+    """The rows of a segment (see `Held`), what it knows of the key, and the key's tree, of which
+    level l is about key column `part[l]`."""
+
+    row: Array
+    rows_pending: Array
+    keys_pending: Array
+    tokens: int
+    known: Known
+    nodes: Nodes
+    part: Array
+
+
+class Tables(NamedTuple):
+    """The candidates in their order, by table its bound and where its columns are, and by key
+    column and column how many combinations it can serve and whether it has the same name (2), none
+    of mine (1) or that of another key column (0)."""
+
+    order: Array
+    bound: Array
+    first: Array
+    width: Array
+    rows: Array
+    serves: Array
+    alike: Array
+
+
+class Filter(NamedTuple):
+    """The row filter. The combinations of initial value v are [start[v], start[v + 1]); their super
+    keys for tables of group g lie at the address `keys[g]`, and what those of each initial value
+    have in common at `common[g]`: 0 as long as they are not made. A value with more combinations
+    than `pairs` is tested by what they have in common only. It is used where the other key columns
+    have at least so `wide` a choice of columns: else a row is verified as fast as it is tested."""
+
+    kind: int
+    words: int
+    pairs: int
+    wide: int
+    group: Array
+    start: Array
+    keys: Array
+    common: Array
+
+
+@njit
+def _bare(source: Source) -> Source:
+    """For loops: see `bare`."""
+    return Source(
+        bare(source.row),
+        bare(source.rows_pending),
+        bare(source.keys_pending),
+        source.tokens,
+        bare_known(source.known),
+        bare_nodes(source.nodes),
+        bare(source.part),
+    )
+
+
+@njit(inline="always")
+def _before(tables: Tables, part: int, a: int, b: int, canonical: bool) -> bool:
+    """Whether column a is tried before column b for a key column.
+
+    One of its name comes first, one of another key column's name last. Between others, those that
+    can serve more come first, so that a good mapping is found soon; in the canonical order, those
+    that stand first.
+    """
+    if tables.alike[part, a] != tables.alike[part, b]:
+        return tables.alike[part, a] > tables.alike[part, b]
+    if canonical or tables.serves[part, a] == tables.serves[part, b]:
+        return a < b
+    return tables.serves[part, a] > tables.serves[part, b]
+
+
+@njit
+def _choose(
+    tables: Tables, part: Array, table: int, least: int, canonical: bool
+) -> tuple[Array, Array]:
+    """(first, column): level l may be mapped to the columns [first[l], first[l + 1]) of a list, in
+    the order in which they are tried."""
+    levels = part.shape[0]
+    begin = tables.first[table]
+    end = begin + tables.width[table]
+    first = np.zeros(levels + 1, dtype=np.int64)
+    column = np.empty(levels * tables.width[table], dtype=np.int64)
+    n = 0
+    for level in range(levels):
+        own = part[level]
+        for c in range(begin, end):
+            if tables.serves[own, c] < least:
+                continue
+            at = n
+            while at > first[level] and _before(tables, own, c, column[at - 1], canonical):
+                column[at] = column[at - 1]
+                at -= 1
+            column[at] = c
+            n += 1
+        first[level + 1] = n
+        if n == first[level]:
+            return first, column[:0]
+    return first, column[:n]
+
+
+@njit
+def _number(
+    source: Source, first: Array, column: Array, level: int, chosen: Array, out: Array
+) -> None:
+    """Numbers the columns of a level."""
+    for x in range(first[level], first[level + 1]):
+        number_rows(
+            source.row,
+            source.rows_pending,
+            source.tokens,
+            source.known,
+            source.part[level],
+            column[x],
+            chosen,
+            out[x],
+        )
+
+
+@njit
+def _super_keys(
+    source: Source, row_filter: Filter, table: int, initial: Array, least: int, passed: Array
+) -> None:
+    """Marks the rows whose super key covers that of a combination of their initial value.
+
+    Ends early once fewer than `least` can pass: none that follows is marked then (rule 2).
+    """
+    words, group = row_filter.words, row_filter.group[table]
+    values = row_filter.start.shape[0] - 1
+    combinations = row_filter.start[values]
+    keys = carray(pointer(row_filter.keys[group]), (combinations, words), np.uint64)
+    common = carray(pointer(row_filter.common[group]), (values, words), np.uint64)
+    begin = key_start_in(source.row)[table]
+    rows = initial.shape[1]
+    where = place_in(source.row, KEYS) + 8 * words * begin
+    touch(keys_guard(source.row, source.keys_pending), where, where + 8 * words * rows)
+    at = keys_in(source.row).ctypes.data + 8 * words * begin
+    one = np.empty(min(rows, CHUNK), dtype=np.uint8)
+    number = 0
+    for r in range(0, rows, CHUNK):
+        end = min(r + CHUNK, rows)
+        for x in range(initial.shape[0]):
+            pass_rows(
+                at + 8 * words * r,
+                words,
+                initial[x, r:end],
+                row_filter.start,
+                keys,
+                common,
+                one[: end - r],
+                row_filter.pairs,
+            )
+            for i in range(r, end):
+                passed[i] |= one[i - r]
+        for i in range(r, end):
+            number += passed[i]
+        if number + rows - end < least:
+            return
+
+
+@njit
+def _each(source: Source, first: Array, column: Array, rows: int, passed: Array) -> None:
+    """Unmarks the rows that lack a value of some key column (multi-column retrieval, MCR)."""
+    every = np.zeros(0, dtype=np.int64)
+    numbers = np.empty((column.shape[0], rows), dtype=np.int32)
+    for level in range(source.part.shape[0]):
+        _number(source, first, column, level, every, numbers)
+        for r in range(rows):
+            some = np.uint8(0)
+            for x in range(first[level], first[level + 1]):
+                some |= np.uint8(numbers[x, r] >= 0)
+            passed[r] &= some
+
+
+@njit
+def _pass(
+    source: Source,
+    row_filter: Filter,
+    table: int,
+    first: Array,
+    column: Array,
+    initial: Array,
+    least: int,
+    state: Array,
+) -> Array:
+    """The rows that hold a value of the initial column and pass the filter."""
+    rows = initial.shape[1]
+    passed = np.zeros(rows, dtype=np.uint8)
+    seen = 0
+    for x in range(initial.shape[0]):
+        for r in range(rows):
+            passed[r] |= np.uint8(initial[x, r] >= 0)
+    for r in range(rows):
+        seen += passed[r]
+    state[ROWS_SEEN] += seen
+    if seen < least:
+        return np.zeros(0, dtype=np.int64)
+    if row_filter.kind == SUPER_KEYS:
+        passed[:] = 0
+        _super_keys(source, row_filter, table, initial, least, passed)
+    elif row_filter.kind == EACH:
+        _each(source, first, column, rows, passed)
+    return np.flatnonzero(passed)
+
+
+@njit
+def _fetch(
+    source: Source,
+    row_filter: Filter,
+    table: int,
+    first: Array,
+    column: Array,
+    rows: int,
+    least: int,
+    state: Array,
+) -> Array:
+    """The numbers of the rows that hold a combination, in all columns that may serve; none if they
+    are fewer than the least."""
+    none = np.zeros((column.shape[0], 0), dtype=np.int32)
+    every = np.zeros(0, dtype=np.int64)
+    initial = np.empty((first[1], rows), dtype=np.int32)
+    _number(source, first, column, 0, every, initial)
+    chosen = _pass(source, row_filter, table, first, column, initial, least, state)
+    n = chosen.shape[0]
+    if n < least:
+        return none
+    state[ROWS_PASSED] += n
+    numbers = np.empty((column.shape[0], n), dtype=np.int32)
+    for x in range(first[1]):
+        for i in range(n):
+            numbers[x, i] = initial[x, chosen[i]]
+    for level in range(1, source.part.shape[0]):
+        _number(source, first, column, level, chosen, numbers)
+    holds = np.empty(n, dtype=np.uint8)
+    true = rows_that_hold(numbers, first, column, source.nodes, holds)
+    state[ROWS_TRUE] += true
+    if true < least:
+        return none
+    kept = np.empty((column.shape[0], true), dtype=np.int32)
+    at = 0
+    for i in range(n):
+        if holds[i]:
+            for x in range(column.shape[0]):
+                kept[x, at] = numbers[x, i]
+            at += 1
+    return kept
+
+
+@njit(inline="always")
+def _unmade(row_filter: Filter, table: int) -> bool:
+    """Whether the super keys that a table needs are not made yet."""
+    return row_filter.keys[row_filter.group[table]] == 0
+
+
+@njit
+def _least(rank: Array, place: Array, found: int, rows: int, own: np.uint64) -> int:
+    """The lowest score with which a table of so many rows would be among the k best."""
+    if found < rank.shape[0]:
+        return 1
+    score = score_of(rank[0])
+    return score if enters(rank, place, found, rank_of(score, rows), own) else score + 1
+
+
+@kernel
+def read_tables(
+    segment: int,
+    source: Source,
+    tables: Tables,
+    row_filter: Filter,
+    rank: Array,
+    place: Array,
+    state: Array,
+) -> bool:
+    """Goes on with the candidates from `state[AT]`; True when it is over.
+
+    It is over when no candidate that follows could be among the k best (rule 1). Before that, it
+    stops where a table needs keys that are not made yet, and now and then: only Python sees that
+    someone wants to end it.
+    """
+    source = _bare(source)
+    levels = source.part.shape[0]
+    best, none = np.zeros(levels, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    unfiltered = Filter(NONE, 0, 0, 0, none, none, none, none)
+    work = 0
+    for i in range(state[AT], tables.order.shape[0]):
+        state[AT] = i
+        table = tables.order[i]
+        rows, own = tables.rows[table], place_of(segment, table)
+        if not enters(rank, place, state[FOUND], rank_of(tables.bound[table], rows), own):
+            return True
+        if work > TURN:
+            return False
+        least = _least(rank, place, state[FOUND], rows, own)
+        first, column = _choose(tables, source.part, table, least, False)
+        if column.shape[0] == 0:
+            continue
+        filtered = column.shape[0] - first[1] >= row_filter.wide
+        if filtered and row_filter.kind == SUPER_KEYS and _unmade(row_filter, table):
+            return False
+        state[TABLES_READ] += 1
+        used = row_filter if filtered else unfiltered
+        kept = _fetch(source, used, table, first, column, rows, least, state)
+        work += 1000 + rows * column.shape[0]
+        if kept.shape[1] == 0:
+            continue
+        goal = Goal(least, tables.bound[table], none, STEPS)
+        score, steps = best_mapping(kept, first, column, source.nodes, goal, best)
+        work += steps
+        state[CUT_SHORT] += steps >= STEPS
+        if score > 0:
+            state[FOUND] = push(rank, place, state[FOUND], rank_of(score, rows), own)
+    return True
+
+
+@kernel
+def settle_table(
+    source: Source,
+    tables: Tables,
+    row_filter: Filter,
+    table: int,
+    score: int,
+    canonical: bool,
+    best: Array,
+) -> int:
+    """A mapping of a table whose score is known, and one close to it: `best` has their scores and
+    columns by level; how many were found.
+
+    In the canonical order, and with a tree whose levels are my key columns in their order, the
+    mapping depends on the tables alone.
+    """
+    source = _bare(source)
+    state = np.zeros(STATE, dtype=np.int64)
+    skip, one = np.zeros(0, dtype=np.int64), np.zeros(source.part.shape[0], dtype=np.int64)
+    rows = tables.rows[table]
+    found = 0
+    for least in (score, close_to(score)):
+        first, column = _choose(tables, source.part, table, least, canonical)
+        if column.shape[0] == 0:
+            break
+        kept = _fetch(source, row_filter, table, first, column, rows, least, state)
+        if kept.shape[1] == 0:
+            break
+        goal = Goal(least, score, skip, STEPS if found == 0 else STEPS // 8)
+        best[found, 0], _ = best_mapping(kept, first, column, source.nodes, goal, one)
+        best[found, 1:] = one
+        skip = one.copy()
+        if best[found, 0] == 0:
+            break
+        found += 1
+    return found

@@ -1,0 +1,293 @@
+"""Which rows hold a combination, and under which mapping most do: compiled, over numbers.
+
+A table comes as a matrix: `numbers[x, r]` is the number of the value that row r has in column x,
+among the values of the key column that level of the tree is about, or -1. The columns that level l
+may be mapped to are [first[l], first[l + 1]); `column[x]` says which column of the table that is,
+because no column may serve twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.memory import bare
+from lakejoin.search.mate.trie import Nodes
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def bare_nodes(nodes: Nodes) -> Nodes:
+    """For loops: see `bare`."""
+    return Nodes(
+        bare(nodes.value),
+        bare(nodes.child),
+        bare(nodes.leaf),
+        bare(nodes.leaf_end),
+        bare(nodes.root),
+    )
+
+
+@njit(inline="always")
+def _below(root: Array, child: Array, values: Array, level: int, node: int, value: int) -> int:
+    """The child of a node (of the first level: the root) with a value; -1 if there is none."""
+    if level == 0:
+        return np.int64(root[value])
+    low, high = np.int64(child[node]), np.int64(child[node + 1])
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and values[low] == value else np.int64(-1)
+
+
+@njit
+def _taken(column: Array, chosen: Array, level: int) -> bool:
+    """Whether the column chosen for a level serves an earlier one already."""
+    for earlier in range(level):  # noqa: SIM110 (any() is not compiled as well)
+        if column[chosen[earlier]] == column[chosen[level]]:
+            return True
+    return False
+
+
+@njit
+def _seat(
+    level: int,
+    numbers: Array,
+    r: int,
+    first: Array,
+    column: Array,
+    value: Array,
+    chosen: Array,
+    asked: Array,
+    seated: int,
+) -> bool:
+    """Finds a column for a level that has its value in a row; others may have to move for it.
+
+    `chosen[l]` is the column of each of the levels that are seated, no two the same. A column is
+    asked for once (augmenting paths): `asked` lists those, after their number.
+    """
+    for x in range(first[level], first[level + 1]):
+        if numbers[x, r] != value[level]:
+            continue
+        again = False
+        for i in range(1, asked[0] + 1):
+            again |= asked[i] == column[x]
+        if again:
+            continue
+        asked[0] += 1
+        asked[asked[0]] = column[x]
+        holder = -1
+        for other in range(seated):
+            if other != level and column[chosen[other]] == column[x]:
+                holder = other
+        if holder < 0 or _seat(holder, numbers, r, first, column, value, chosen, asked, seated):
+            chosen[level] = x
+            return True
+    return False
+
+
+@njit(inline="always")
+def _repeated(numbers: Array, r: int, begin: int, x: int) -> bool:
+    """Whether an earlier column of the same level has the same value in a row."""
+    for earlier in range(begin, x):  # noqa: SIM110 (any() is not compiled as well)
+        if numbers[earlier, r] == numbers[x, r]:
+            return True
+    return False
+
+
+@kernel
+def rows_that_hold(numbers: Array, first: Array, column: Array, nodes: Nodes, holds: Array) -> int:
+    """Marks the rows that hold a combination, each part in a column of its own; how many do.
+
+    A row is followed down the tree value by value: columns with the same value are one way and not
+    several, and whether all parts find a column is a matching, not a try of all ways.
+    """
+    root, child, values = nodes.root, nodes.child, nodes.value  # once: see `bare`
+    levels = first.shape[0] - 1
+    tried = np.empty(levels, dtype=np.int64)  # the column whose value is tried on each level
+    chosen = np.empty(levels, dtype=np.int64)
+    value = np.empty(levels, dtype=np.int64)
+    asked = np.zeros(column.shape[0] + 1, dtype=np.int64)
+    node = np.zeros(levels + 1, dtype=np.int64)
+    count = 0
+    for r in range(numbers.shape[1]):
+        holds[r] = 0
+        level = 0
+        tried[0] = first[0]
+        while level >= 0:
+            x = tried[level]
+            if x == first[level + 1]:
+                level -= 1
+                if level >= 0:
+                    tried[level] += 1
+                continue
+            value[level] = numbers[x, r]
+            below = np.int64(-1)
+            if value[level] >= 0:
+                below = _below(root, child, values, level, node[level], value[level])
+            if below >= 0 and _repeated(numbers, r, first[level], x):
+                below = np.int64(-1)
+            if below >= 0:
+                chosen[level] = x
+                asked[0] = 0
+                if _taken(column, chosen, level) and not _seat(
+                    level, numbers, r, first, column, value, chosen, asked, level
+                ):
+                    below = np.int64(-1)
+            if below < 0:
+                tried[level] += 1
+            elif level == levels - 1:
+                holds[r] = 1
+                count += 1
+                break
+            else:
+                level += 1
+                node[level] = below
+                tried[level] = first[level]
+    return count
+
+
+@kernel
+def combinations_of(numbers: Array, nodes: Nodes, leaf: Array) -> None:
+    """The leaf that each row is, under a mapping: `numbers` has one column a level; else -1."""
+    root, child, values = nodes.root, nodes.child, nodes.value
+    leaves = nodes.leaf
+    for r in range(numbers.shape[1]):
+        node = np.int64(0)
+        for level in range(numbers.shape[0]):
+            value = numbers[level, r]
+            node = _below(root, child, values, level, node, value) if value >= 0 else np.int64(-1)
+            if node < 0:
+                break
+        leaf[r] = leaves[node] if node >= 0 else -1
+
+
+@njit
+def _step(
+    numbers: Array,
+    x: int,
+    level: int,
+    nodes: Nodes,
+    rows: Array,
+    at: Array,
+    n: int,
+    next_rows: Array,
+    next_at: Array,
+    seen: Array,
+    mark: int,
+) -> tuple[int, int]:
+    """Follows rows one level down by a column: how many remain, and how many combinations their
+    nodes still reach."""
+    root, child, values = nodes.root, nodes.child, nodes.value
+    leaf, leaf_end = nodes.leaf, nodes.leaf_end
+    kept, reach = np.int64(0), np.int64(0)
+    for i in range(n):
+        r = np.int64(rows[i])
+        value = numbers[x, r]
+        if value < 0:
+            continue
+        below = _below(root, child, values, level, np.int64(at[i]), value)
+        if below >= 0:
+            next_rows[kept], next_at[kept] = r, below
+            kept += 1
+            if seen[below] != mark:
+                seen[below] = mark
+                reach += leaf_end[below] - leaf[below]
+    return kept, reach
+
+
+@njit
+def close_to(score: int) -> int:
+    """The least score that is close to a score: four fifths of it.
+
+    >>> close_to(10), close_to(11)
+    (8, 9)
+    """
+    return (4 * score + 4) // 5
+
+
+class Goal(NamedTuple):
+    """What mapping is looked for: with the `least` score, and one with `enough` ends the search;
+    not that with the columns `skip` by level; at the cost of at most so many steps of rows."""
+
+    least: int
+    enough: int
+    skip: Array
+    steps: int
+
+
+@njit
+def _is(mapping: Array, column: Array, chosen: Array) -> bool:
+    """Whether the chosen columns are a mapping."""
+    for level in range(mapping.shape[0]):
+        if column[chosen[level]] != mapping[level]:
+            return False
+    return mapping.shape[0] > 0
+
+
+@kernel
+def best_mapping(
+    numbers: Array, first: Array, column: Array, nodes: Nodes, goal: Goal, best: Array
+) -> tuple[int, int]:
+    """The mapping with the most combinations: its score, or 0 if none has the least; and the steps.
+
+    `best` receives its columns by level. Depth first, in the order of the columns; a branch is left
+    when it could not be the best even if every row in it were a combination of its own, and every
+    combination beneath its nodes had a row. Of mappings with equal scores the first remains. If the
+    steps reach the goal's, it was cut short, and there may be a better one.
+    """
+    levels, n = first.shape[0] - 1, numbers.shape[1]
+    rows = np.empty((levels + 1, n), dtype=np.int32)
+    at = np.zeros((levels + 1, n), dtype=np.int32)
+    count = np.zeros(levels + 1, dtype=np.int64)
+    chosen = np.empty(levels, dtype=np.int64)
+    seen = np.zeros(nodes.value.shape[0], dtype=np.int64)
+    rows[0] = np.arange(n)
+    count[0] = n
+    score, steps, mark, level = 0, 0, 0, 0
+    chosen[0] = first[0]
+    while level >= 0 and score < goal.enough and steps < goal.steps:
+        if chosen[level] == first[level + 1]:
+            level -= 1
+            if level >= 0:
+                chosen[level] += 1
+            continue
+        if _taken(column, chosen, level):
+            chosen[level] += 1
+            continue
+        mark += 1
+        steps += 1 + count[level]
+        kept, reach = _step(
+            numbers,
+            chosen[level],
+            level,
+            nodes,
+            rows[level],
+            at[level],
+            count[level],
+            rows[level + 1],
+            at[level + 1],
+            seen,
+            mark,
+        )
+        if min(kept, reach) < max(goal.least, score + 1):
+            chosen[level] += 1
+        elif level < levels - 1:
+            level += 1
+            count[level] = kept
+            chosen[level] = first[level]
+        else:
+            if not _is(goal.skip, column, chosen):
+                score = reach  # on the last level each node is one combination
+                for part in range(levels):
+                    best[part] = column[chosen[part]]
+            chosen[level] += 1
+    return score, steps

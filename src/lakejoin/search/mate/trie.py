@@ -1,0 +1,76 @@
+"""The combinations of a key as a tree: from the value of one part to those that go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Nodes(NamedTuple):
+    """The tree as compiled code sees it: its nodes, level by level.
+
+    `value` is the number of a node's value, ascending among siblings. Its children are the nodes
+    [child[i], child[i + 1]), and the combinations beneath it [leaf[i], leaf[i + 1]) of the sorted
+    ones, except for the last of a level, which `leaf_end` bounds. `root[v]` is the node of the
+    first level with value v, or -1.
+    """
+
+    value: Array
+    child: Array
+    leaf: Array
+    leaf_end: Array
+    root: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trie:
+    """`order` says which key column each level is of; `sorted` numbers the combinations in the
+    order of the leaves."""
+
+    order: tuple[int, ...]
+    sorted: Array
+    nodes: Nodes
+
+
+def trie_of(combinations: Array, order: Sequence[int], values: int) -> Trie:
+    """The tree of distinct combinations; the first level's column has so many distinct values.
+
+    >>> trie = trie_of(np.array([[0, 5], [1, 4], [0, 3]]), (0, 1), 2)
+    >>> trie.sorted.tolist(), trie.nodes.value.tolist()
+    ([2, 0, 1], [0, 1, 3, 5, 4])
+    """
+    by = np.lexsort([combinations[:, j] for j in reversed(order)])
+    rows = combinations[by][:, list(order)]
+    n, levels = rows.shape
+    new = np.zeros(n, dtype=bool)
+    new[:1] = True
+    level, values_of, leaves, ends = [0], [], [], []
+    starts: list[Array] = []
+    for depth in range(levels):
+        new[1:] |= rows[1:, depth] != rows[:-1, depth]
+        first = np.flatnonzero(new)
+        starts.append(first)
+        values_of.append(rows[first, depth])
+        leaves.append(first)
+        ends.append(np.append(first[1:], n) if len(first) else first)
+        level.append(level[-1] + len(first))
+    children = [
+        level[depth + 1] + np.searchsorted(starts[depth + 1], starts[depth])
+        for depth in range(levels - 1)
+    ]
+    children.append(np.full(len(starts[-1]), level[-1]))
+    root = np.full(values, -1, dtype=np.int32)
+    root[values_of[0]] = np.arange(level[1])
+    nodes = Nodes(
+        np.concatenate(values_of).astype(np.int32),
+        np.append(np.concatenate(children), level[-1]).astype(np.int32),
+        np.concatenate(leaves).astype(np.int32),
+        np.concatenate(ends).astype(np.int32),
+        root,
+    )
+    return Trie(tuple(order), by, nodes)

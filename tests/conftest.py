@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,15 @@ from fake_spark import FakeSpark
 from lakejoin.spark.build import BuildOptions, BuildReport
 
 Index = Callable[..., BuildReport]
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def scripts_importable() -> Iterator[None]:
+    """The benchmarks are scripts: their folder is on the path while they are tested."""
+    sys.path.insert(0, str(BENCHMARKS))
+    yield
+    sys.path.remove(str(BENCHMARKS))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from lakejoin.model import Skipped
     from lakejoin.search.answer import Answer, Answers, Failed
+    from lakejoin.search.choice import On
     from lakejoin.search.mine import MyTable
     from lakejoin.search.searcher import Searcher
     from lakejoin.spark.build import BuildOptions, BuildReport
@@ -123,77 +125,96 @@ class Lake:
         others: bool = ...,
         verified: bool = ...,
         algorithm: str = ...,
+        initial: str | int | None = ...,
     ) -> Answers: ...
     @overload
     def search(
         self,
         table: Any,
-        on: str | int | None = ...,
+        on: On = ...,
         k: int | None = ...,
         by: str = ...,
         min: float | None = ...,
         others: bool = ...,
         verified: bool = ...,
         algorithm: str = ...,
+        initial: str | int | None = ...,
     ) -> Answer: ...
     def search(
         self,
         table: Any,
-        on: str | int | None = None,
+        on: On = None,
         k: int | None = None,
         by: str = "overlap",
         min: float | None = None,
         others: bool = False,
         verified: bool = True,
         algorithm: str = "auto",
+        initial: str | int | None = None,
     ) -> Answer | Answers:
-        """The columns of the lake that join with a column of `table`, the best first.
+        """The columns of the lake that join with a column of `table`, the best first; or the tables
+        that join with several of its columns together.
 
         `table` is a path, the name of a table in the lake, a `LakeTable`, or a frame (pandas,
         polars, Arrow, DuckDB, a mapping of columns, a list of values). `on` is the name of a
         column or its zero-based place; left out, it is the most key-like text column; `"*"`
-        searches for every column and gives `Answers`.
+        searches for every column and gives `Answers`. Two or more names or places are a composite
+        key: the tables are found that hold most of its combinations, whatever their columns are
+        called. `{"country": "land", "name": None}` allows only their column `land` for `country`.
 
         `by="overlap"`: the `k` columns (10) that share the most distinct values, exactly.
-        `by="containment"`: every column that contains at least `min` (0.6) of the values, found
-        with sketches and then verified, unless `verified=False`. `others` leaves out the table
-        itself and its exact copies.
+        `by="containment"`: every column that contains at least `min` (0.6) of the values. Small
+        queries are counted; for others sketches find the columns, and each is then verified.
+        `verified=False` shows what the sketches tell. `others` leaves out the table itself and its
+        exact copies. `algorithm` says how overlaps are counted (`by="overlap"` only). A composite
+        key is always counted exactly; `initial` is the key column by which rows are fetched: its
+        name, its place in `table`, `"cardinality"` for the one with the fewest distinct values, or
+        `"items"`, as where it is left out, for the cheapest. It changes the time, not the answer.
 
         >>> lakejoin.open("data.index").search("mine.csv", on="city")  # doctest: +SKIP
+        >>> lakejoin.open("data.index").search("mine.csv", on=["first", "last"])  # doctest: +SKIP
         """
+        since = time.perf_counter()
         from lakejoin.search.answer import Answers
-        from lakejoin.search.choice import ALL, choose
-        from lakejoin.search.searcher import SearchOptions
+        from lakejoin.search.choice import choose
+        from lakejoin.search.options import SearchOptions
 
-        options = SearchOptions(by, k, min, others, verified, algorithm)
+        options = SearchOptions(by, k, min, others, verified, algorithm, initial)
         mine, notes = self._mine(table)
-        places, said = choose(mine, on, self._snapshot.manifest.options.all_columns)
-        notes = (*notes, said) if said else notes
+        found = []
         try:
-            found = [self._searcher.search(mine, place, options, notes) for place in places]
+            choice = choose(mine, on, self._snapshot.manifest.options.all_columns)
+            notes = (*notes, choice.said) if choice.said else notes
+            if choice.is_key:
+                return self._searcher.search_key(mine, choice, options, notes, since)
+            for place in choice.places:
+                found.append(self._searcher.search(mine, place, options, notes, since))
+                since = time.perf_counter()
         finally:
             mine.forget()  # an answer needs less than the whole table, encoded
-        answers = Answers(found)
-        return answers if on == ALL and ALL not in mine.names else answers[0]
+        return Answers(found) if choice.every else found[0]
 
     def search_many(
         self,
         queries: Iterable[Any],
-        on: str | int | None = None,
+        on: On = None,
         threads: int | None = None,
         **options: Any,
     ) -> Iterator[Answer | Answers | Failed]:
         """The answers for many queries, in their order, worked out by several threads.
 
-        A query is a table as `search` takes it, or a pair of a table and its column. Options are
-        those of `search`. A query that cannot be answered gives a `Failed` with its error; the
-        others are answered all the same.
+        A query is a table as `search` takes it, or a pair of a table and its column (or the columns
+        of a composite key). Options are those of `search`. A query that cannot be answered gives a
+        `Failed` with its error; the others are answered all the same.
 
-        >>> tables = ["a.csv", ("b.csv", "city")]
+        >>> tables = ["a.csv", ("b.csv", "city"), ("c.csv", ["first", "last"])]
         >>> for answer in lake.search_many(tables, k=5):  # doctest: +SKIP
         ...     print(answer.error or answer)
         """
+        from lakejoin.search.choice import in_order
         from lakejoin.search.many import each
+
+        on = in_order(on)  # once, for every query
 
         def one(query: Any) -> Answer | Answers:
             table, column = query if _is_pair(query) else (query, on)
@@ -269,10 +290,23 @@ class LakeTable:
 
 
 def _is_pair(query: Any) -> bool:
-    return isinstance(query, tuple) and len(query) == 2 and isinstance(query[1], str | int | None)
+    if not isinstance(query, tuple) or len(query) != 2:
+        return False
+    on = query[1]
+    several = isinstance(on, list | tuple) and all(isinstance(one, str | int) for one in on)
+    return isinstance(on, str | int | None | Mapping) or several or _is_array_of_names(on)
 
 
-def _query_name(query: Any, on: str | int | None = None) -> tuple[str, str | int | None]:
+def _is_array_of_names(on: Any) -> bool:
+    from lakejoin.search.choice import in_order
+
+    if not hasattr(on, "tolist") and not hasattr(on, "to_list"):
+        return False
+    names = in_order(on)  # else it may be a value of a table that is given as a tuple
+    return isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names)
+
+
+def _query_name(query: Any, on: On = None) -> tuple[str, On]:
     table, on = query if _is_pair(query) else (query, on)
     if isinstance(table, LakeTable):
         return table.name, on

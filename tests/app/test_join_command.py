@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import lakejoin
+from app.commands import JOIN
 from conftest import Index
-from lakejoin.app.cli import cli
-from lakejoin.errors import InputError, LakejoinError
 from lakejoin.lake.tables import Table
 
 
@@ -33,31 +29,12 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(cli, ["join", *arguments])
-    if result.exception and not isinstance(result.exception, LakejoinError | SystemExit):
-        raise result.exception
-    return result
-
-
-def answer(*arguments: str) -> Any:
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def refused(*arguments: str) -> str:
-    result = run(*arguments)
-    assert isinstance(result.exception, InputError), result.output
-    return str(result.exception)
-
-
 def test_a_file_with_a_table_of_the_lake(
     mine: Path, lake: Path, index: Index, tmp_path: Path
 ) -> None:
     index(lake)
     home = str(tmp_path / "index")
-    found = answer(str(mine), "cities.csv", "--on", "town=city", "--index", home)
+    found = JOIN.answer(str(mine), "cities.csv", "--on", "town=city", "--index", home)
     assert list(found) == [
         *("left", "right", "on", "how", "rows", "left_rows", "right_rows", "left_joined"),
         *("right_joined", "pairs", "fan_out", "columns", "first", "output", "bytes", "warnings"),
@@ -73,10 +50,10 @@ def test_a_file_with_a_table_of_the_lake(
         ["Oslo", "3", "Oslo", "NO"],
     ]
     assert found["warnings"] == []
-    both = answer("cities.csv", "sub/people.parquet", "--on", "city", "--index", home)
+    both = JOIN.answer("cities.csv", "sub/people.parquet", "--on", "city", "--index", home)
     assert both["rows"] == 2
     assert "city_right" in both["columns"]
-    assert "did you mean cities.csv" in refused(
+    assert "did you mean cities.csv" in JOIN.refused(
         "citis.csv", str(mine), "--on", "city=town", "--index", home
     )
 
@@ -84,7 +61,9 @@ def test_a_file_with_a_table_of_the_lake(
 @pytest.mark.parametrize(("how", "rows"), [("inner", 3), ("left", 5), ("right", 5), ("full", 7)])
 def test_two_files_need_no_index(mine: Path, lake: Path, how: str, rows: int) -> None:
     out = mine.with_name("out.csv")
-    found = answer(str(mine), str(lake / "cities.csv"), "--on", "0=0", "--how", how, "-o", str(out))
+    found = JOIN.answer(
+        str(mine), str(lake / "cities.csv"), "--on", "0=0", "--how", how, "-o", str(out)
+    )
     assert (found["rows"], found["output"], found["bytes"]) == (rows, str(out), out.stat().st_size)
     written = lakejoin.read(out)
     assert isinstance(written, Table)
@@ -94,7 +73,7 @@ def test_two_files_need_no_index(mine: Path, lake: Path, how: str, rows: int) ->
 def test_people_can_read_it_and_paste_it(mine: Path, lake: Path) -> None:
     name = mine.with_name("it's mine.csv")
     mine.rename(name)
-    shown = run(str(name), str(lake / "cities.csv"), "--on", "town=city").output
+    shown = JOIN.run(str(name), str(lake / "cities.csv"), "--on", "town=city").output
     assert "inner join on town = city: 3 rows, 5 columns" in shown
     assert f"3 of 5 rows of {name} have a partner" in shown
     head = next(line for line in shown.splitlines() if "visits" in line)
@@ -102,46 +81,46 @@ def test_people_can_read_it_and_paste_it(mine: Path, lake: Path) -> None:
     line = shown.strip().splitlines()[-1]
     words = shlex.split(line)
     assert words[:2] == ["lakejoin", "join"]
-    assert run(*words[2:]).exit_code == 0
+    assert JOIN.run(*words[2:]).exit_code == 0
     assert Path("joined.csv").exists()
 
 
 def test_multiplied_rows_are_told_and_bounded(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("k,v\n" + "x,1\n" * 30 + "y,2\n")
-    found = answer("a.csv", "a.csv", "--on", "k")
+    found = JOIN.answer("a.csv", "a.csv", "--on", "k")
     assert found["rows"] == 901
     assert "'x' alone (30 times 30 rows) makes 900 rows" in found["warnings"][0]
-    assert "901 rows, more than --max-rows 900" in refused(
+    assert "901 rows, more than --max-rows 900" in JOIN.refused(
         "a.csv", "a.csv", "--on", "k", "--max-rows", "900", "-o", "out.csv"
     )
     assert not Path("out.csv").exists()
 
 
 def test_no_partner_is_told(mine: Path, lake: Path) -> None:
-    found = answer(str(mine), str(lake / "cities.csv"), "--on", "visits=city")
+    found = JOIN.answer(str(mine), str(lake / "cities.csv"), "--on", "visits=city")
     assert (found["rows"], found["fan_out"]) == (0, 0)
     assert found["warnings"] == [f"no row of {mine} finds a partner"]
 
 
 def test_a_part_of_a_file(lake: Path) -> None:
     base = str(lake / "base.sqlite")
-    towns = answer(f"{base}#towns", str(lake / "cities.csv"), "--on", "code=country")
+    towns = JOIN.answer(f"{base}#towns", str(lake / "cities.csv"), "--on", "code=country")
     assert (towns["rows"], towns["left_joined"]) == (3, 2)
-    assert "holds several tables; name one" in refused(base, base, "--on", "code")
-    assert "has no part 't'; its parts are: empty, towns" in refused(
+    assert "holds several tables; name one" in JOIN.refused(base, base, "--on", "code")
+    assert "has no part 't'; its parts are: empty, towns" in JOIN.refused(
         f"{base}#t", base, "--on", "code"
     )
 
 
 def test_failures_are_one_sentence(mine: Path, tmp_path: Path) -> None:
     name = str(mine)
-    assert "no index" in refused("nowhere.csv", name, "--on", "town")
-    assert "did you mean 'town'" in refused(name, name, "--on", "twn=town")
-    assert "ends in none of" in refused(name, name, "--on", "town", "-o", "x.doc")
-    assert "no index at" in str(run(name, name, "--on", "town", "--index", "none").exception)
+    assert "no index" in JOIN.refused("nowhere.csv", name, "--on", "town")
+    assert "did you mean 'town'" in JOIN.refused(name, name, "--on", "twn=town")
+    assert "ends in none of" in JOIN.refused(name, name, "--on", "town", "-o", "x.doc")
+    assert "no index at" in str(JOIN.run(name, name, "--on", "town", "--index", "none").exception)
     (tmp_path / "empty.csv").write_text("")
-    assert "empty file" in refused("empty.csv", name, "--on", "town")
-    assert run(name, name).exit_code == 2
+    assert "empty file" in JOIN.refused("empty.csv", name, "--on", "town")
+    assert JOIN.run(name, name).exit_code == 2
 
 
 def test_stopped_leaves_the_old_file(tmp_path: Path) -> None:

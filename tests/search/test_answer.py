@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from oracle.search import lake_of
 LETTERS = list("abcdefghij")
 KEYS = [
     "rank", "table", "columns", "matched", "containment", "query_size", "column_size",
-    "row_coverage", "fan_out", "examples", "copy", "estimate", "error",
+    "row_coverage", "fan_out", "examples", "copy", "estimate", "error", "runner_up",
 ]  # fmt: skip
 
 
@@ -52,8 +54,18 @@ def test_narrowing_needs_no_new_search(answer: Answer) -> None:
     assert len(answer.at_least(0.0)) == 10 and answer.at_least(0.8).notes == ()
     assert [r.rank for r in answer.top(2)] == [1, 2]
     assert answer.top(50).notes == ()
-    with pytest.raises(InputError):
-        answer.top(0)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.01, "0.5", True, None])
+def test_a_share_is_a_number_between_0_and_1(answer: Answer, wrong: Any) -> None:
+    with pytest.raises(InputError, match="containment must be a number between 0 and 1, not"):
+        answer.at_least(wrong)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "3", None])
+def test_the_best_are_counted_by_a_whole_number(answer: Answer, wrong: Any) -> None:
+    with pytest.raises(InputError, match="k must be a whole number from 1 on, not"):
+        answer.top(wrong)
 
 
 def test_what_was_not_searched_for_is_said(lake: Lake) -> None:
@@ -72,13 +84,15 @@ def test_json_keys_are_stable(answer: Answer) -> None:
     assert list(document) == [
         "query", "by", "k", "min", "results", "counters", "notes", "seconds",
     ]  # fmt: skip
-    assert document["query"] == {"table": "my_table", "column": "letter", "size": 10, "rows": 10}
+    assert document["query"] == {
+        "table": "my_table", "column": "letter", "columns": ["letter"], "size": 10, "rows": 10,
+    }  # fmt: skip
     assert all(list(result) == KEYS for result in document["results"])
     assert document["results"][1] == {
         "rank": 2, "table": "t9.csv", "columns": ["c"], "matched": 9, "containment": 0.9,
         "query_size": 10, "column_size": 9, "row_coverage": 0.9, "fan_out": 0.9,
         "examples": {"matched": ["a", "b", "c"], "unmatched": ["j"]},
-        "copy": "", "estimate": None, "error": None,
+        "copy": "", "estimate": None, "error": None, "runner_up": None,
     }  # fmt: skip
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from lakejoin.api import Lake
 from lakejoin.errors import DamagedIndex
+from lakejoin.search import containment
+from lakejoin.search.answer import Answer
 from lakejoin.store.components import COMPONENTS
 from oracle.lakes import PlainTable
 from oracle.search import lake_of, set_of
@@ -36,6 +42,16 @@ def exact(lake: Lake, table: str) -> float:
     return len(set_of(segment, entry.first) & set(QUERY)) / len(QUERY)
 
 
+@pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No query is small enough to be counted."""
+    monkeypatch.setattr(containment, "MOST_VALUES", 0)
+
+
+# -- from sketches -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize("least", [0.2, 0.5, 0.6, 0.9, 1.0])
 def test_what_is_verified_is_exact(lake: Lake, least: float) -> None:
     answer = lake.search(QUERY, by="containment", min=least)
@@ -52,6 +68,7 @@ def test_what_is_verified_is_exact(lake: Lake, least: float) -> None:
     assert [r.matched for r in answer] == sorted((r.matched for r in answer), reverse=True)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_the_threshold_is_a_whole_number_of_values(lake: Lake) -> None:
     """0.55 has no exact binary form: 110 of 200 values are enough for it."""
     tables = {r.table for r in lake.search(QUERY, by="containment", min=0.5)}
@@ -59,7 +76,16 @@ def test_the_threshold_is_a_whole_number_of_values(lake: Lake) -> None:
     assert "t055.csv" in {r.table for r in lake.search(QUERY, k=30, min=0.55)}
 
 
-def test_defaults(lake: Lake) -> None:
+@pytest.mark.usefixtures("sketched")
+def test_defaults_from_sketches(lake: Lake) -> None:
+    check_defaults(lake)
+
+
+def test_defaults_counted(lake: Lake) -> None:
+    check_defaults(lake)
+
+
+def check_defaults(lake: Lake) -> None:
     assert lake.search(QUERY, by="containment").min == 0.6
     best = lake.search(QUERY, by="containment", k=3)
     assert best.min is None
@@ -81,6 +107,7 @@ def test_unverified(lake: Lake) -> None:
     assert len(lake.search(QUERY, by="containment", k=2, verified=False)) == 2
 
 
+@pytest.mark.usefixtures("sketched")
 def test_others_and_nothing(lake: Lake) -> None:
     others = lake.search("t100.csv", by="containment", min=0.1, others=True)
     assert "t100.csv" not in {r.table for r in others}
@@ -89,9 +116,109 @@ def test_others_and_nothing(lake: Lake) -> None:
         "the sketches found no searched column of the lake that contains enough; "
         "by overlap counts exactly",
     )
+    few = lake.search(QUERY[:50], by="containment")
+    assert any("sketches miss columns much larger" in note for note in few.notes)
 
 
 def test_an_index_without_sketches_says_how_to_add_them(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[PlainTable("t.csv", {"c": ["a"]})]])
     with pytest.raises(DamagedIndex, match=r"has no sketches; .* lakejoin index"):
-        lake.search(["a"], by="containment")
+        lake.search(["a"], by="containment", verified=False)
+    assert len(lake.search(["a"], by="containment")) == 1, "counting needs none"
+
+
+# -- counted -----------------------------------------------------------------------------------
+
+
+def is_counted(answer: Answer) -> bool:
+    counted = "lsh-ensemble" not in answer.counters.algorithms
+    said = "the lists of these values are short: counted exactly, without sketches"
+    assert (said in answer.notes) == counted
+    assert all((r.estimate is None) == (r.error is None) == counted for r in answer)
+    return counted
+
+
+def test_small_queries_are_counted_exactly(lake: Lake) -> None:
+    for least in (0.2, 0.55, 0.6, 1.0):
+        answer = lake.search(QUERY, by="containment", min=least)
+        assert is_counted(answer)
+        assert (answer.by, answer.k, answer.min) == ("containment", None, least)
+        expected = [s for s in range(100, 0, -5) if s / 100 >= least and s != 85]
+        assert [r.table for r in answer] == [f"t{share:03}.csv" for share in expected]
+        assert all(r.containment == exact(lake, r.table) for r in answer)
+    assert not is_counted(lake.search(QUERY, by="containment", verified=False))
+
+
+def test_many_values_and_long_lists_are_not_counted(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = [f"w{i}" for i in range(containment.MOST_VALUES)]
+    assert is_counted(lake.search([*more[:-200], *QUERY], by="containment", min=0.1))
+    assert not is_counted(lake.search([*more, *QUERY], by="containment", min=0.1))
+    # Each share s of the 21 columns holds 2 s of the values; every value is in some of them.
+    entries = sum(2 * share for share in range(0, 101, 5))
+    monkeypatch.setattr(containment, "MOST_ENTRIES", entries)
+    assert is_counted(lake.search(QUERY, by="containment"))
+    monkeypatch.setattr(containment, "MOST_ENTRIES", entries - 1)
+    assert not is_counted(lake.search(QUERY, by="containment"))
+
+
+def test_a_few_values_in_a_column_a_thousand_times_as_large(tmp_path: Path) -> None:
+    """What sketches cannot see: 128 entries of a signature, and 5 values among 5,000."""
+    large = [f"x{i}" for i in range(5_000)]
+    lake = lake_of(tmp_path, [[PlainTable("large.csv", {"c": large})]], components=COMPONENTS)
+    mine = [*large[::1_000], "nowhere"]
+    (found,) = lake.search(mine, by="containment", min=0.8)
+    assert (found.matched, found.query_size, found.column_size) == (5, 6, 5_000)
+
+
+def test_nothing_is_proved(lake: Lake) -> None:
+    nothing = lake.search(["zz", "yy"], by="containment")
+    assert nothing.notes == (
+        "no searched column of the lake contains 60% of the 2 values of 'value'",
+    )
+    assert lake.search(["zz", "yy"], by="containment", k=3).notes == (
+        "none of the 2 values of 'value' is in any searched column of the lake",
+    )
+
+
+_columns = st.lists(
+    st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=8), min_size=1, max_size=12
+)
+_QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@_QUICK
+@given(
+    _columns,
+    st.sets(st.sampled_from("abcdefghijkl"), min_size=1, max_size=8),
+    st.integers(1, 5),
+    st.sampled_from([None, 0.0, 0.1, 0.25, 0.5, 0.6, 0.75, 1.0]),
+    st.one_of(st.none(), st.integers(1, 6)),
+    st.data(),
+)
+def test_counting_misses_nothing(
+    columns: list[list[str]],
+    mine: set[str],
+    parts: int,
+    least: float | None,
+    k: int | None,
+    data: st.DataObject,
+) -> None:
+    """Against brute force over lakes in one to five segments, with ties and dead tables."""
+    tables = [PlainTable(f"t{i}.csv", {"c": cells}) for i, cells in enumerate(columns)]
+    groups = [tables[i::parts] for i in range(parts) if tables[i::parts]]
+    dead = [data.draw(st.lists(st.integers(0, len(g) - 1), unique=True)) for g in groups]
+    with tempfile.TemporaryDirectory() as folder:
+        lake = lake_of(Path(folder), groups, dead=[sorted(d) for d in dead])
+        answer = lake.search(sorted(mine), by="containment", min=least, k=k)
+        share = (0.6 if k is None else 0.0) if least is None else least
+        needed = max(1, math.ceil(share * len(mine) - 1e-9))
+        found = []
+        for number, group in enumerate(groups):
+            for place, table in enumerate(group):
+                held = set(table.columns["c"])
+                if place not in dead[number] and len(held & mine) >= needed:
+                    found.append((-len(held & mine), len(held), number, place, table.name))
+        assert [r.table for r in answer] == [name for *_, name in sorted(found)[:k]]
+        assert [r.matched for r in answer] == [-row[0] for row in sorted(found)[:k]]

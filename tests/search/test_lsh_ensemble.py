@@ -203,6 +203,15 @@ def test_the_best_k_by_falling_thresholds(tmp_path: Path) -> None:
         worst = min(exact[c] for c in found(hits))
         assert worst >= sorted(exact.values())[-k] - 0.16
         assert hits.counters.candidates >= k
+        # Bytes and look-ups are those of all thresholds; segments and columns count once.
+        at_each = [search(Ensemble(t / 100), query, segments) for t in range(100, 9, -5)]
+        looked_up = hits.counters.algorithms["lsh-ensemble"]
+        assert hits.counters.segments == len(segments) == 2
+        assert looked_up in range(2, 2 * len(at_each) + 1, 2)
+        tried = at_each[: looked_up // 2]
+        assert hits.counters.bytes == sum(one.counters.bytes for one in tried)
+        assert hits.counters.candidates == tried[-1].counters.candidates
+        assert hits.counters.pruned == tried[-1].counters.pruned
     everything = search(Ensemble(0.0, k=1_000), query, segments)
     assert len(everything) >= 17
     assert len(search(Ensemble(0.9, k=1_000), query, segments)) < len(everything)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lakejoin.lake.values import canonicalise
 from lakejoin.model import ColumnType, ValueRules
-from lakejoin.search.query import locate, query_of_array, query_of_lake_column
-from lakejoin.store.dictionary import NOT_FOUND
+from lakejoin.search.query import SMALL, locate, query_of_array, query_of_lake_column
+from lakejoin.store.dictionary import NOT_FOUND, Dictionary
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 
@@ -91,3 +91,30 @@ def test_exact_rules_keep_spellings() -> None:
     query = query_of_array("q", "c", pa.array(["A", "a", ""]), ValueRules(fold=False))
     assert query.tokens.to_pylist() == ["A", "a"]
     assert query.rows == 3
+
+
+def test_a_small_query_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = lake_of(tmp_path / "a", [[PlainTable("t.csv", {"c": ["x", "y"]})]] * 2)
+    other = lake_of(tmp_path / "b", [[PlainTable("t.csv", {"c": ["y", "z"]})]])
+    asked = 0
+    find = Dictionary.find
+
+    def counted(self: Dictionary, tokens: pa.LargeStringArray) -> object:
+        nonlocal asked
+        asked += 1
+        return find(self, tokens)
+
+    monkeypatch.setattr(Dictionary, "find", counted)
+    assert first.search(["y", "nowhere"])[0].examples["matched"] == ["y"]
+    assert asked == 2, "once a segment, for the search and the evidence of both results"
+    query = query_of_array("t", "c", pa.array(["y", "nowhere"]), ValueRules())
+    for lake in (first, other, first):
+        (segment, *_) = lake.snapshot.segments
+        code, missing = locate(query, 0, segment).tolist()
+        assert segment.dictionary.texts.take(np.array([code])).to_pylist() == ["y"]
+        assert missing == NOT_FOUND
+    assert asked == 4, "another index is another look-up"
+    large = query_of_array("t", "c", pa.array(list(map(str, range(SMALL + 1)))), ValueRules())
+    for _ in range(2):
+        locate(large, 0, first.snapshot.segments[0])
+    assert asked == 6 and not large.known

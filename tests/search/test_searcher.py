@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -184,7 +186,8 @@ def test_a_column_called_by_a_number_goes_before_its_place(lake: Lake) -> None:
     ("table", "on", "said"),
     [
         ({"city": CITIES, "b": CITIES}, "citty", "'city'"),
-        ({"city": CITIES}, 3, "no column 3"),
+        ({"city": CITIES}, 3, "no column 3; its only one is 0$"),
+        ({"a": CITIES, "b": CITIES}, 2, "no column 2; its 2 columns are numbered from 0 to 1$"),
         ({"city": CITIES}, -1, "no column -1"),
         ({"c": [None, "", "n/a"]}, "c", "no values"),
         ({"c": [None, None]}, None, "no values"),
@@ -205,21 +208,26 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "said"),
     [
-        {"k": 0},
-        {"k": "3"},
-        {"k": 1.5},
-        {"min": "1"},
-        {"min": 1.5},
-        {"min": -0.1},
-        {"by": "magic"},
-        {"verified": False},
+        ({"k": 0}, "k must be a whole number from 1 on, not 0"),
+        ({"k": "3"}, "not '3'"),
+        ({"k": 2.5}, "k must be a whole number from 1 on, not 2.5"),
+        ({"k": True}, "k must be a whole number from 1 on, not True"),
+        ({"min": "1"}, "min must be a number between 0 and 1, not '1'"),
+        ({"min": 1.5}, "min must be a number between 0 and 1, not 1.5"),
+        ({"min": -0.1}, "not -0.1"),
+        ({"min": math.nan}, "min must be a number between 0 and 1, not nan"),
+        ({"min": True}, "not True"),
+        ({"by": "magic"}, "by must be overlap or containment, not 'magic'"),
+        ({"verified": False}, "only a search by containment can go unverified"),
+        ({"algorithm": "magic"}, "there is no algorithm 'magic'"),
+        ({"by": "containment", "algorithm": "josie"}, "'josie'.* goes with by='overlap'"),
     ],
     ids=str,
 )
-def test_bad_options_are_told(lake: Lake, options: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
+def test_bad_options_are_told(lake: Lake, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
         lake.search({"c": CITIES}, **options)
 
 
@@ -265,6 +273,28 @@ def test_files(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     both = lake.search("people.csv")
     assert both.query.tokens.to_pylist() == ["oslo"]
     assert "people.csv is a file here and a table of the lake; the file was read" in both.notes
+
+
+class SlowTable:
+    """A frame that takes its time to hand over its rows."""
+
+    def __init__(self, columns: dict[str, list[str]], seconds: float) -> None:
+        self._table = pa.table(columns)
+        self._seconds = seconds
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        time.sleep(self._seconds)
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_seconds_are_those_that_the_caller_waited(lake: Lake) -> None:
+    begin = time.perf_counter()
+    answer = lake.search(SlowTable({"a": CITIES}, 0.05), on="a")
+    assert 0.05 <= answer.seconds <= time.perf_counter() - begin
+    begin = time.perf_counter()
+    every = lake.search(SlowTable({"a": CITIES, "b": CITIES}, 0.05), on="*")
+    assert len(every) == 2
+    assert 0.05 <= sum(one.seconds for one in every) <= time.perf_counter() - begin
 
 
 def test_a_container_needs_a_part(lake: Lake, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,19 +12,9 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.api import Lake
 from lakejoin.spark.build import BuildOptions
+from oracle.sql import rows
 
 duckdb = pytest.importorskip("duckdb")
-
-
-def rows(sql: str, lake: Lake, **frames: Any) -> int:
-    """How many rows the SQL gives, once what its comments ask for is done."""
-    con = duckdb.connect()
-    for name, frame in frames.items():
-        con.register(name, frame)
-    for line in sql.splitlines():
-        if line.startswith("-- first: "):
-            exec(line.removeprefix("-- first: "), {"con": con, "lake": lake, "lakejoin": lakejoin})
-    return len(con.sql(sql).fetchall())
 
 
 @pytest.fixture(scope="module")

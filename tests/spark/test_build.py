@@ -319,6 +319,9 @@ def test_signatures_are_as_long_as_was_asked_for(lake: Path, index: Index, tmp_p
     assert lengths() == {64}
     with pytest.raises(InputError, match="power of two"):
         index(lake, permutations=100, full=True)
+    for wrong in (0, True, 64.0, "64"):
+        with pytest.raises(InputError, match="power of two"):
+            index(lake, permutations=wrong)
 
 
 def test_small_segments_bound_the_memory(lake: Path, index: Index, tmp_path: Path) -> None:
@@ -353,14 +356,16 @@ def test_a_new_component_comes_without_reading_files(
     class Sizes:
         name = "sizes"
         version = 1
+        made_with = ""
 
         def build(self, source: Segment, out: ArrayFileWriter) -> None:
             out.add("size", source.postings.set_sizes())
 
     monkeypatch.setattr(reading, "tables_of", None)
     before = components.components
-    monkeypatch.setattr(components, "components", lambda permutations=128: (*before(), Sizes()))
-    monkeypatch.setattr("lakejoin.spark.build.COMPONENTS", components.components())
+    more = lambda *options: (*before(*options), Sizes())  # noqa: E731
+    monkeypatch.setattr(components, "components", more)
+    monkeypatch.setattr("lakejoin.spark.build.components", more)
     report = index(lake)
     assert (report.version, report.new) == (2, 0)
     for segment in lakejoin.open(tmp_path / "index").snapshot.segments:

@@ -10,16 +10,19 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from lakejoin.app.effort import read_and_pruned, what_it_took
 from lakejoin.app.join_commands import join_line
-from lakejoin.app.printing import clip, counted, fitted_widths, print_table, seconds, size
-from lakejoin.search.display import bar, fan_out_text, percent
+from lakejoin.app.printing import clip, counted, fitted_widths, print_table, seconds
+from lakejoin.search.display import bar, fan_out_text, pairs_text, percent, runner_up_text
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakejoin.search.answer import Answer, Result
-    from lakejoin.search.hits import Counters
 
 _WIDE = 110  # below, a result is set in lines of its own
 _EXAMPLE = 30
+_COMBINATION = 60
 _MUCH = 10.0  # a fan-out from here on is marked
 _SOME = 2.0
 _GAP = "   "
@@ -29,7 +32,7 @@ _SHOWN = 40
 
 Heads = ("#", "table", "column", "matched", "contained", "size", "my rows", "fan-out")
 _RIGHT = ("#", "matched", "size", "my rows", "fan-out")
-_FIXED = (True, False, False, True, True, True, True, True)
+_CUT = ("table", "column")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +91,33 @@ def print_searched(screen: Console, answer: Answer, asked: Asked) -> None:
 
 def _query(answer: Answer) -> Text:
     query = answer.query
-    size_of = f"({counted(len(query), 'distinct value')} in {counted(query.rows, 'row')})"
-    column = (clip(query.column), "bold")
+    noun = "distinct combination" if _is_key(answer) else "distinct value"
+    size_of = f"({counted(len(query), noun)} in {counted(query.rows, 'row')})"
+    column = (" + ".join(map(clip, query.columns)), "bold")
     return Text.assemble(column, f" of {clip(query.table, 200)} {size_of}:")
 
 
+def _is_key(answer: Answer) -> bool:
+    return len(answer.query.columns) > 1
+
+
 def _looked_for(answer: Answer, asked: Asked) -> str:
-    least = f"contain at least {answer.min:.0%} of them" if answer.min else ""
-    best = f"the {counted(answer.k, 'column')}" if answer.k else "the columns"
+    least = f"contain at least {percent(answer.min)} of them" if answer.min else ""
+    noun, among, number = "column", f" of {counted(asked.tables, 'table')}", answer.k
+    if _is_key(answer):
+        noun, among = "table", f" of {asked.tables:,}"
+        number = min(answer.k, asked.tables) if answer.k else None
+    best = f"the {counted(number, noun)}" if number else f"the {noun}s"
     most = "share the most" if answer.by == "overlap" else "contain the most" if answer.k else ""
+    if _is_key(answer) and most:
+        most = "hold the most of them"
     if not most and not least:
         most = "contain any of them"
     said = " and ".join(filter(None, (most, least)))
-    if answer.k == 1:
-        said = said.replace("share", "shares").replace("contain", "contains")
-    return f"{best} of {counted(asked.tables, 'table')} that {said}"
+    if number == 1:
+        for verb in ("share", "contain", "hold"):
+            said = said.replace(verb, f"{verb}s")
+    return f"{best}{among} that {said}"
 
 
 def print_notes(screen: Console, notes: Iterable[str]) -> None:
@@ -118,7 +133,7 @@ def print_results(screen: Console, answer: Answer, limit: int | None = None) -> 
         _print_wide(screen, shown)
     else:
         for result in shown:
-            _print_stacked(screen, result)
+            _print_stacked(screen, result, answer.query.columns)
     if len(shown) < len(answer):
         more = f"… and {len(answer) - len(shown):,} more; --json shows all"
         screen.print(Text(f"{_INDENT}{more}", "dim"))
@@ -126,19 +141,23 @@ def print_results(screen: Console, answer: Answer, limit: int | None = None) -> 
         screen.print(Text(f"{_INDENT}! this join would multiply your rows", "yellow"))
 
 
-def _print_wide(screen: Console, results: Sequence[Result]) -> None:
-    lines = [[Text(head, "bold") for head in Heads], *map(_cells, results)]
-    natural = [max(cell_len(line[i].plain) for line in lines) for i in range(len(Heads))]
-    widths = fitted_widths(natural, _FIXED, screen.width)
-    _print_line(screen, lines[0], widths)
+def _print_wide(screen: Console, answer: Answer) -> None:
+    mine = answer.query.columns
+    # The columns of a composite key stand in a line of their own.
+    heads = [head for head in Heads if head != "column" or len(mine) == 1]
+    cells = [{head: Text(head, "bold") for head in Heads}, *map(_cells, answer)]
+    lines = [[line[head] for head in heads] for line in cells]
+    natural = [max(cell_len(line[i].plain) for line in lines) for i in range(len(heads))]
+    widths = fitted_widths(natural, [head not in _CUT for head in heads], screen.width)
+    _print_line(screen, heads, lines[0], widths)
     screen.print(Text("─" * min(screen.width, sum(widths) + len(_GAP) * (len(widths) - 1))))
-    for result, line in zip(results, lines[1:], strict=True):
-        _print_line(screen, line, widths)
-        _print_examples(screen, result, " " * widths[0] + _GAP)
+    for result, line in zip(answer, lines[1:], strict=True):
+        _print_line(screen, heads, line, widths)
+        _print_beneath(screen, result, mine, " " * widths[0] + _GAP)
 
 
-def _cells(result: Result) -> list[Text]:
-    return [
+def _cells(result: Result) -> dict[str, Text]:
+    cells = (
         Text(str(result.rank), "dim"),
         _named(result.table, result),
         _plain(", ".join(result.columns)),
@@ -147,12 +166,15 @@ def _cells(result: Result) -> list[Text]:
         Text(f"{result.column_size:,}"),
         _share(result.row_coverage),
         _fan_out(result.fan_out),
-    ]
+    )
+    return dict(zip(Heads, cells, strict=True))
 
 
-def _print_line(screen: Console, cells: Sequence[Text], widths: Sequence[int]) -> None:
+def _print_line(
+    screen: Console, heads: Sequence[str], cells: Sequence[Text], widths: Sequence[int]
+) -> None:
     parts = []
-    for head, cell, width in zip(Heads, cells, widths, strict=False):
+    for head, cell, width in zip(heads, cells, widths, strict=False):
         room = width - cell_len(cell.plain)
         if room < 0:
             parts.append(_cut(cell, width, keep_end=head == "table"))
@@ -175,29 +197,33 @@ def _cut(cell: Text, width: int, keep_end: bool) -> Text:
     return Text("…" + text + " " * (width - 1 - cell_len(text)), cell.style)
 
 
-def _print_stacked(screen: Console, result: Result) -> None:
-    name = Text.assemble(
-        (f"{result.rank:>2}   ", "dim"),
-        _named(result.table, result),
-        " · ",
-        (clip(", ".join(result.columns)), "bold"),
-    )
+def _print_stacked(screen: Console, result: Result, mine: Sequence[str]) -> None:
+    name = Text.assemble((f"{result.rank:>2}   ", "dim"), _named(result.table, result))
+    if len(mine) == 1:
+        name = Text.assemble(name, " · ", (clip(", ".join(result.columns)), "bold"))
     screen.print(name, soft_wrap=True)
     figures = [_contained(result), _matched(result), Text(f"size {result.column_size:,}")]
     if result.row_coverage is not None:
         figures.append(Text.assemble(_share(result.row_coverage), " of my rows"))
         figures.append(_fan_out(result.fan_out))
     screen.print(Text.assemble(_INDENT, Text("  ").join(figures)), soft_wrap=True)
-    _print_examples(screen, result, _INDENT)
+    _print_beneath(screen, result, mine, _INDENT)
 
 
-def _print_examples(screen: Console, result: Result, indent: str) -> None:
+def _print_beneath(screen: Console, result: Result, mine: Sequence[str], indent: str) -> None:
+    """What stands under the figures: the columns of a composite key, and examples."""
+    if len(mine) > 1:
+        screen.print(Text(indent + pairs_text(mine, result.columns), "bold"), soft_wrap=True)
+        if result.runner_up is not None:
+            screen.print(Text(indent + runner_up_text(result), "dim"), soft_wrap=True)
+    # The parts of a combination have a point between them, as single examples have.
+    between, longest = (" · ", _EXAMPLE) if len(mine) == 1 else (" | ", _COMBINATION)
     line = Text(indent)
     for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
         found = result.examples[kind]
         if found:
             line.append(f"{mark} ", style)
-            line.append(" · ".join(clip(text, _EXAMPLE) for text in found), "dim")
+            line.append(between.join(clip(text, longest) for text in found), "dim")
             line.append(_GAP)
     line.rstrip()
     if line.plain.strip():
@@ -251,30 +277,14 @@ def first_other(answer: Answer) -> Result | None:
 
 def join_command_for(result: Result, answer: Answer, asked: Asked) -> str:
     """The command that makes the join, to be pasted into a shell."""
-    mine, theirs = answer.query.column, result.columns[0]
+    on = []
     found = result.found
-    if found is not None and "=" in mine + theirs:  # places cannot be misread
-        mine, theirs = str(found.place), str(found.column - found.entry.first)
-    return join_line(
-        asked.table, result.table, ["--on", f"{mine}={theirs}", "-o", "joined.csv"], asked.index
-    )
-
-
-def what_it_took(answer: Answer) -> str:
-    """One line: how long, and what was read."""
-    counters = answer.counters
-    parts = []
-    if counters.lists:
-        parts.append(f"{counters.lists_read:,} of {counted(counters.lists, 'posting list')} read")
-    if counters.sets_read:
-        parts.append(f"{counted(counters.sets_read, 'column')} opened")
-    if counters.pruned:
-        parts.append(f"{counters.pruned:,} ruled out unopened")
-    if counters.bytes:
-        parts.append(f"{size(counters.bytes)} of the index")
-    if counters.algorithms:
-        parts.append(" and ".join(counters.algorithms))
-    return ": ".join(filter(None, (seconds(answer.seconds), ", ".join(parts))))
+    for part, (mine, theirs) in enumerate(zip(answer.query.columns, result.columns, strict=True)):
+        if found is not None and "=" in mine + theirs:  # places cannot be misread
+            on += ["--on", f"{found.places[part]}={found.place(part)}"]
+        else:
+            on += ["--on", f"{mine}={theirs}"]
+    return join_line(asked.table, result.table, [*on, "-o", "joined.csv"], asked.index)
 
 
 # -- one result in full ------------------------------------------------------------------------
@@ -284,7 +294,7 @@ def print_explained(screen: Console, answer: Answer, result: Result, asked: Aske
     """One result: its figures in words, the values, what was read, the SQL and the command."""
     print_searched(screen, answer, asked)
     screen.print()
-    _print_stacked(screen, result)
+    _print_stacked(screen, result, answer.query.columns)
     if result.estimate is not None:
         error = f" ± {result.error:.3f}" if result.error is not None else ""
         screen.print(f"{_INDENT}the sketches told {result.estimate:.3f}{error}")
@@ -302,46 +312,32 @@ def print_explained(screen: Console, answer: Answer, result: Result, asked: Aske
 
 
 def _print_values(screen: Console, result: Result) -> None:
-    matched = result.matches(_EXPLAINED).to_pylist()
+    noun = "values" if len(result.columns) == 1 else "combinations"
+    matched = result.matches(_EXPLAINED)
     screen.print()
-    screen.print(Text("values that match", "bold"), "" if matched else "none")
-    if matched:
-        rows = [[row["value"], f"{row['mine']:,}", f"{row['theirs']:,}"] for row in matched]
-        print_table(["value", "my rows", "their rows"], rows, right=["my rows", "their rows"])
-        _say_more(screen, result.matched - len(matched))
-    missing = result.unmatched(_EXPLAINED).to_pylist()
+    screen.print(Text(f"{noun} that match", "bold"), "" if len(matched) else "none")
+    _print_listed(matched)
+    _say_more(screen, result.matched - len(matched))
+    missing = result.unmatched(_EXPLAINED)
     screen.print()
-    screen.print(Text("values of mine without a partner", "bold"), "" if missing else "none")
-    if missing:
-        rows = [[row["value"], f"{row['mine']:,}"] for row in missing]
-        print_table(["value", "my rows"], rows, right=["my rows"])
-        _say_more(screen, result.query_size - result.matched - len(missing))
+    screen.print(Text(f"{noun} of mine without a partner", "bold"), "" if len(missing) else "none")
+    _print_listed(missing)
+    _say_more(screen, result.query_size - result.matched - len(missing))
+
+
+def _print_listed(values: pa.Table) -> None:
+    """Values, one a row, with the numbers of rows behind them."""
+    if not len(values):
+        return
+    numbers = {"mine": "my rows", "theirs": "their rows"}
+    heads = [numbers.get(name, name) for name in values.column_names]
+    columns = [
+        [f"{cell:,}" for cell in column.to_pylist()] if name in numbers else column.to_pylist()
+        for name, column in zip(values.column_names, values.columns, strict=True)
+    ]
+    print_table(heads, list(zip(*columns, strict=True)), right=list(numbers.values()))
 
 
 def _say_more(screen: Console, more: int) -> None:
     if more > 0:
         screen.print(Text(f"… and {more:,} more; --json shows all", "dim"))
-
-
-def read_and_pruned(counters: Counters) -> list[str]:
-    """What the search read and what it could leave unread, in sentences.
-
-    >>> from lakejoin.search.hits import Counters
-    >>> read_and_pruned(Counters(2, 10, 4, candidates=9, sets_read=3, pruned=6, bytes=4000))[1]
-    '9 columns were candidates: 3 were opened for an exact count, 6 were ruled out unopened'
-    """
-    said = []
-    if counters.lists:
-        said.append(
-            f"your values have {counted(counters.lists, 'posting list')} here (equal ones count "
-            f"once): {counters.lists_read:,} were read"
-        )
-    said.append(
-        f"{counted(counters.candidates, 'column')} were candidates: {counters.sets_read:,} were "
-        f"opened for an exact count, {counters.pruned:,} were ruled out unopened"
-    )
-    said.append(f"{size(counters.bytes)} of the index in {counted(counters.segments, 'segment')}")
-    ran = [f"{name} ({counted(times, 'time')})" for name, times in counters.algorithms.items()]
-    if ran:
-        said.append(f"algorithm: {', '.join(ran)}")
-    return said

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +15,26 @@ import click
 
 from lakejoin.app.answers import Asked, print_all
 from lakejoin.app.printing import console, counted
-from lakejoin.errors import InputError, LakejoinError
+from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 
 if TYPE_CHECKING:
     from lakejoin.api import Lake
-    from lakejoin.model import SourceFile
+    from lakejoin.model import Skipped, SourceFile
+
+_PAPERS = {"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"}
+_NAMED = 5  # files that are passed over by name
+# What is called so is meant as a table: where it is none, it is broken.
+_TABLES = {
+    *(".csv", ".tsv", ".tab", ".psv", ".ssv", ".dat", ".data", ".json", ".jsonl", ".ndjson"),
+    *(".geojson", ".parquet", ".arrow", ".feather", ".orc", ".avro", ".xls", ".xlsx", ".xlsm"),
+    *(".xlsb", ".ods", ".sqlite", ".sqlite3", ".db"),
+}
 
 
 def run_batch(
     lake: Lake,
     batch: str,
-    on: str | None,
+    on: Sequence[str] | None,
     options: Mapping[str, Any],
     index: str | None,
     limit: int,
@@ -33,7 +42,8 @@ def run_batch(
 ) -> None:
     """Searches with every table that `batch` names; one that fails does not lose the others.
 
-    Raises at the end, once all is printed, where some failed.
+    Files that are no tables by their kind are passed over, and named. Raises at the end, once all
+    is printed, where some failed.
     """
     from lakejoin.search.answer import Answer, Failed
 
@@ -54,9 +64,10 @@ def run_batch(
                     _print_line(answer.to_dict())
             else:
                 print_all(screen, answers, Asked(name, index, len(lake)), limit)
+    _tell_passed_over(queries.passed_over)
     for name, problem in queries.problems:
         if as_json:
-            _print_line({"query": {"table": name, "column": on}, "error": str(problem)})
+            _print_line({"query": _asked(name, on), "error": str(problem)})
         else:
             click.echo(f"not searched: {problem}", err=True)
     failed = len(queries.problems)
@@ -69,18 +80,26 @@ def run_batch(
         raise InputError(f"there is no table in {batch}")
 
 
+def _asked(table: str, on: Sequence[str] | None) -> dict[str, Any]:
+    """What was asked, as far as it is known of a search that failed."""
+    columns = list(on or [])
+    column = columns[0] if len(columns) == 1 else None
+    return {"table": table, "column": column, "columns": columns}
+
+
 class Queries:
     """The tables of a folder, a glob or a file, or those named in `@FILE`.
 
-    A file is opened when its turn comes: a container gives each of its parts, and one that cannot
-    be opened goes to `problems`. `begun` files of `len(queries)` have been.
+    A file is opened when its turn comes: a container gives each of its parts, one that is no table
+    by its kind goes to `passed_over`, and one that cannot be opened to `problems`. `begun` files of
+    `len(queries)` have been.
     """
 
     def __init__(self, batch: str) -> None:
         from lakejoin.lake.files import list_files
-        from lakejoin.model import Skipped
 
         self.problems: list[tuple[str, LakejoinError]] = []
+        self.passed_over: list[str] = []
         self.begun = 0
         self._batch = batch
         self._waiting: deque[str] = deque()
@@ -108,16 +127,58 @@ class Queries:
         from lakejoin.model import Skipped
 
         path = _as_given(self._batch, source.uri)
+        if _is_paper(source.name):
+            self.passed_over.append(source.name)
+            return
         try:
             with readable(path):
                 for found in open_tables(source):
                     if isinstance(found, Skipped):
-                        self.problems.append((found.name, InputError(str(found))))
+                        self._not_opened(found.name, found, InputError(str(found)))
                     else:
                         part = found.name.partition("#")[2]
                         yield f"{path}#{part}" if part else path
+        except UnreadableFile as problem:
+            self._not_opened(path, Skipped(problem.path, problem.reason), problem)
         except LakejoinError as problem:
             self.problems.append((path, problem))
+
+    def _not_opened(self, path: str, skipped: Skipped, problem: LakejoinError) -> None:
+        if _is_stray(skipped):
+            self.passed_over.append(skipped.name)
+        else:
+            self.problems.append((path, problem))
+
+
+def _is_paper(name: str) -> bool:
+    """Whether a file is what comes with a folder of tables; its commas could make it look like one.
+
+    >>> _is_paper("sub/README.txt"), _is_paper("readme.csv"), _is_paper("Licence")
+    (True, False, True)
+    """
+    path = Path(name.lower())
+    return path.stem in _PAPERS and path.suffix in ("", ".txt")
+
+
+def _is_stray(skipped: Skipped) -> bool:
+    """Whether a file lies among tables and is not meant as one: a README, a script, an image.
+
+    >>> from lakejoin.model import Skipped
+    >>> _is_stray(Skipped("a/LICENSE", "not a table")), _is_stray(Skipped("a.csv", "not a table"))
+    (True, False)
+    """
+    last = skipped.name.rpartition("#")[2].lower()
+    return skipped.reason == "not a table" and not _TABLES & set(Path(last).suffixes)
+
+
+def _tell_passed_over(names: Sequence[str]) -> None:
+    if not names:
+        return
+    what = (
+        "1 file that is no table" if len(names) == 1 else f"{len(names):,} files that are no tables"
+    )
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    click.echo(f"passed over {what}: {', '.join(names[:_NAMED])}{more}", err=True)
 
 
 def _as_given(batch: str, uri: str) -> str:

@@ -16,6 +16,7 @@ from lakejoin import api
 from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, counted, print_json, seconds, size
 from lakejoin.errors import InputError
+from lakejoin.store.sketches import PERMUTATIONS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,6 +66,23 @@ def cluster_options(command: Command) -> Command:
     help="Search decimals and booleans too (they make accidental joins), or not (the default).",
 )
 @click.option(
+    "--permutations",
+    type=int,
+    metavar="N",
+    help="How long the signatures are that `search --by containment` looks up: a power of two from "
+    "16 to 256. Twice as long takes twice the room (256: about 2 kB a column) and finds columns "
+    "twice as large beside a small one. An index keeps its own; --full changes it.  [default: "
+    f"{PERMUTATIONS} for a new index]",
+)
+@click.option(
+    "--super-keys",
+    type=click.Choice(["128", "256", "512"]),
+    help="How many bits of every row a search on two columns or more looks at before it reads the "
+    "row. More bits let fewer wrong rows through and take more room (128: 16 bytes a row); never "
+    "is a right row lost. Changed without reading the lake again.  [default: the index's own; 128 "
+    "for a new one]",
+)
+@click.option(
     "--wait",
     default=0.0,
     metavar="SECONDS",
@@ -80,6 +98,8 @@ def index_command(
     strict: bool,
     values: str | None,
     all_columns: bool | None,
+    permutations: int | None,
+    super_keys: str | None,
     wait: float,
     as_json: bool,
 ) -> None:
@@ -95,11 +115,12 @@ def index_command(
       lakejoin index 'exports/**/*.csv' warehouse/ --index warehouse.index
       lakejoin index s3://bucket/lake --master spark://host:7077
       lakejoin index                     refresh what is there
+      lakejoin index --full --permutations 256
 
     \b
     JSON keys: version, new, changed, gone, unchanged, segments, totals{tables, columns, rows,
     cells, values, values_exact, bytes}, skipped[] with name, reason, detail, seconds{list,
-    start, tasks, commit, total, read, build}
+    start, tasks, commit, costs, total, read, build}
     """
     from lakejoin.spark.build import BuildOptions
 
@@ -108,6 +129,8 @@ def index_command(
         strict=strict,
         fold=None if values is None else values == "folded",
         all_columns=all_columns,
+        permutations=permutations,
+        super_key_bits=None if super_keys is None else int(super_keys),
         wait=wait,
     )
     report = run_build(lake, index, master, _settings(conf), options, quiet=as_json)

@@ -26,10 +26,30 @@ _COMMANDS = {
     "join": "lakejoin.app.join_commands:join_command",
     "demo": "lakejoin.app.demo:demo_command",
 }
+_UNTOUCHED = "stopped; what was there before is untouched"
+# What Ctrl-C is answered with; commands that write leave what was there until they are done.
+_STOPPED = {
+    "search": "the search was stopped; nothing was changed",
+    **dict.fromkeys(
+        ("info", "tables", "columns", "show", "skipped", "check"), "stopped; nothing was changed"
+    ),
+}
+
+
+class _Stopped(Exception):
+    """Ctrl-C, with what is to be said of it."""
 
 
 class _Lazy(click.Group):
     """A group whose commands are imported when they are needed."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo(err=True)  # a terminal shows ^C where the line stood
+            said = _STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)
+            raise _Stopped(said) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -76,8 +96,8 @@ def main() -> None:
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        _fail("stopped; what was there before is untouched", 130)
+    except (_Stopped, KeyboardInterrupt, click.Abort) as stop:
+        _fail(str(stop) or _UNTOUCHED, 130)
     except LakejoinError as problem:
         _fail(str(problem), problem.exit_code)
     except BrokenPipeError:

@@ -49,6 +49,13 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
             *("--on", "iso3=alpha_3", "--how", "left", "-n", "5"),
         ),
     ),
+    (
+        "A name alone is not enough for a city. Which tables have both, and in which columns?",
+        (
+            *("search", "airportsdata/airports.csv", "--on", "city", "--on", "country"),
+            *("--others", "-k", "3"),
+        ),
+    ),
     ("What was left out, and why?", ("skipped",)),
 )
 
@@ -160,6 +167,7 @@ def _say_next(console: Console, index_dir: Path) -> None:
         ("lakejoin search nycflights13/planes.csv.gz", "the column to search with is chosen"),
         ("lakejoin search your.csv --on COLUMN", "what joins with a file of yours"),
         ("lakejoin search your.csv --on COLUMN --explain 1", "why: the values, the SQL"),
+        ("lakejoin search your.csv --on COLUMN --on COLUMN", "several columns together"),
         ("lakejoin index", "refresh: reads only what is new or changed"),
         ("lakejoin check", "verify every checksum"),
         ("lakejoin index path/to/your/lake --index .lakejoin", "your own files"),

@@ -12,12 +12,12 @@ from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, print_json
 from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
+from lakejoin.search.options import AUTO, BY, DEFAULT_K, DEFAULT_MIN
 
 if TYPE_CHECKING:
     from lakejoin.app.answers import Asked
     from lakejoin.search.answer import Answer, Answers, Result
 
-LEAST = 0.6
 OF_EACH = 3  # results shown of each answer where there are several
 
 
@@ -25,20 +25,26 @@ OF_EACH = 3  # results shown of each answer where there are several
 @click.argument("table", required=False)
 @click.option(
     "--on",
+    multiple=True,
     metavar="COLUMN",
-    help="The column of TABLE: its name, or its place counted from zero; '*' for every column.  "
-    "[default: the most key-like text column]",
+    help="The column of TABLE: its name, or its place counted from zero; '*' for every column. "
+    "Given several times, these columns together; MINE=THEIRS then allows only THEIRS as the "
+    "partner of MINE.  [default: the most key-like text column]",
 )
 @click.option(
-    "-k", "k", type=click.IntRange(min=1), metavar="N", help="How many columns.  [default: 10]"
+    "-k",
+    "k",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"How many columns, or tables.  [default: {DEFAULT_K}]",
 )
 @click.option(
     "--by",
-    type=click.Choice(["overlap", "containment"]),
-    default="overlap",
+    type=click.Choice(BY),
+    default=BY[0],
     show_default=True,
     help="overlap: the columns that share the most values, exactly; containment: every column "
-    "that contains enough of them, found with sketches.",
+    "that contains enough of them, found with sketches (small queries are counted).",
 )
 @click.option(
     "--min",
@@ -46,7 +52,7 @@ OF_EACH = 3  # results shown of each answer where there are several
     type=click.FloatRange(0, 1),
     metavar="SHARE",
     help="The share of my values that a column must contain.  [default with --by containment "
-    f"and no -k: {LEAST}]",
+    f"and no -k: {DEFAULT_MIN}]",
 )
 @click.option("--others", is_flag=True, help="Leave out TABLE itself and its exact copies.")
 @click.option(
@@ -67,16 +73,24 @@ OF_EACH = 3  # results shown of each answer where there are several
 )
 @click.option(
     "--algorithm",
-    type=click.Choice(["auto", "stopping", "merge", "probe", "josie"]),
-    default="auto",
+    type=click.Choice([AUTO, "stopping", "merge", "probe", "josie"]),
+    default=AUTO,
     show_default=True,
-    help="How overlaps are counted; all give the same answer.",
+    help="With --by overlap: how overlaps are counted; all give the same answer.",
+)
+@click.option(
+    "--initial",
+    metavar="COLUMN",
+    help="With several --on: the one of them by which rows are fetched; rows with one of its "
+    "values are then tested for the others. Best is a column whose values are rare in the lake; "
+    "'cardinality' takes the one with the fewest distinct values. It changes the time, not the "
+    "answer.  [default: 'items', the cheapest]",
 )
 @index_option
 @json_option
 def search_command(
     table: str | None,
-    on: str | None,
+    on: tuple[str, ...],
     k: int | None,
     by: str,
     least: float | None,
@@ -85,6 +99,7 @@ def search_command(
     explain: int | None,
     batch: str | None,
     algorithm: str,
+    initial: str | None,
     index: str | None,
     as_json: bool,
 ) -> None:
@@ -94,54 +109,86 @@ def search_command(
     your distinct values it holds, how many of your rows would find a partner, the rows of the
     join per row of yours (fan-out), and examples of values that match (✓) and that do not (✗).
 
+    With several --on: which tables hold most of the combinations of these columns, whatever their
+    columns are called and in whatever order they stand? You see which of theirs each of yours joins
+    with, and the next best choice of columns where it is close.
+
     \b
     Examples:
       lakejoin search mine.csv --on city
       lakejoin search airports.csv --on iata --others --by containment --min 0.8
       lakejoin search mine.csv --on city --explain 1
+      lakejoin search mine.csv --on first_name --on last_name --on country=land
 
     With --json: one object; with --on '*', its answers are in a list; with --explain, one result
     is opened; with --batch, an object a line for each answer, and for one that failed, its query
     and its error. The exit code is then 2.
 
     \b
-    JSON keys: query{table, column, size, rows}, by, k, min, results[] with rank, table, columns,
-    matched, containment, query_size, column_size, row_coverage, fan_out, examples{matched,
-    unmatched}, copy, estimate, error, counters{segments, lists, lists_read, candidates,
-    sets_read, pruned, bytes, algorithms}, notes[], seconds, answers[], result{…}, matches[] with
-    value, mine, theirs, unmatched[] with value, mine, sql, join
+    JSON keys: query{table, column, columns, size, rows}, by, k, min, results[] with rank, table,
+    columns, matched, containment, query_size, column_size, row_coverage, fan_out,
+    examples{matched, unmatched}, copy, estimate, error, runner_up{columns, matched},
+    counters{segments, lists, lists_read, candidates, sets_read, pruned, bytes, algorithms} or
+    {segments, tables, tables_read, items, rows_seen, rows_passed, rows_true, cut_short,
+    initial}, notes[], seconds, answers[], result{…}, matches[] with value, mine, theirs,
+    unmatched[] with value, mine, sql, join
     """
     from lakejoin.app.answers import Asked
 
     if (table is None) == (batch is None):
         raise InputError("search takes one TABLE, or --batch FOLDER")
-    if explain is not None and (batch is not None or on == "*"):
+    if explain is not None and (batch is not None or on == ("*",)):
         raise InputError("--explain opens a result of one search: name one TABLE and one --on")
+    if algorithm != AUTO and by == "containment":
+        raise InputError(
+            f"--algorithm {algorithm} goes with --by overlap: a containment has one way of its own"
+        )
     if unverified and by != "containment":
         raise InputError("--unverified goes with --by containment: overlaps are always exact")
+    if len(on) > 1:
+        _check_key(unverified, algorithm)
+    elif initial is not None:
+        raise InputError(
+            f"--initial {initial} goes with several --on: it is the one of them by which rows are "
+            "fetched"
+        )
     options: dict[str, Any] = {
-        "k": max(k or 10, explain or 0) if by == "overlap" else k,
+        "k": max(k or DEFAULT_K, explain or 0) if by == "overlap" else k,
         "by": by,
-        "min": LEAST if by == "containment" and least is None and k is None else least,
+        "min": least,
         "others": others,
         "verified": not unverified,
         "algorithm": algorithm,
+        "initial": initial,
     }
     lake = api.open(index)
     if batch is not None:
         from lakejoin.app.batch import run_batch
 
-        run_batch(lake, batch, on, options, index, k or OF_EACH, as_json)
+        run_batch(lake, batch, on or None, options, index, k or OF_EACH, as_json)
         return
     asked = Asked(str(table), index, len(lake))
     with patience():
-        found = lake.search(asked.table, on=on, **options)
+        found = lake.search(asked.table, on=on or None, **options)
     if explain is not None:
         _explain(one_answer(found), explain, asked, as_json)
     elif as_json:
         print_json(found.to_dict())
     else:
         _print_found(found, asked, k)
+
+
+def _check_key(unverified: bool, algorithm: str) -> None:
+    """Says what does not go with several columns together."""
+    if unverified:
+        raise InputError(
+            "--unverified goes with one --on: several columns together are always counted exactly"
+        )
+    if algorithm != AUTO:
+        raise InputError(
+            f"--algorithm {algorithm} goes with one --on: several columns together are counted in "
+            "a way of their own"
+        )
 
 
 def answers_of(found: Answer | Answers) -> list[Answer]:

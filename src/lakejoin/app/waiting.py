@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from lakejoin.app.printing import console
 
 AFTER = 4.0  # seconds
-TOLD = "still searching: the first search after an installation compiles its code, once …"
+TOLD = "still searching; the first searches after an installation also compile their code, once …"
 
 
 @contextlib.contextmanager

@@ -71,6 +71,10 @@ def find_column(names: Sequence[str], on: str | int, table: str) -> int:
     Traceback (most recent call last):
         ...
     lakejoin.errors.InputError: t.csv has no column 'citys'; did you mean 'city'? (2 columns)
+    >>> find_column(["Code"], 3, "t.csv")
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: t.csv has no column 3; its only one is 0
     """
     if isinstance(on, int):
         return _numbered(names, on, table)
@@ -91,10 +95,9 @@ def find_column(names: Sequence[str], on: str | int, table: str) -> int:
 def _numbered(names: Sequence[str], place: int, table: str) -> int:
     if 0 <= place < len(names):
         return place
-    raise InputError(
-        f"{table} has no column {place}; its {_columns(len(names))} are numbered from 0 to "
-        f"{len(names) - 1}"
-    )
+    last = len(names) - 1
+    numbers = f"{last + 1:,} columns are numbered from 0 to {last:,}" if last else "only one is 0"
+    raise InputError(f"{table} has no column {place}; its {numbers}")
 
 
 def _loose(name: str) -> str:

@@ -3,54 +3,71 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from lakejoin.errors import InputError, LakejoinError, needed
-from lakejoin.search.evidence import Evidence, Located, Meeting, evidence_of, matches, meet
+from lakejoin.search.evidence import Evidence, Meeting, Wanted, evidence_of, matches, told_apart
 from lakejoin.search.evidence import unmatched as unmatched_values
 from lakejoin.search.hits import Counters
-from lakejoin.search.query import Query
+from lakejoin.search.options import check_k, check_share
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.search.choice import On
+    from lakejoin.search.mate.hits import KeyCounters
+    from lakejoin.search.mate.query import KeyQuery
     from lakejoin.search.mine import MyTable
+    from lakejoin.search.query import Query
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.manifest import Manifest
+    from lakejoin.store.segment import Segment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Where a result lies in the index, and what it was found for: the way to its evidence."""
+    """Where a result lies in the index, and what it was found for: the way to its evidence.
 
-    located: Located
-    segment: int
+    `columns` are the numbers of its columns in the segment `number`, `places` those of mine in my
+    table, in the same order. `meeting` gives the values that both share, `size` counts those of
+    the columns.
+    """
+
+    query: Wanted
+    segment: Segment
+    number: int
     table: int
-    column: int
+    columns: tuple[int, ...]
     mine: MyTable
-    place: int  # of the query's column in my table
+    places: tuple[int, ...]
     manifest: Manifest
+    meeting: Callable[[], Meeting]
+    size: Callable[[], int]
 
     @property
     def entry(self) -> TableEntry:
         """What the catalog says of the table."""
-        return self.located.segments[self.segment].catalog.table(self.table)
+        return self.segment.catalog.table(self.table)
 
-    def meeting(self) -> Meeting:
-        """The values that the query and the column share."""
-        return meet(self.located, self.segment, self.column)
+    def place(self, part: int = 0) -> int:
+        """The zero-based place of a column of the result in its table."""
+        return self.columns[part] - self.entry.first
 
 
 @dataclass(frozen=True)
 class Result:
-    """A column of the lake that joins with mine.
+    """A column of the lake that joins with mine, or a table that joins with a composite key.
 
     `matched` of my `query_size` distinct values are among its `column_size`; `containment` is that
     share. `copy` is `"itself"` for a column of the query's own table, `"copy"` for one of a table
     with exactly the same rows, else empty.
+
+    For a composite key, `columns` are those of the table in the order of mine, and values are
+    combinations of values. `runner_up` is the next best choice of columns with its `matched`,
+    where it has nearly as many; else None.
 
     From sketches, `estimate` is the containment that they told and `error` its standard deviation.
     Of a result that was not verified (`verified=False`), `containment` and `matched` come from the
@@ -63,12 +80,29 @@ class Result:
     matched: int
     containment: float
     query_size: int
-    column_size: int
+    _column_size: int | None  # None: counted when it is asked for
     copy: str = ""
     estimate: float | None = None
     error: float | None = None
     verified: bool = True
+    runner_up: dict[str, Any] | None = field(default=None, hash=False)
     found: Found | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def mapping(self) -> dict[str, str]:
+        """Which of its columns each column of mine joins with.
+
+        A column of mine whose name was there before gets underscores behind it, as in `matches`.
+        """
+        return dict(zip(told_apart(self._found.query.columns), self.columns, strict=True))
+
+    @cached_property
+    def column_size(self) -> int:
+        """The distinct values of the column, or the combinations that the columns hold.
+
+        The first results of an answer have it at once, the others when it is first asked for.
+        """
+        return self._found.size() if self._column_size is None else self._column_size
 
     @cached_property
     def evidence(self) -> Evidence | None:
@@ -78,7 +112,7 @@ class Result:
         """
         if not self.verified or self.found is None:
             return None
-        return evidence_of(self.found.located.query, self.found.meeting())
+        return evidence_of(self.found.query, self.found.meeting())
 
     @property
     def row_coverage(self) -> float | None:
@@ -93,24 +127,20 @@ class Result:
     @property
     def examples(self) -> dict[str, list[str]]:
         """Up to three `matched` and three `unmatched` values as I write them, those that most of
-        my rows hold first."""
+        my rows hold first; the parts of a combination stand with `·` between them."""
         if self.evidence is None:
             return {"matched": [], "unmatched": []}
         return {"matched": list(self.evidence.matched), "unmatched": list(self.evidence.unmatched)}
 
-    @property
-    def lake_table(self) -> str:
-        """The name of the table, as `lake.table` takes it."""
-        return self.table
-
     def matches(self, limit: int | None = None) -> pa.Table:
         """The values that meet: `value` as I write it, rows of `mine`, rows of `theirs`; values
-        that most of my rows hold first."""
-        return matches(self._found.located.query, self._found.meeting(), limit)
+        that most of my rows hold first. Of a composite key, a column for each of its columns, by
+        their names, stands in the place of `value`."""
+        return matches(self._found.query, self._found.meeting(), limit)
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
-        """My values that find no partner: `value`, and rows of `mine`."""
-        return unmatched_values(self._found.located.query, self._found.meeting(), limit)
+        """My values that find no partner: `value` (or the columns of the key), rows of `mine`."""
+        return unmatched_values(self._found.query, self._found.meeting(), limit)
 
     def sql(self) -> str:
         """DuckDB SQL that makes the join of my table with this one."""
@@ -134,6 +164,7 @@ class Result:
             "copy": self.copy,
             "estimate": self.estimate,
             "error": self.error,
+            "runner_up": self.runner_up,
         }
 
     @property
@@ -145,18 +176,22 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Answer(Sequence[Result]):
-    """The columns that were found for one query, the best first.
+    """The columns that were found for one query, or the tables for a composite key; best first.
 
     A sequence of `Result`: `answer[0]`, `len(answer)`, and slices, which are answers again. It
     narrows without a new search: `answer.at_least(0.8)`, `answer.top(3)`.
+
+    `seconds` is how long the caller waited: for reading the table, the search and the evidence.
+    Of several answers for one table each has the time since the one before, so that together they
+    have it all.
     """
 
-    query: Query
+    query: Query | KeyQuery
     results: tuple[Result, ...] = field(repr=False)
     by: str = "overlap"
     k: int | None = None
     min: float | None = None
-    counters: Counters = field(default_factory=Counters)
+    counters: Counters | KeyCounters = field(default_factory=Counters)
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
@@ -180,14 +215,15 @@ class Answer(Sequence[Result]):
     def at_least(self, containment: float) -> Answer:
         """The results that contain at least this share of my values.
 
-        It only narrows: a note says so where columns that were not searched for would belong to
+        It only narrows: a note says so where others that were not searched for would belong to
         it.
         """
+        check_share(containment, "containment")
         kept = bisect_right(self.results, -containment, key=lambda r: -r.containment)
         answer = replace(self, results=self.results[:kept])
         if self.min is not None and containment < self.min:
             return answer._noted(
-                f"searched with at least {self.min:g}: columns that contain less were not found"
+                f"searched with at least {self.min:g}: what contains less was not found"
             )
         if kept and kept == len(self.results) == self.k:
             return answer._noted(
@@ -197,8 +233,7 @@ class Answer(Sequence[Result]):
 
     def top(self, k: int) -> Answer:
         """The best `k` results."""
-        if k < 1:
-            raise InputError(f"k must be at least 1, not {k}")
+        check_k(k)
         answer = replace(self, results=self.results[:k])
         if self.k is not None and len(self.results) == self.k < k:
             return answer._noted(f"only the {self.k} best were searched for")
@@ -211,10 +246,12 @@ class Answer(Sequence[Result]):
         """The answer as `lakejoin search --json` prints it."""
         from dataclasses import asdict
 
+        columns = self.query.columns
         return {
             "query": {
                 "table": self.query.table,
-                "column": self.query.column,
+                "column": columns[0] if len(columns) == 1 else None,
+                "columns": list(columns),
                 "size": len(self.query),
                 "rows": self.query.rows,
             },
@@ -279,7 +316,7 @@ class Failed:
     """A query of several that could not be answered, and why; it counts as false."""
 
     table: str
-    on: str | int | None
+    on: On
     error: LakejoinError
 
     def __bool__(self) -> bool:
@@ -306,5 +343,6 @@ def _schema() -> pa.Schema:
             "copy": text,
             "estimate": share,
             "error": share,
+            "runner_up": pa.struct({"columns": pa.list_(text), "matched": number}),
         }
     )

@@ -14,6 +14,7 @@ WIDTH = 100
 SHOWN = 20  # results that are shown; the others are counted
 _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
+_COLUMN = 40  # what is shown of a name among several
 _NAMES = 16  # the least that is left of a table's name
 _HTML_TITLE = 200
 _HTML_NAME = 80
@@ -24,7 +25,8 @@ _COPY = {"itself": " (itself)", "copy": " (copy)"}
 def as_text(answer: Answer, width: int = WIDTH) -> str:
     """The answer as lines of at most `width` columns.
 
-    Under each result stand values of mine that it holds (`+`) and values that it lacks (`-`).
+    Under each result stand values of mine that it holds (`+`) and values that it lacks (`-`); for a
+    composite key, before these, which of its columns each of mine joins with.
     """
     lines = [_title(answer, width)]
     if len(answer):
@@ -77,11 +79,13 @@ def fan_out_text(value: float | None) -> str:
 
 def _title(answer: Answer, width: int) -> str:
     query = answer.query
-    values = f"{len(query):,} value" + ("" if len(query) == 1 else "s")
+    noun = "value" if len(query.columns) == 1 else "combination"
+    values = f"{len(query):,} {noun}" + ("" if len(query) == 1 else "s")
     rows = f"{query.rows:,} row" + ("" if query.rows == 1 else "s")
     found = "nothing found" if not len(answer) else f"{len(answer):,} found"
     rest = f": {values} in {rows} · by {answer.by} · {found} in {_seconds(answer.seconds)}"
-    column = _clip(one_line(query.column), max(12, width // 4))
+    room = width - _width(rest) - 12 - 3
+    column = _clip(one_line(" + ".join(query.columns)), max(12, min(width // 4, room)))
     room = width - _width(rest) - _width(column) - 3
     table = _clip_front(one_line(query.table), max(12, room))
     return _clip(f"{table} · {column}{rest}", width)
@@ -91,13 +95,40 @@ def _seconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
+def pairs_text(mine: Sequence[str], theirs: Sequence[str]) -> str:
+    """Which of their columns each of mine joins with.
+
+    >>> pairs_text(["first", "last"], ["vorname", "name"])
+    'first → vorname, last → name'
+    """
+    return ", ".join(f"{_name(a)} → {_name(b)}" for a, b in zip(mine, theirs, strict=True))
+
+
+def runner_up_text(result: Result) -> str:
+    """The next best choice of columns, where it is close; else nothing."""
+    if result.runner_up is None:
+        return ""
+    columns = ", ".join(map(_name, result.runner_up["columns"]))
+    return f"or {columns}, with {result.runner_up['matched']:,}"
+
+
+def _name(column: str) -> str:
+    return _clip(one_line(column), _COLUMN)
+
+
 def _table(answer: Answer, width: int) -> list[str]:
+    mine = answer.query.columns
     heads = ["#", "table", "column", "matched", "containment", "size", "rows", "fan-out"]
     left = (1, 2, 4)
     rows = [_cells(result) for result in answer]
+    if len(mine) > 1:  # these stand in a line of their own
+        heads[2] = ""
+        rows = [[*cells[:2], "", *cells[3:]] for cells in rows]
     natural = [max(map(_width, cells)) for cells in zip(heads, *rows, strict=True)]
     spare = width - sum(natural) - 2 * (len(heads) - 1)
-    if spare < 0:  # the names give way: the table's from its front, the column's from its end
+    if spare < 0 and len(mine) > 1:
+        natural[1] = max(natural[1] + spare, _NAMES)
+    elif spare < 0:  # the names give way: the table's from its front, the column's from its end
         names = max(natural[1] + natural[2] + spare, _NAMES + len("column"))
         natural[2] = min(natural[2], max(len("column"), names * 2 // 5))
         natural[1] = min(natural[1], names - natural[2])
@@ -113,7 +144,12 @@ def _table(answer: Answer, width: int) -> list[str]:
         lines.append(_clip("  ".join(padded).rstrip(), width))
     shown: list[str] = lines[:1]
     for line, result in zip(lines[1:], answer, strict=True):
-        shown += [line, *_examples(result, width, natural[0] + 2)]
+        shown.append(line)
+        indent = natural[0] + 2
+        if len(mine) > 1:
+            said = [pairs_text(mine, result.columns), runner_up_text(result)]
+            shown += [" " * indent + _clip(text, width - indent) for text in said if text]
+        shown += _examples(result, width, indent)
     return shown
 
 
@@ -135,8 +171,9 @@ def _cells(result: Result) -> list[str]:
 
 def _examples(result: Result, width: int, indent: int) -> list[str]:
     marks = {"matched": "+", "unmatched": "-"}
+    between = ", " if len(result.columns) == 1 else " | "
     parts = [
-        f"{marks[kind]} {', '.join(map(one_line, texts))}"
+        f"{marks[kind]} {between.join(map(one_line, texts))}"
         for kind, texts in result.examples.items()
         if texts
     ]
@@ -221,7 +258,8 @@ _HEADS = (
 def as_html(answer: Answer) -> str:
     """The answer as an HTML table with bars; whatever the lake holds is shown as plain text."""
     head = "".join(f'<th style="text-align:{side}">{name}</th>' for name, side in _HEADS)
-    body = "".join(map(_html_row, answer[:SHOWN]))
+    mine = answer.query.columns
+    body = "".join(_html_row(result, mine) for result in answer[:SHOWN])
     more = len(answer) - SHOWN
     notes = [*([f"… and {more:,} more"] if more > 0 else []), *answer.notes]
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -233,7 +271,15 @@ def as_html(answer: Answer) -> str:
     )
 
 
-def _html_row(result: Result) -> str:
+def _html_columns(result: Result, mine: Sequence[str]) -> str:
+    if len(mine) == 1:
+        return _escaped(", ".join(result.columns), _HTML_NAME)
+    pairs = [f"{_name(a)} → {_name(b)}" for a, b in zip(mine, result.columns, strict=True)]
+    lines = [*pairs, *filter(None, [runner_up_text(result)])]
+    return "<br>".join(_escaped(line, _HTML_TITLE) for line in lines)
+
+
+def _html_row(result: Result, mine: Sequence[str]) -> str:
     share = percent(result.containment)
     if not result.verified:
         share = f"{result.containment:.2f} ± {result.error or 0.0:.2f}"
@@ -242,20 +288,21 @@ def _html_row(result: Result) -> str:
     cells = [
         ("right", str(result.rank)),
         ("left", _escaped(result.table + _COPY.get(result.copy, ""), _HTML_NAME)),
-        ("left", _escaped(", ".join(result.columns), _HTML_NAME)),
+        ("left", _html_columns(result, mine)),
         ("right", f"{number:,}" if isinstance(number, int) else number),
         ("left", f'<div style="{style}">{html.escape(share)}</div>'),
         ("right", f"{result.column_size:,}"),
         ("right", html.escape(percent(result.row_coverage))),
         ("right", html.escape(fan_out_text(result.fan_out))),
-        ("left", _html_examples(result.examples["matched"])),
-        ("left", _html_examples(result.examples["unmatched"])),
+        ("left", _html_examples(result, "matched")),
+        ("left", _html_examples(result, "unmatched")),
     ]
     return "<tr>" + "".join(f'<td style="text-align:{a}">{c}</td>' for a, c in cells) + "</tr>"
 
 
-def _html_examples(texts: Sequence[str]) -> str:
-    return ", ".join(_escaped(text, _HTML_EXAMPLE) for text in texts)
+def _html_examples(result: Result, kind: str) -> str:
+    between, longest = (", ", _HTML_EXAMPLE) if len(result.columns) == 1 else ("<br>", _HTML_NAME)
+    return between.join(_escaped(text, longest) for text in result.examples[kind])
 
 
 def _escaped(text: str, longest: int) -> str:

@@ -1,11 +1,14 @@
-"""Why does this column join? The values that meet, the rows that find a partner, and examples."""
+"""Why does this join? The values that meet, the rows that find a partner, and examples.
+
+What is said of values here holds for the combinations of a composite key too.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,6 +22,33 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 EXAMPLES = 3
+SEPARATOR = " · "  # between the parts of a combination that is shown
+
+
+class Wanted(Protocol):
+    """What was searched for: the distinct values of a column, or combinations of several."""
+
+    @property
+    def table(self) -> str:
+        """What my table is called."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """My column, or the columns of my key."""
+
+    @property
+    def counts(self) -> Array:
+        """In how many of my rows each value is."""
+
+    @property
+    def rows(self) -> int:
+        """All my rows, those without a value too."""
+
+    def __len__(self) -> int:
+        """How many distinct values there are."""
+
+    def written(self, places: Array) -> list[pa.LargeStringArray]:
+        """The values at some places as I wrote them, by column."""
 
 
 class Located:
@@ -81,7 +111,7 @@ class Evidence:
     unmatched: tuple[str, ...]
 
 
-def evidence_of(query: Query, meeting: Meeting) -> Evidence:
+def evidence_of(query: Wanted, meeting: Meeting) -> Evidence:
     """The evidence that a meeting gives."""
     mine = query.counts[meeting.places]
     return Evidence(
@@ -92,25 +122,57 @@ def evidence_of(query: Query, meeting: Meeting) -> Evidence:
     )
 
 
-def matches(query: Query, meeting: Meeting, limit: int | None) -> pa.Table:
+def matches(query: Wanted, meeting: Meeting, limit: int | None) -> pa.Table:
     """The shared values as I write them, with my rows and theirs, those of most rows first."""
-    import pyarrow as pa
-
     order = most_rows(query.counts, meeting.places, limit)
     theirs = meeting.theirs[np.searchsorted(meeting.places, order)]
     mine = query.counts[order]
-    return pa.table({"value": query.shown.take(order), "mine": mine, "theirs": theirs})
+    return _listed(query, order, {"mine": mine, "theirs": theirs})
 
 
-def unmatched(query: Query, meeting: Meeting, limit: int | None) -> pa.Table:
+def unmatched(query: Wanted, meeting: Meeting, limit: int | None) -> pa.Table:
     """My values without a partner, with my rows, those of most rows first."""
+    order = most_rows(query.counts, missing(query, meeting), limit)
+    return _listed(query, order, {"mine": query.counts[order]})
+
+
+def value_names(query: Wanted) -> list[str]:
+    """What `matches` and `unmatched` call the columns of values: `value`, or as the key's columns.
+
+    A key column whose name is taken, by the numbers of rows too, gets underscores behind it.
+    """
+    if len(query.columns) == 1:
+        return ["value"]
+    return told_apart(query.columns, ("mine", "theirs"))
+
+
+def told_apart(
+    names: Iterable[str], taken: Iterable[str] = (), alike: Callable[[str], str] = str
+) -> list[str]:
+    """Names, with underscores behind those that were there before or are taken.
+
+    >>> told_apart(["n", "n", "mine"], taken=["mine"]), told_apart(["N", "n"], alike=str.lower)
+    (['n', 'n_', 'mine_'], ['N', 'n_'])
+    """
+    used = set(map(alike, taken))
+    apart: list[str] = []
+    for given in names:
+        name = given
+        while alike(name) in used:
+            name += "_"
+        used.add(alike(name))
+        apart.append(name)
+    return apart
+
+
+def _listed(query: Wanted, places: Array, numbers: dict[str, Array]) -> pa.Table:
     import pyarrow as pa
 
-    order = most_rows(query.counts, missing(query, meeting), limit)
-    return pa.table({"value": query.shown.take(order), "mine": query.counts[order]})
+    values = dict(zip(value_names(query), query.written(places), strict=True))
+    return pa.table({**values, **numbers})
 
 
-def missing(query: Query, meeting: Meeting) -> Array:
+def missing(query: Wanted, meeting: Meeting) -> Array:
     """The places of the values that find no partner."""
     alone = np.ones(len(query), dtype=bool)
     alone[meeting.places] = False
@@ -136,5 +198,6 @@ def most_rows(counts: Array, places: Array, limit: int | None) -> Array:
     return np.asarray(places[np.argsort(-number, kind="stable")])
 
 
-def _shown(query: Query, places: Array) -> tuple[str, ...]:
-    return tuple(query.shown.take(places).to_pylist())
+def _shown(query: Wanted, places: Array) -> tuple[str, ...]:
+    parts = [texts.to_pylist() for texts in query.written(places)]
+    return tuple(SEPARATOR.join(values) for values in zip(*parts, strict=True))

@@ -67,6 +67,9 @@ class KnownTable:
         """What one column looks like."""
         return self._columns[place].profile
 
+    def read(self, places: Sequence[int]) -> None:
+        """Nothing is to be done: the index has them encoded."""
+
     def query(self, place: int) -> Query:
         """One column, to be searched for."""
         number = self._columns[place].number

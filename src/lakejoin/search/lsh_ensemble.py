@@ -23,6 +23,7 @@ from lakejoin.search.lsh_tuning import (
     size_step,
     upper_step,
 )
+from lakejoin.search.options import check_k, check_share
 from lakejoin.store.sketches import NOTHING, SCHEMES, Found
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_NAME = "lsh-ensemble"
 _FALL = 0.05  # from one threshold to the next, when the best k are sought
 
 
@@ -79,7 +81,7 @@ class Ensemble:
     >>> Ensemble(min=1.5)
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: min must be between 0 and 1, not 1.5
+    lakejoin.errors.InputError: min must be a number between 0 and 1, not 1.5
     """
 
     min: float = 0.6
@@ -89,10 +91,9 @@ class Ensemble:
     plain: bool = False
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.min <= 1.0:
-            raise InputError(f"min must be between 0 and 1, not {self.min}")
-        if self.k is not None and self.k < 1:
-            raise InputError(f"k must be at least 1, not {self.k}")
+        check_share(self.min, "min")
+        if self.k is not None:
+            check_k(self.k)
         if self.recall is not None and not 0.0 < self.recall < 1.0:
             raise InputError(f"recall must be between 0 and 1, not {self.recall}")
 
@@ -107,15 +108,16 @@ class Ensemble:
         if self.k is None or sketched.size == 0:
             return self._at(self.min, sketched, segments, excluded)
         threshold = 1.0
-        counters = Counters()
+        tried: list[Counters] = []
         while True:
             hits = self._at(max(threshold, self.min), sketched, segments, excluded)
-            counters.add(hits.counters)
+            tried.append(hits.counters)
             enough = hits.estimate is not None and (hits.estimate >= threshold).sum() >= self.k
             if enough or threshold <= max(self.min, _FALL):
                 break
             threshold = round(threshold - _FALL, 2)
-        return replace(hits, counters=counters).take(np.arange(min(self.k, len(hits))))
+        hits = replace(hits, counters=_of_all(tried))
+        return hits.take(np.arange(min(self.k, len(hits))))
 
     def _at(
         self,
@@ -176,6 +178,16 @@ def _bands(
     return np.ascontiguousarray(np.array(chosen, dtype=np.int64).T)
 
 
+def _of_all(tried: Sequence[Counters]) -> Counters:
+    """The counters of falling thresholds: what was read is read again at each, but the segments
+    are the same, and the columns found before are found again at the last."""
+    return replace(
+        tried[-1],
+        bytes=sum([one.bytes for one in tried]),
+        algorithms={_NAME: sum([one.algorithms[_NAME] for one in tried])},
+    )
+
+
 def _hits(parts: Sequence[Found], query_size: int) -> Hits:
     """What was found in all segments, in order, with what it took."""
     counters = Counters(
@@ -183,7 +195,7 @@ def _hits(parts: Sequence[Found], query_size: int) -> Hits:
         candidates=sum([p.classes for p in parts]),
         pruned=sum([p.classes - p.kept for p in parts]),
         bytes=sum([p.bytes for p in parts]),
-        algorithms={"lsh-ensemble": len(parts)},
+        algorithms={_NAME: len(parts)},
     )
     numbers = parts[0].numbers
     if len(parts) > 1:

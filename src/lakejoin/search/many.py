@@ -6,10 +6,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakejoin.errors import InputError, LakejoinError
 from lakejoin.search.answer import Failed
+
+if TYPE_CHECKING:
+    from lakejoin.search.choice import On
 
 Result = TypeVar("Result")
 
@@ -19,7 +22,7 @@ _AHEAD = 4  # queries under way or waiting for their turn, per thread
 def each(
     queries: Iterable[Any],
     search: Callable[[Any], Result],
-    name_of: Callable[[Any], tuple[str, str | int | None]],
+    name_of: Callable[[Any], tuple[str, On]],
     threads: int | None = None,
 ) -> Iterator[Result | Failed]:
     """What `search` gives for each query; an error of ours is carried as `Failed`.
@@ -35,7 +38,7 @@ def each(
 def _each(
     queries: Iterable[Any],
     search: Callable[[Any], Result],
-    name_of: Callable[[Any], tuple[str, str | int | None]],
+    name_of: Callable[[Any], tuple[str, On]],
     threads: int,
 ) -> Iterator[Result | Failed]:
     def carried(query: Any) -> Result | Failed:

@@ -26,11 +26,12 @@ NO_CELL = np.uint32(0xFFFFFFFF)
 @dataclass(frozen=True, slots=True, eq=False)
 class Originals:
     """The distinct texts of a column as they are written, the canonical value of each, and in how
-    many rows each stands."""
+    many rows each stands. `cells` has the number of each row's text (`NO_CELL` is a null)."""
 
     texts: pa.LargeStringArray
     tokens: pa.LargeStringArray
     rows: Array
+    cells: Array
 
 
 class MyTable(Protocol):
@@ -64,6 +65,9 @@ class MyTable(Protocol):
     def profile(self, place: int) -> ColumnProfile:
         """What one column looks like."""
 
+    def read(self, places: Sequence[int]) -> None:
+        """Encodes some columns at once, so that a file is read once for all of them."""
+
     def query(self, place: int) -> Query:
         """One column, to be searched for."""
 
@@ -85,10 +89,23 @@ def originals_of(segment: Segment, column: int) -> Originals:
     from lakejoin.store.rows import NULL
 
     ids = segment.rows.value_ids(column, int(segment.column_rows[column]))
-    distinct, rows = np.unique(ids[ids != NULL], return_counts=True)
+    known = ids != NULL
+    distinct, numbers, rows = np.unique(ids[known], return_inverse=True, return_counts=True)
+    cells = np.full(len(ids), NO_CELL)
+    cells[known] = numbers
     texts = segment.rows.texts(distinct, segment.dictionary.texts)
     tokens = segment.dictionary.texts.take(segment.rows.codes_of(distinct))
-    return Originals(texts, tokens, rows)
+    return Originals(texts, tokens, rows, cells)
+
+
+def unsearched(column: str, kind: ColumnType, all_columns: bool) -> list[str]:
+    """A sentence where a column of mine is of a type that an index does not search."""
+    if searched(kind, all_columns):
+        return []
+    return [
+        f"{column!r} is of type {kind}, which this index does not search: only "
+        "columns of other types can be found (lakejoin index --all-columns adds them)"
+    ]
 
 
 def searched(kind: ColumnType, all_columns: bool) -> bool:

@@ -68,6 +68,10 @@ class OwnTable:
         """What one column looks like."""
         return self._encoded([place])[0].profile
 
+    def read(self, places: Sequence[int]) -> None:
+        """Encodes some columns, reading the file once."""
+        self._encoded(places)
+
     def query(self, place: int) -> Query:
         """One column, to be searched for."""
         return query_of_data(self.name, self.names[place], self._encoded([place])[0])
@@ -92,11 +96,15 @@ class OwnTable:
 
         data = self._encoded([place])[0]
         ids = len(data.tokens) + len(data.spellings)
-        rows = np.bincount(np.minimum(data.cells, ids), minlength=ids + 1)[:ids]
+        found = np.minimum(data.cells, ids)
+        rows = np.bincount(found, minlength=ids + 1)[:ids]
         texts = pa.chunked_array([data.tokens, data.spellings]).combine_chunks()
         token = np.concatenate([np.arange(len(data.tokens)), data.spelling_token])
         used = np.flatnonzero(rows)
-        return Originals(texts.take(used), data.tokens.take(token[used]), rows[used])
+        number = np.full(ids + 1, NO_CELL)
+        number[used] = np.arange(len(used))
+        tokens = data.tokens.take(token[used])
+        return Originals(texts.take(used), tokens, rows[used], number[found])
 
     def forget(self) -> None:
         """Lets go of what was encoded."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+SMALL = 1_000  # values
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
@@ -25,7 +28,8 @@ class Query:
 
     `tokens` are its distinct canonical values, `counts[i]` the number of my rows that hold
     `tokens[i]`, `rows` all my rows (nulls too). `shown[i]` is how I wrote `tokens[i]` first.
-    `home` is (segment number, column number) where the column is one of the lake.
+    `home` is (segment number, column number) where the column is one of the lake. `known` is for
+    `locate`.
     """
 
     table: str
@@ -36,13 +40,38 @@ class Query:
     shown: pa.LargeStringArray
     home: tuple[int, int] | None = None
     type: ColumnType = ColumnType.TEXT
+    known: WeakKeyDictionary[Segment, Array] = field(
+        init=False, repr=False, default_factory=WeakKeyDictionary
+    )
 
     def __len__(self) -> int:
         return len(self.tokens)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column, as a composite key has several."""
+        return (self.column,)
+
+    def written(self, places: Array) -> list[pa.LargeStringArray]:
+        """The values at some places as I wrote them, by column."""
+        return [self.shown.take(places)]
+
 
 def locate(query: Query, number: int, segment: Segment) -> Array:
-    """The code of each of the query's tokens in a segment, `NOT_FOUND` where it has none."""
+    """The code of each of the query's tokens in a segment, `NOT_FOUND` where it has none.
+
+    What was found for a small query is kept: a look-up costs something however few values it is
+    for, and a search needs the codes again for the evidence.
+    """
+    if len(query) > SMALL:
+        return _located(query, number, segment)
+    codes = query.known.get(segment)
+    if codes is None:
+        codes = query.known[segment] = _located(query, number, segment)
+    return codes
+
+
+def _located(query: Query, number: int, segment: Segment) -> Array:
     if query.home is not None and query.home[0] == number and segment.indexed[query.home[1]]:
         return np.asarray(segment.postings.codes_of(query.home[1]))
     return segment.dictionary.find(query.tokens)

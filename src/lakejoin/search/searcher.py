@@ -4,71 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from numbers import Integral, Real
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.search.answer import Answer, Found, Result
+from lakejoin.search.containment import Containment, at_least
 from lakejoin.search.copies import Copies
-from lakejoin.search.evidence import Located
+from lakejoin.search.display import percent
+from lakejoin.search.evidence import Located, meet
 from lakejoin.search.hits import Counters, Excluded, Hits
-from lakejoin.search.mine import searched
+from lakejoin.search.mine import unsearched
+from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.search.places import Places
-from lakejoin.search.query import Query, locate
+from lakejoin.search.query import Query
 
 if TYPE_CHECKING:
+    from lakejoin.search.choice import Choice
+    from lakejoin.search.mate.hits import KeyCounters
+    from lakejoin.search.mate.query import KeyQuery
     from lakejoin.search.mine import MyTable
     from lakejoin.search.overlap.costs import ReadCosts
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
 
-BY = ("overlap", "containment")
-DEFAULT_K = 10
-DEFAULT_MIN = 0.6
-SPARE = 3  # times k candidates are verified where the best k are sought with sketches
 _FEW = 100  # values: a query of fewer is lost in large columns
 _EXACTLY = "by overlap counts exactly"
 AT_ONCE = 100  # results whose evidence is gathered with the search
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """How to search.
-
-    `by` overlap: the `k` columns (10) that share the most values, exactly; `min` leaves out those
-    that contain less. `by` containment: every column that contains at least `min` (0.6 where `k`
-    is not given either), or the best `k`, from sketches; each is verified unless `verified` is
-    off. `others` leaves out the query's own table and its exact copies. `algorithm` chooses how
-    overlaps are counted.
-    """
-
-    by: str = "overlap"
-    k: int | None = None
-    min: float | None = None
-    others: bool = False
-    verified: bool = True
-    algorithm: str = "auto"
-
-    def __post_init__(self) -> None:
-        if self.by not in BY:
-            raise InputError(f"by must be {' or '.join(BY)}, not {self.by!r}")
-        if self.k is not None and not (isinstance(self.k, Integral) and self.k >= 1):
-            raise InputError(f"k must be a whole number from 1 on, not {self.k!r}")
-        if self.min is not None and not (isinstance(self.min, Real) and 0.0 <= self.min <= 1.0):
-            raise InputError(f"min must be a number between 0 and 1, not {self.min!r}")
-        if self.by == "overlap" and not self.verified:
-            raise InputError("only a search by containment can go unverified")
-
-    def settled(self) -> SearchOptions:
-        """The same with what was left open filled in."""
-        if self.by == "overlap":
-            return replace(self, k=self.k or DEFAULT_K)
-        return replace(self, min=DEFAULT_MIN if self.min is None and self.k is None else self.min)
 
 
 class Searcher:
@@ -91,38 +56,58 @@ class Searcher:
         place: int,
         options: SearchOptions | None = None,
         notes: Sequence[str] = (),
+        since: float | None = None,
     ) -> Answer:
-        """The answer for the column at `place` of a table of mine."""
-        begin = time.perf_counter()
-        options = (options or SearchOptions()).settled()
+        """The answer for the column at `place` of a table of mine.
+
+        `since` is when the caller began to wait, by `time.perf_counter`: now, if left out.
+        """
+        begin = time.perf_counter() if since is None else since
+        options = (options or SearchOptions()).for_column().settled()
         query = mine.query(place)
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
         copies = Copies(self.snapshot.segments, self._places, mine, place)
-        told = [*notes, *mine.notes()]
-        excluded = self._dead
-        if options.others:
-            left_out = copies.all()
-            told += _left_out(left_out, mine.home is not None)
-            excluded = self._without(left_out)
-        hits = self._hits(query, options, Excluded(excluded))
+        excluded, left_out = self._excluded(copies, options)
+        hits = self._hits(query, options, excluded)
         located = Located(query, self.snapshot.segments)
         results = tuple(
             self._result(i, hits, located, copies, options.verified) for i in range(len(hits))
         )
-        _gather(results[:AT_ONCE])
-        told += self._notes(query, results, options)
-        seconds = time.perf_counter() - begin
-        return Answer(
-            query=query,
-            results=results,
-            by=options.by,
-            k=options.k,
-            min=options.min,
-            counters=hits.counters,
-            seconds=seconds,
-            notes=tuple(told),
-        )
+        said = self._notes(query, results, options, hits.estimate is not None)
+        told = (*notes, *mine.notes(), *left_out, *said)
+        return _answer(query, results, options, hits.counters, told, begin)
+
+    def search_key(
+        self,
+        mine: MyTable,
+        key: Choice,
+        options: SearchOptions | None = None,
+        notes: Sequence[str] = (),
+        since: float | None = None,
+    ) -> Answer:
+        """The answer for several columns of a table of mine together; `since` as for `search`."""
+        from lakejoin.search.keys import KeySearch
+
+        begin = time.perf_counter() if since is None else since
+        options = (options or SearchOptions()).for_key().settled()
+        search = KeySearch(self.snapshot, self._places, mine, key, options, self._costs)
+        copies = Copies(self.snapshot.segments, self._places, mine, key.places[0])
+        excluded, left_out = self._excluded(copies, options)
+        hits = search.hits(excluded)
+        results = search.results(hits, copies)
+        told = (*notes, *mine.notes(), *left_out, *search.notes(hits, results, excluded))
+        answer = _answer(search.query, results, options, hits.counters, told, begin)
+        search.forget()
+        return answer
+
+    def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[Excluded, list[str]]:
+        """What must not be found, and what is said of it."""
+        if not options.others:
+            return Excluded(self._dead), []
+        tables = copies.all()
+        said = _left_out(tables, copies.mine.home is not None)
+        return Excluded(self._without(tables)), said
 
     @cached_property
     def _dead(self) -> list[Array]:
@@ -150,19 +135,22 @@ class Searcher:
             matched=matched,
             containment=matched / size if verified or estimate is None else estimate,
             query_size=size,
-            column_size=places.size_of(column),
+            _column_size=places.size_of(column),
             copy=copies.kind(segment, table),
             estimate=estimate,
             error=None if hits.error is None else float(hits.error[i]),
             verified=verified,
             found=Found(
-                located,
+                located.query,
+                self.snapshot.segments[segment],
                 segment,
                 table,
-                column,
+                (column,),
                 copies.mine,
-                copies.place,
+                (copies.place,),
                 self.snapshot.manifest,
+                partial(meet, located, segment, column),
+                partial(places.size_of, column),
             ),
         )
 
@@ -175,45 +163,18 @@ class Searcher:
             from lakejoin.search.overlap import Overlap
 
             found = Overlap(options.k or DEFAULT_K, options.algorithm, self._costs)
-            hits = found.search(query, segments, excluded)
-            return _at_least(hits, query, options.min)
-        from lakejoin.search.lsh_ensemble import Ensemble
+            return at_least(found.search(query, segments, excluded), query, options.min)
+        contained = Containment(options.min or 0.0, options.k, options.verified, self._costs)
+        return contained.search(query, segments, excluded)
 
-        least, k = options.min or 0.0, options.k
-        if not options.verified:
-            return Ensemble(least, k).search(query, segments, excluded)
-        # The best k by sketches are not quite the best k: some more are verified.
-        wanted = None if k is None or options.min is not None else SPARE * k
-        hits = Ensemble(least, wanted).search(query, segments, excluded)
-        return _first(_at_least(self._verified(query, hits), query, least), k)
-
-    def _verified(self, query: Query, hits: Hits) -> Hits:
-        """The hits with exact scores, in their order: the most values first, ties by the size of
-        the column and then by its place in the index."""
-        from lakejoin.search.overlap import overlaps_of
-
-        matched = np.zeros(len(hits), dtype=np.int64)
-        size = np.zeros(len(hits), dtype=np.int64)
-        for number in np.unique(hits.segment).tolist():
-            segment, here = self.snapshot.segments[number], hits.segment == number
-            columns = hits.column[here]
-            codes = locate(query, number, segment)
-            matched[here] = overlaps_of(segment, codes, columns)
-            size[here] = segment.postings.set_sizes(columns)
-        order = np.lexsort((hits.column, hits.segment, size, -matched))
-        order = order[matched[order] > 0]
-        counters = replace(hits.counters, sets_read=len(hits))
-        return replace(hits, matched=matched, counters=counters).take(order)
-
-    def _notes(self, query: Query, results: Sequence[Result], options: SearchOptions) -> list[str]:
+    def _notes(
+        self, query: Query, results: Sequence[Result], options: SearchOptions, sketched: bool
+    ) -> list[str]:
         all_columns = self.snapshot.manifest.options.all_columns
-        notes = []
-        if not searched(query.type, all_columns):
-            notes.append(
-                f"{query.column!r} is of type {query.type}, which this index does not search: only "
-                "columns of other types can be found (lakejoin index --all-columns adds them)"
-            )
-        if results and options.by == "containment" and len(query) < _FEW:
+        notes = unsearched(query.column, query.type, all_columns)
+        if results and options.by == "containment" and not sketched:
+            notes.append("the lists of these values are short: counted exactly, without sketches")
+        if results and sketched and len(query) < _FEW:
             notes.append(f"sketches miss columns much larger than a query as small; {_EXACTLY}")
         if results and not options.verified:
             notes.append("these are estimates: some contain less than was asked for")
@@ -222,16 +183,38 @@ class Searcher:
         if not self.snapshot.manifest.totals.tables:
             return [*notes, "the index holds no table"]
         where = "other table of the lake" if options.others else "searched column of the lake"
-        if options.by == "containment":
+        if sketched:
             # Sketches can miss a column: only counting can say that there is none.
             return [*notes, f"the sketches found no {where} that contains enough; {_EXACTLY}"]
         if options.min is not None and options.min > 0 and len(query) > 1:
-            values = f"{options.min:.0%} of the {len(query):,} values of {query.column!r}"
+            values = f"{percent(options.min)} of the {len(query):,} values of {query.column!r}"
             return [*notes, f"no {where} contains {values}"]
         if len(query) > 1:
             values = f"none of the {len(query):,} values of {query.column!r}"
             return [*notes, f"{values} is in any {where}"]
         return [*notes, f"the one value of {query.column!r} is in no {where}"]
+
+
+def _answer(
+    query: Query | KeyQuery,
+    results: tuple[Result, ...],
+    options: SearchOptions,
+    counters: Counters | KeyCounters,
+    notes: tuple[str, ...],
+    begin: float,
+) -> Answer:
+    """The answer, once the evidence of its first results is there."""
+    _gather(results[:AT_ONCE])
+    return Answer(
+        query=query,
+        results=results,
+        by=options.by,
+        k=options.k,
+        min=options.min,
+        counters=counters,
+        seconds=time.perf_counter() - begin,
+        notes=notes,
+    )
 
 
 def _left_out(tables: Sequence[Array], itself: bool) -> list[str]:
@@ -243,18 +226,6 @@ def _left_out(tables: Sequence[Array], itself: bool) -> list[str]:
 
 
 def _gather(results: Sequence[Result]) -> None:
-    """Gathers evidence segment by segment, so that the query is looked up once in each."""
-    for result in sorted(results, key=lambda r: r.found.segment if r.found else 0):
-        _ = result.evidence
-
-
-def _at_least(hits: Hits, query: Query, least: float | None) -> Hits:
-    if not least:
-        return hits
-    # A share such as 0.6 has no exact binary form; a whole number of values is meant.
-    enough = np.ceil(least * len(query) - 1e-9)
-    return hits.take(np.flatnonzero(hits.matched >= enough))
-
-
-def _first(hits: Hits, k: int | None) -> Hits:
-    return hits if k is None else hits.take(np.arange(min(k, len(hits))))
+    """Gathers evidence and sizes by segment, so that the query is looked up once in each."""
+    for result in sorted(results, key=lambda r: r.found.number if r.found else 0):
+        _ = result.evidence, result.column_size

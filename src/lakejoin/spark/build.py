@@ -17,13 +17,14 @@ from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress
 from lakejoin.storage import Place
 from lakejoin.store.commit import check_place, clean, clean_up, commit, current_manifest
-from lakejoin.store.components import COMPONENTS
+from lakejoin.store.components import components
 from lakejoin.store.lock import build_lock
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals, with_dead
 from lakejoin.store.segment import SegmentRecord, lacking
 from lakejoin.store.sketches import SketchOptions
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.sources import SourceState, read_sources
+from lakejoin.store.superkeys import SuperKeyOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,14 +35,16 @@ _UNLISTED = -1  # the size of what could not be listed
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How to build. What is left at None is as the index was built with.
+    """How to build. What is left at None is as the index was built with; to change it, an index
+    has to be built anew (`full`); but super keys are then made anew from what the index holds.
 
-    `permutations` is how many entries a signature has (128; a power of two up to 256): twice as
-    many take twice the room and halve the variance of a containment estimated from sketches.
+    `permutations` is how many entries a signature has (128; a power of two from 16 to 256): twice
+    as many take twice the room and halve the variance of a containment estimated from sketches.
+    `super_key_bits` is how many bits of a row the search for composite keys looks at first (128;
+    256 or 512), and `super_key_kind` how they are made (one of `lakejoin.store.superkeys.KINDS`).
     `memory` bounds what one worker may take to finish a segment; a file more than twice as large
     as `piece_bytes` is parsed in pieces of about that size; `wait` is how many seconds to wait for
-    another builder; `strict` fails, and changes nothing, where a
-    file gives no table.
+    another builder; `strict` fails, and changes nothing, where a file gives no table.
     """
 
     full: bool = False
@@ -49,10 +52,23 @@ class BuildOptions:
     fold: bool | None = None
     all_columns: bool | None = None
     permutations: int | None = None
+    super_key_bits: int | None = None
+    super_key_kind: str | None = None
     wait: float = 0.0
     memory: int = 1600 << 20
     piece_bytes: int = 96 << 20
     limits: ReadLimits = field(default_factory=ReadLimits)
+
+    def __post_init__(self) -> None:
+        if self.permutations is not None:
+            SketchOptions(self.permutations)  # tells what is wrong before anything is begun
+        self.super_keys(SuperKeyOptions())
+
+    def super_keys(self, before: SuperKeyOptions) -> SuperKeyOptions:
+        """What super keys are wanted of an index that has had such ones."""
+        kind = before.kind if self.super_key_kind is None else self.super_key_kind
+        bits = before.bits if self.super_key_bits is None else self.super_key_bits
+        return SuperKeyOptions(kind, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +84,9 @@ class Cluster:
 class BuildReport:
     """What a build did. Files are counted; `totals` are those of the index after it.
 
-    `seconds` has the wall time of the stages `list`, `start` (Spark), `tasks`, `commit` and
-    `total`, and, summed over the tasks, `read` (parsing and encoding) and `build` (segments).
+    `seconds` has the wall time of the stages `list`, `start` (Spark), `tasks`, `commit`, `costs`
+    (measuring what reading the index costs here) and `total`, and, summed over the tasks, `read`
+    (parsing and encoding) and `build` (segments). A stage that did not run has no key.
     """
 
     version: int
@@ -139,7 +156,8 @@ def _build(
     difference = _compare(files, known, unlisted)
     clock.lap("list")
     records = () if options.full else _bury(index, old, difference.dropped)
-    behind = [r for r in records if lacking(r, COMPONENTS)]
+    wanted = components(settings.permutations, settings.super_keys)
+    behind = [r for r in records if lacking(r, wanted)]
     outcomes: list[Outcome] = []
     if difference.read or behind:
         job = Job(index.uri, build_name(old), settings, options.limits, options.memory)
@@ -204,19 +222,34 @@ def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> l
 
 
 def _settings(old: Manifest, options: BuildOptions) -> IndexOptions:
-    """The options of the index; a change of them needs --full, since old segments keep theirs."""
+    """The options of the index; a change of them needs --full, since old segments keep theirs.
+
+    Super keys may change without it: all segments get new ones, since these need no file read.
+    """
     before = old.options
     wanted = IndexOptions(
         before.rules if options.fold is None else ValueRules(fold=options.fold),
         before.all_columns if options.all_columns is None else options.all_columns,
-        SketchOptions(options.permutations or before.permutations).permutations,
+        before.permutations if options.permutations is None else options.permutations,
+        options.super_keys(before.super_keys),
     )
-    if old.version and wanted != before and not options.full:
+    pairs = zip(_spelled(before), _spelled(wanted), strict=True)
+    differs = " and ".join(was for was, now in pairs if was != now)
+    if old.version and differs and not options.full:
         raise InputError(
-            "this index was built with other options (--values, --all-columns, permutations); "
-            "rebuild it with --full to change them"
+            f"this index was built with {differs}: leave that out or as it was, or rebuild the "
+            "index with --full to change it"
         )
     return wanted
+
+
+def _spelled(options: IndexOptions) -> tuple[str, ...]:
+    """The options of an index as the command takes them."""
+    return (
+        "--values " + ("folded" if options.rules.fold else "exact"),
+        "--all-columns" if options.all_columns else "--key-columns",
+        f"--permutations {options.permutations}",
+    )
 
 
 def build_name(old: Manifest) -> str:

@@ -55,7 +55,9 @@ class SegmentWriter:
 
         if self._builder is not None:
             begin = time.perf_counter()
-            self.records.append(self._builder.finish(components(self._job.options.permutations)))
+            options = self._job.options
+            wanted = components(options.permutations, options.super_keys)
+            self.records.append(self._builder.finish(wanted))
             self._builder = None
             self.seconds += time.perf_counter() - begin
 

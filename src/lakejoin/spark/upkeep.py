@@ -17,7 +17,8 @@ def complete(job: Job, batch: int, record: SegmentRecord) -> Iterator[tuple[str,
 
     del batch
     segment = Segment(job.segments / record.id, record)
-    yield "components", add_components(segment, components(job.options.permutations))
+    wanted = components(job.options.permutations, job.options.super_keys)
+    yield "components", add_components(segment, wanted)
 
 
 def merge(job: Job, batch: int, records: Sequence[SegmentRecord]) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,6 @@ Array = np.ndarray[Any, Any]
 
 STYLE = {
     "auto": ("lakejoin (auto)", "#1b6ca8", "o-"),
-    "stopping": ("early-stopping merge", "#58a9d8", "s--"),
     "merge": ("MergeList", "#666666", "^-"),
     "probe": ("ProbeSet", "#c9820a", "v-"),
     "josie": ("JOSIE", "#a83232", "D-"),

@@ -11,7 +11,8 @@ Parts, each with a dated line in results/search_containment.jsonl:
 - `speed`: indexing ready signatures and querying, at three sizes of the lake, the same contestants;
 - `schemes`: three ways to make signatures, 128 and 256 permutations: error, quality, speed;
 - `strings`: signatures from strings, against datasketch's batch call and rensa's;
-- `million`: time of a query over a million columns.
+- `million`: time of a query over a million columns;
+- `counted`: verified answers of an --index, counted from posting lists and found with sketches.
 
 The sets are those of the lakes that `lakes.py` generates, and with --index those of an index (such
 as one of real tables). All times are CPU seconds of one thread.
@@ -206,6 +207,7 @@ def _compared(
 
 def parts(options: argparse.Namespace) -> dict[str, Callable[[], dict[str, Any]]]:
     """What can be measured, by name."""
+    import containment_counted
     import containment_more as more
     import containment_plots as plots
 
@@ -242,12 +244,13 @@ def parts(options: argparse.Namespace) -> dict[str, Callable[[], dict[str, Any]]
         ),
         "strings": lambda: more.strings(options.data, options.cells[0], options.permutations),
         "million": lambda: more.million(options.columns, options.permutations),
+        "counted": lambda: containment_counted.counted(options.index, options.each),
     }
 
 
 def main() -> None:
     """Measures, prints and records."""
-    names = ["quality", "speed", "schemes", "strings", "million"]
+    names = ["quality", "speed", "schemes", "strings", "million", "counted"]
     parser = argparse.ArgumentParser(description="LSH Ensemble: quality and speed.")
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--index", type=Path, help="an index whose columns are measured too")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,19 +17,14 @@ from set_queries import SetQuery
 
 Array = np.ndarray[Any, Any]
 
-OURS = ("auto", "stopping", "merge", "probe", "josie")
+OURS = ("auto", "merge", "probe", "josie")
 
 
 class Contender(Protocol):
-    """One who answers queries.
-
-    Of the last answer: `counters` say what was read, and `located` how many CPU seconds went into
-    finding the posting lists of the query's codes, which is the same work for all of ours.
-    """
+    """One who answers queries; `counters` say what was read for the last answer."""
 
     name: str
     counters: Any
-    located: float
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""
@@ -52,16 +46,12 @@ class Ours:
     name: str
     lake: SetLake
     counters: Any = None
-    located: float = 0.0
     _index: OverlapIndex | None = None
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""
         assert self._index is not None
-        start = time.process_time()
-        located = self._index.locate(query.codes)
-        self.located = time.process_time() - start
-        hits = self._index.search(located, k, self.name)
+        hits = self._index.search(query.codes, k, self.name)
         self.counters = hits.counters
         return hits.matched
 
@@ -86,7 +76,6 @@ class Duck:
     name: str
     peer: DuckPeer
     counters: Any = None
-    located: float = 0.0
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""
@@ -113,7 +102,6 @@ class SetSimilarity:
     peer: PythonPeer
     known: dict[tuple[int, int], int]  # by the query's identity and k
     counters: Any = None
-    located: float = 0.0
 
     def search(self, query: SetQuery, k: int) -> Array:
         """The k highest scores, falling."""

@@ -50,8 +50,6 @@ def times(
                 row["median_ms"][name] = _round(np.nanmedian(taken))
                 row["wall_ms"][name] = _round(np.nanmean(wall))
                 row["measured"][name] = int(run.sum())
-            located = 1e3 * np.median(timings.located["merge", k], axis=0)[here]
-            row["located_ms"] = _round(located.mean())
             rows.append(row)
     return rows
 
@@ -111,9 +109,6 @@ def targets(kind: str, found: dict[str, Any]) -> list[tuple[str, bool]]:
         slower = f"{gain['of_totals']:.2f} times slower in all (median {gain['median']:.2f})"
         said = f"MergeList: {slower}; target {MERGE_TARGETS[kind]:g}"
         verdicts.append((said, gain["of_totals"] >= MERGE_TARGETS[kind]))
-        slower = f"{gain['alone']:.2f} times slower in all (median {gain['alone_median']:.2f})"
-        said = f"MergeList, posting lists found: {slower}; target {MERGE_TARGETS[kind]:g}"
-        verdicts.append((said, gain["alone"] >= MERGE_TARGETS[kind]))
     worst = found["worst"]
     which = f"{worst['ms']:.3f} ms, k = {worst['k']}, {worst['size']:,} values"
     said = f"slowest query beside MergeList: {worst['ratio']:.2f} of its time ({which})"
@@ -132,10 +127,9 @@ def table(rows: Sequence[Sequence[Any]]) -> str:
 def times_table(rows: list[dict[str, Any]], names: Sequence[str]) -> str:
     """The times as text: mean CPU milliseconds."""
     used = [name for name in names if any(name in row["mean_ms"] for row in rows)]
-    head = ["k", "values", "queries", "(lists found)", *used]
+    head = ["k", "values", "queries", *used]
     body = [
-        [row["k"], row["band"], row["queries"], row["located_ms"]]
-        + [row["mean_ms"].get(name, "-") for name in used]
+        [row["k"], row["band"], row["queries"]] + [row["mean_ms"].get(name, "-") for name in used]
         for row in rows
     ]
     return table([head, *body])

@@ -21,15 +21,11 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class Timings:
-    """CPU and wall seconds by (contender, k): arrays of repeats x queries; NaN where not run.
-
-    `located` is the part of the CPU time that went into finding the query's posting lists.
-    """
+    """CPU and wall seconds by (contender, k): arrays of repeats x queries; NaN where not run."""
 
     queries: Sequence[SetQuery]
     cpu: dict[tuple[str, int], Array] = field(default_factory=dict)
     wall: dict[tuple[str, int], Array] = field(default_factory=dict)
-    located: dict[tuple[str, int], Array] = field(default_factory=dict)
     counters: dict[tuple[str, int], list[dict[str, Any]]] = field(default_factory=dict)
     scores: dict[int, list[Array]] = field(default_factory=dict)
 
@@ -37,10 +33,6 @@ class Timings:
         """The median CPU seconds of each query, of all or of one band; those that were run."""
         median = np.median(self.cpu[name, k], axis=0)
         return median if band is None else median[self.in_band(band)]
-
-    def alone(self, name: str, k: int) -> Array:
-        """The same without finding the query's posting lists."""
-        return np.median(self.cpu[name, k] - self.located[name, k], axis=0)
 
     def in_band(self, band: int) -> Array:
         """The numbers of the queries of a band."""
@@ -63,7 +55,7 @@ def measure(
     chosen = range(0, len(queries), every)
     for k in ks:
         for one in contenders:
-            for kept in (timings.cpu, timings.wall, timings.located):
+            for kept in (timings.cpu, timings.wall):
                 kept[one.name, k] = np.full((repeats, len(queries)), np.nan)
             for query in (queries[0], max(queries, key=lambda q: q.size)):
                 one.search(query, k)  # compiled for either size, opened
@@ -74,7 +66,6 @@ def measure(
                     cpu, wall, found = timed(one, queries[i], k)
                     timings.cpu[one.name, k][r, i] = cpu
                     timings.wall[one.name, k][r, i] = wall
-                    timings.located[one.name, k][r, i] = one.located
                     notes.append(_plain(one.counters))
                     _same(timings, one.name, i, k, found)
                 timings.counters[one.name, k] = notes

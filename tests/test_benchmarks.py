@@ -7,7 +7,6 @@ import importlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,14 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+pytestmark = pytest.mark.usefixtures("scripts_importable")
 CELLS = 60_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def scripts_importable() -> Iterator[None]:
-    sys.path.insert(0, str(BENCHMARKS))
-    yield
-    sys.path.remove(str(BENCHMARKS))
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +191,8 @@ def test_a_watched_run_is_measured_and_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["lakes", "peer_duckdb", "index", "kernel_group", "search_containment"]
+    "script",
+    ["lakes", "peer_duckdb", "index", "kernel_group", "kernel_superkeys", "search_containment"],
 )
 def test_every_script_explains_itself(script: str) -> None:
     command = [sys.executable, str(BENCHMARKS / f"{script}.py"), "--help"]

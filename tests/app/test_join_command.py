@@ -128,6 +128,7 @@ def test_stopped_leaves_the_old_file(tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text("old")
     program = (
         "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored\n"
         "from lakejoin.joins import equal\n"
         "whole = equal.Joined.batches\n"
         "def batches(self):\n"

@@ -19,10 +19,10 @@ from app.commands import JOIN, SEARCH
 from lakejoin.app.answers import Asked, print_answer, print_results
 from lakejoin.app.waiting import TOLD, patience
 from lakejoin.search.answer import Answer
-from lakejoin.search.answer import Result as Found
 from lakejoin.search.evidence import Evidence
 from lakejoin.search.hits import Counters
 from lakejoin.search.query import Query
+from lakejoin.search.result import Result as Found
 
 
 def test_the_answer_at_a_glance(here: Path) -> None:

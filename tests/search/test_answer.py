@@ -11,8 +11,9 @@ import pytest
 
 from lakejoin.api import Lake
 from lakejoin.errors import InputError
-from lakejoin.search.answer import Answer, Result
+from lakejoin.search.answer import Answer
 from lakejoin.search.display import as_html, as_text
+from lakejoin.search.result import Result
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 

@@ -18,7 +18,8 @@ from lakejoin.search.display import bar, fan_out_text, pairs_text, percent, runn
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.search.answer import Answer, Result
+    from lakejoin.search.answer import Answer
+    from lakejoin.search.result import Result
 
 _WIDE = 110  # below, a result is set in lines of its own
 _EXAMPLE = 30

@@ -12,11 +12,13 @@ from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, print_json
 from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
-from lakejoin.search.options import AUTO, BY, DEFAULT_K, DEFAULT_MIN
+from lakejoin.search.near_options import AUTO
+from lakejoin.search.options import BY, DEFAULT_K, DEFAULT_MIN
 
 if TYPE_CHECKING:
     from lakejoin.app.answers import Asked
-    from lakejoin.search.answer import Answer, Answers, Result
+    from lakejoin.search.answer import Answer, Answers
+    from lakejoin.search.result import Result
 
 OF_EACH = 3  # results shown of each answer where there are several
 

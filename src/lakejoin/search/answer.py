@@ -2,176 +2,24 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from lakejoin.errors import InputError, LakejoinError, needed
-from lakejoin.search.evidence import Evidence, Meeting, Wanted, evidence_of, matches, told_apart
-from lakejoin.search.evidence import unmatched as unmatched_values
+from lakejoin.errors import LakejoinError, needed
 from lakejoin.search.hits import Counters
 from lakejoin.search.options import check_k, check_share
+from lakejoin.search.result import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.search.choice import On
+    from lakejoin.search.evidence import Wanted
     from lakejoin.search.mate.hits import KeyCounters
-    from lakejoin.search.mate.query import KeyQuery
-    from lakejoin.search.mine import MyTable
-    from lakejoin.search.query import Query
-    from lakejoin.store.catalog import TableEntry
-    from lakejoin.store.manifest import Manifest
-    from lakejoin.store.segment import Segment
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """Where a result lies in the index, and what it was found for: the way to its evidence.
-
-    `columns` are the numbers of its columns in the segment `number`, `places` those of mine in my
-    table, in the same order. `meeting` gives the values that both share, `size` counts those of
-    the columns.
-    """
-
-    query: Wanted
-    segment: Segment
-    number: int
-    table: int
-    columns: tuple[int, ...]
-    mine: MyTable
-    places: tuple[int, ...]
-    manifest: Manifest
-    meeting: Callable[[], Meeting]
-    size: Callable[[], int]
-
-    @property
-    def entry(self) -> TableEntry:
-        """What the catalog says of the table."""
-        return self.segment.catalog.table(self.table)
-
-    def place(self, part: int = 0) -> int:
-        """The zero-based place of a column of the result in its table."""
-        return self.columns[part] - self.entry.first
-
-
-@dataclass(frozen=True)
-class Result:
-    """A column of the lake that joins with mine, or a table that joins with a composite key.
-
-    `matched` of my `query_size` distinct values are among its `column_size`; `containment` is that
-    share. `copy` is `"itself"` for a column of the query's own table, `"copy"` for one of a table
-    with exactly the same rows, else empty.
-
-    For a composite key, `columns` are those of the table in the order of mine, and values are
-    combinations of values. `runner_up` is the next best choice of columns with its `matched`,
-    where it has nearly as many; else None.
-
-    From sketches, `estimate` is the containment that they told and `error` its standard deviation.
-    Of a result that was not verified (`verified=False`), `containment` and `matched` come from the
-    estimate, `row_coverage` and `fan_out` are None, and there are no examples.
-    """
-
-    rank: int
-    table: str
-    columns: tuple[str, ...]
-    matched: int
-    containment: float
-    query_size: int
-    _column_size: int | None  # None: counted when it is asked for
-    copy: str = ""
-    estimate: float | None = None
-    error: float | None = None
-    verified: bool = True
-    runner_up: dict[str, Any] | None = field(default=None, hash=False)
-    found: Found | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def mapping(self) -> dict[str, str]:
-        """Which of its columns each column of mine joins with.
-
-        A column of mine whose name was there before gets underscores behind it, as in `matches`.
-        """
-        return dict(zip(told_apart(self._found.query.columns), self.columns, strict=True))
-
-    @cached_property
-    def column_size(self) -> int:
-        """The distinct values of the column, or the combinations that the columns hold.
-
-        The first results of an answer have it at once, the others when it is first asked for.
-        """
-        return self._found.size() if self._column_size is None else self._column_size
-
-    @cached_property
-    def evidence(self) -> Evidence | None:
-        """Row coverage, fan-out and examples together; None where nothing was verified.
-
-        The first results of an answer have it at once, the others when it is first asked for.
-        """
-        if not self.verified or self.found is None:
-            return None
-        return evidence_of(self.found.query, self.found.meeting())
-
-    @property
-    def row_coverage(self) -> float | None:
-        """The share of my rows, those without a value included, that find a partner."""
-        return self.evidence.row_coverage if self.evidence else None
-
-    @property
-    def fan_out(self) -> float | None:
-        """The rows of the inner join per row of mine."""
-        return self.evidence.fan_out if self.evidence else None
-
-    @property
-    def examples(self) -> dict[str, list[str]]:
-        """Up to three `matched` and three `unmatched` values as I write them, those that most of
-        my rows hold first; the parts of a combination stand with `·` between them."""
-        if self.evidence is None:
-            return {"matched": [], "unmatched": []}
-        return {"matched": list(self.evidence.matched), "unmatched": list(self.evidence.unmatched)}
-
-    def matches(self, limit: int | None = None) -> pa.Table:
-        """The values that meet: `value` as I write it, rows of `mine`, rows of `theirs`; values
-        that most of my rows hold first. Of a composite key, a column for each of its columns, by
-        their names, stands in the place of `value`."""
-        return matches(self._found.query, self._found.meeting(), limit)
-
-    def unmatched(self, limit: int | None = None) -> pa.Table:
-        """My values that find no partner: `value` (or the columns of the key), rows of `mine`."""
-        return unmatched_values(self._found.query, self._found.meeting(), limit)
-
-    def sql(self) -> str:
-        """DuckDB SQL that makes the join of my table with this one."""
-        from lakejoin.search.sql import join_sql
-
-        return join_sql(self._found)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON has it; the keys are stable."""
-        return {
-            "rank": self.rank,
-            "table": self.table,
-            "columns": list(self.columns),
-            "matched": self.matched,
-            "containment": self.containment,
-            "query_size": self.query_size,
-            "column_size": self.column_size,
-            "row_coverage": self.row_coverage,
-            "fan_out": self.fan_out,
-            "examples": self.examples,
-            "copy": self.copy,
-            "estimate": self.estimate,
-            "error": self.error,
-            "runner_up": self.runner_up,
-        }
-
-    @property
-    def _found(self) -> Found:
-        if self.found is None:
-            raise InputError("this result is not tied to an index; search again")
-        return self.found
+    from lakejoin.search.reach import Reach
+    from lakejoin.search.tau import Taus
+    from lakejoin.search.vectors.hits import VectorCounters
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,16 +32,21 @@ class Answer(Sequence[Result]):
     `seconds` is how long the caller waited: for reading the table, the search and the evidence.
     Of several answers for one table each has the time since the one before, so that together they
     have it all.
+
+    Of a search by meaning or by distance `tau` or `within` is how near partners had to be, and
+    `measure` what was counted; `taus` how many columns would qualify at each tau, where it was
+    chosen by itself. Else these are None.
     """
 
-    query: Query | KeyQuery
+    query: Wanted
     results: tuple[Result, ...] = field(repr=False)
     by: str = "overlap"
     k: int | None = None
     min: float | None = None
-    counters: Counters | KeyCounters = field(default_factory=Counters)
+    counters: Counters | KeyCounters | VectorCounters = field(default_factory=Counters)
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    reach: Reach | None = None
 
     error: ClassVar[None] = None  # beside `Failed`, where many are searched for
 
@@ -212,6 +65,26 @@ class Answer(Sequence[Result]):
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
+    @property
+    def tau(self) -> float | None:
+        """How near by meaning partners had to be, as a share of the largest distance."""
+        return self.reach.tau if self.reach else None
+
+    @property
+    def within(self) -> str | None:
+        """How near by distance partners had to be."""
+        return self.reach.within if self.reach else None
+
+    @property
+    def measure(self) -> str | None:
+        """`"hit"` where my values with a partner were counted, `"all"` where all pairs were."""
+        return self.reach.measure if self.reach else None
+
+    @property
+    def taus(self) -> Taus | None:
+        """How many columns would qualify at each tau, where it was chosen by itself."""
+        return self.reach.taus if self.reach else None
+
     def at_least(self, containment: float) -> Answer:
         """The results that contain at least this share of my values.
 
@@ -219,13 +92,13 @@ class Answer(Sequence[Result]):
         it.
         """
         check_share(containment, "containment")
-        kept = bisect_right(self.results, -containment, key=lambda r: -r.containment)
-        answer = replace(self, results=self.results[:kept])
+        enough = tuple(result for result in self.results if result.containment >= containment)
+        answer = replace(self, results=enough)
         if self.min is not None and containment < self.min:
             return answer._noted(
                 f"searched with at least {self.min:g}: what contains less was not found"
             )
-        if kept and kept == len(self.results) == self.k:
+        if enough and len(enough) == len(self.results) == self.k:
             return answer._noted(
                 f"only the {self.k} best were searched for: more may contain {containment:g}"
             )
@@ -258,6 +131,7 @@ class Answer(Sequence[Result]):
             "by": self.by,
             "k": self.k,
             "min": self.min,
+            **(self.reach.to_dict() if self.reach else {}),
             "results": [result.to_dict() for result in self.results],
             "counters": asdict(self.counters),
             "notes": list(self.notes),
@@ -272,7 +146,7 @@ class Answer(Sequence[Result]):
         for row in rows:
             examples = row.pop("examples")
             row.update({f"{kind}_examples": texts for kind, texts in examples.items()})
-        return pa.Table.from_pylist(rows, _schema())
+        return pa.Table.from_pylist(rows, _schema(near=self.reach is not None))
 
     def to_pandas(self) -> Any:
         """The rows of `to_arrow` as a `pandas.DataFrame`."""
@@ -323,7 +197,7 @@ class Failed:
         return False
 
 
-def _schema() -> pa.Schema:
+def _schema(near: bool) -> pa.Schema:
     import pyarrow as pa
 
     text, number, share = pa.string(), pa.int64(), pa.float64()
@@ -344,5 +218,6 @@ def _schema() -> pa.Schema:
             "estimate": share,
             "error": share,
             "runner_up": pa.struct({"columns": pa.list_(text), "matched": number}),
+            **({"pairs": number, "distance": share} if near else {}),
         }
     )

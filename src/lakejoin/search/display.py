@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lakejoin.search.answer import Answer, Result
+    from lakejoin.search.answer import Answer
+    from lakejoin.search.result import Result
 
 WIDTH = 100
 SHOWN = 20  # results that are shown; the others are counted

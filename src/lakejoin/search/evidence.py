@@ -102,13 +102,15 @@ class Evidence:
 
     `row_coverage` is the share of my rows that find a partner, `fan_out` the rows of the join per
     row of mine; rows without a value count among mine. The examples are values that most of my
-    rows hold; where as many rows hold several, they stand in the order of the query.
+    rows hold; where as many rows hold several, they stand in the order of the query. `distance` is
+    the median distance of the nearest partners, where values need not be equal.
     """
 
     row_coverage: float
     fan_out: float
     matched: tuple[str, ...]
     unmatched: tuple[str, ...]
+    distance: float | None = None
 
 
 def evidence_of(query: Wanted, meeting: Meeting) -> Evidence:
@@ -117,8 +119,8 @@ def evidence_of(query: Wanted, meeting: Meeting) -> Evidence:
     return Evidence(
         float(mine.sum() / query.rows),
         float((mine * meeting.theirs).sum() / query.rows),
-        _shown(query, most_rows(query.counts, meeting.places, EXAMPLES)),
-        _shown(query, most_rows(query.counts, missing(query, meeting), EXAMPLES)),
+        shown(query, most_rows(query.counts, meeting.places, EXAMPLES)),
+        shown(query, most_rows(query.counts, missing(query, meeting), EXAMPLES)),
     )
 
 
@@ -198,6 +200,7 @@ def most_rows(counts: Array, places: Array, limit: int | None) -> Array:
     return np.asarray(places[np.argsort(-number, kind="stable")])
 
 
-def _shown(query: Wanted, places: Array) -> tuple[str, ...]:
+def shown(query: Wanted, places: Array) -> tuple[str, ...]:
+    """Values as I wrote them; those of a combination in one text."""
     parts = [texts.to_pylist() for texts in query.written(places)]
     return tuple(SEPARATOR.join(values) for values in zip(*parts, strict=True))

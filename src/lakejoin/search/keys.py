@@ -15,11 +15,11 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.lake.names import find_column
-from lakejoin.search.answer import Found, Result
 from lakejoin.search.containment import enough
 from lakejoin.search.display import percent
 from lakejoin.search.mine import unsearched
 from lakejoin.search.options import INITIAL
+from lakejoin.search.result import Found, Result
 
 if TYPE_CHECKING:
     from lakejoin.search.choice import Choice

@@ -8,11 +8,11 @@ from numbers import Integral, Real
 from typing import Any
 
 from lakejoin.errors import InputError
+from lakejoin.search.near_options import AUTO, ByDistance, ByMeaning, Near
 
-BY = ("overlap", "containment")
+BY = ("overlap", "containment", "meaning", "distance")
 DEFAULT_K = 10
 DEFAULT_MIN = 0.6
-AUTO = "auto"
 INITIAL = ("items", "cardinality")  # the cheapest column to fetch by; the fewest distinct values
 
 
@@ -23,10 +23,11 @@ class SearchOptions:
     `by` overlap: the `k` columns (10) that share the most values, exactly; `min` leaves out those
     that contain less. `by` containment: every column that contains at least `min` (0.6 where `k`
     is not given either), or the best `k`; from sketches alone where `verified` is off. For a
-    composite key it is tables and combinations, always counted exactly. `others` leaves out the
-    query's own table and its exact copies. `algorithm` chooses how overlaps are counted. `initial`
-    is the column of a composite key by which rows are fetched, by its name or its place in my
-    table, or how it is chosen (`INITIAL`).
+    composite key it is tables and combinations, always counted exactly. `by` meaning or distance:
+    every column of which at least `min` of my values have a partner that is near, or the best `k`;
+    `near` says what near is. `others` leaves out the query's own table and its exact copies.
+    `algorithm` chooses how overlaps are counted. `initial` is the column of a composite key by
+    which rows are fetched, by its name or its place in my table, or how it is chosen (`INITIAL`).
 
     >>> SearchOptions("containment").settled().min
     0.6
@@ -43,27 +44,33 @@ class SearchOptions:
     verified: bool = True
     algorithm: str = AUTO
     initial: str | int | None = None
+    near: Near | None = None
 
     def __post_init__(self) -> None:
         if self.by not in BY:
-            raise InputError(f"by must be {' or '.join(BY)}, not {self.by!r}")
+            raise InputError(f"by must be {', '.join(BY[:-1])} or {BY[-1]}, not {self.by!r}")
         if self.k is not None:
             check_k(self.k)
         if self.min is not None:
             check_share(self.min, "min")
-        if self.by == "overlap" and not self.verified:
+        if self.by != "containment" and not self.verified:
             raise InputError("only a search by containment can go unverified")
-        if self.by == "containment" and self.algorithm != AUTO:
+        if self.by != "overlap" and self.algorithm != AUTO:
             raise InputError(
                 f"an algorithm ({self.algorithm!r}) counts overlaps: it goes with by='overlap' and "
-                "not with by='containment'"
+                f"not with by={self.by!r}"
             )
+        wanted = {"meaning": ByMeaning, "distance": ByDistance}.get(self.by, type(None))
+        if self.near is not None and not isinstance(self.near, wanted):
+            raise InputError(f"{self.near!r} does not go with by={self.by!r}")
 
     def settled(self) -> SearchOptions:
         """The same with what was left open filled in."""
         if self.by == "overlap":
             return replace(self, k=self.k or DEFAULT_K)
-        return replace(self, min=DEFAULT_MIN if self.min is None and self.k is None else self.min)
+        near = ByMeaning() if self.by == "meaning" and self.near is None else self.near
+        least = DEFAULT_MIN if self.min is None and self.k is None else self.min
+        return replace(self, min=least, near=near)
 
     def for_column(self) -> SearchOptions:
         """The same, if they fit one column."""
@@ -76,6 +83,11 @@ class SearchOptions:
 
     def for_key(self) -> SearchOptions:
         """The same, if they fit a composite key: its combinations are always counted, one way."""
+        if self.by == "meaning":
+            raise InputError(
+                "a search by meaning is for one column: several columns together are found by "
+                "overlap or by containment"
+            )
         if not self.verified:
             raise InputError(
                 "a search for several columns together is always exact: it cannot go unverified"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.answer import Answer, Found, Result
+from lakejoin.search.answer import Answer
 from lakejoin.search.containment import Containment, at_least
 from lakejoin.search.copies import Copies
 from lakejoin.search.display import percent
@@ -20,6 +20,7 @@ from lakejoin.search.mine import unsearched
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.search.places import Places
 from lakejoin.search.query import Query
+from lakejoin.search.result import Found, Result
 
 if TYPE_CHECKING:
     from lakejoin.search.choice import Choice

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ from lakejoin.search.mine import FRAME, originals_of
 from lakejoin.search.origins import DELIMITED, written_as_text
 
 if TYPE_CHECKING:
-    from lakejoin.search.answer import Found
     from lakejoin.search.origins import Origin
+    from lakejoin.search.result import Found
 
 THEIRS = "lake_table"
 _ENCODINGS = {"utf-8": "utf-8", "ascii": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1"}
@@ -30,7 +30,7 @@ def join_sql(found: Found) -> str:
     joins, if not all. The columns of a composite key are treated each by itself.
     """
     found.mine.read(found.places)
-    mine, theirs = _my_side(found), _their_side(found)
+    mine, theirs = my_side(found), their_side(found)
     rules, parts = found.manifest.options.rules, _parts(found)
     found.mine.forget()
     normal = [False] * len(parts)
@@ -39,15 +39,15 @@ def join_sql(found: Found) -> str:
         normal = [not joined_by([part], [False]).exact for part in parts]
         joined = joined_by(parts, normal)
     ways = list(zip(mine.columns, theirs.columns, normal, strict=True))
-    equal = [f"{_cell('mine', a, n)} = {_cell('theirs', b, n)}" for a, b, n in ways]
+    equal = [f"{cell('mine', a, n)} = {cell('theirs', b, n)}" for a, b, n in ways]
     apart = [
-        f"{_cell('mine', column, rules.fold)} NOT IN ({', '.join(map(_text, words))})"
+        f"{cell('mine', column, rules.fold)} NOT IN ({', '.join(map(literal, words))})"
         for column, part in zip(mine.columns, parts, strict=True)
         if (words := null_words(rules, part))
     ]
     comments = [*filter(None, (mine.comment, theirs.comment)), *joined.said()]
     return (
-        "".join(f"-- {_comment(comment)}\n" for comment in comments)
+        comment_lines(comments)
         + "SELECT mine.*, theirs.*\n"
         + f"FROM {mine.source} AS mine{mine.renamed}\n"
         + f"JOIN {theirs.source} AS theirs{theirs.renamed}\n"
@@ -87,7 +87,8 @@ class Side:
     renamed: str = ""
 
 
-def _my_side(found: Found) -> Side:
+def my_side(found: Found) -> Side:
+    """My table and its columns."""
     mine = found.mine
     every, origin = _in_sql(mine.names), mine.origin
     names, texts = [every[place] for place in found.places], map(mine.is_text, found.places)
@@ -108,7 +109,8 @@ def _my_side(found: Found) -> Side:
     return Side(FRAME, columns, how, renamed)
 
 
-def _their_side(found: Found) -> Side:
+def their_side(found: Found) -> Side:
+    """The table of the lake and its columns."""
     from lakejoin.search.origins import origin_of
 
     all_columns = found.segment.catalog.columns_of(found.entry)
@@ -148,7 +150,7 @@ def reader_of(origin: Origin, names: Sequence[str]) -> str:
     if not origin.path or not origin.plain:
         return ""
     if origin.format == "parquet":
-        return f"read_parquet({_text(origin.path)})"
+        return f"read_parquet({literal(origin.path)})"
     dialect = origin.dialect
     if dialect is None or origin.format not in DELIMITED or len(names) > _WIDEST:
         return ""
@@ -156,27 +158,28 @@ def reader_of(origin: Origin, names: Sequence[str]) -> str:
     usual = dialect.skip_footer == 0 and dialect.escape in ("", dialect.quote)
     if not encoding or not usual or not origin.path.lower().endswith(_READABLE):
         return ""
-    columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     options = {
         "auto_detect": "false",
         "header": str(dialect.header).lower(),
         "skip": str(dialect.skip_rows),
-        "delim": _text(dialect.delimiter),
-        "quote": _text(dialect.quote),
-        "escape": _text(dialect.quote),
-        "encoding": _text(encoding),
+        "delim": literal(dialect.delimiter),
+        "quote": literal(dialect.quote),
+        "escape": literal(dialect.quote),
+        "encoding": literal(encoding),
         "null_padding": "true",
         "strict_mode": "false",
         "columns": f"{{{columns}}}",
     }
     listed = ", ".join(f"{key} = {value}" for key, value in options.items())
-    return f"read_csv({_text(origin.path)}, {listed})"
+    return f"read_csv({literal(origin.path)}, {listed})"
 
 
 # -- writing -------------------------------------------------------------------------------------
 
 
-def _cell(side: str, column: Column, normal: bool) -> str:
+def cell(side: str, column: Column, normal: bool = False) -> str:
+    """A cell as text: as it is, or in lower case without blanks around."""
     cell = f"{side}.{_identifier(column.name)}"
     if not column.is_text:
         # A number or a moment as its shortest text, as the index has it.
@@ -192,10 +195,16 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(text: str) -> str:
+def literal(text: str) -> str:
+    """A text in quotes.
+
+    >>> literal("O'Hara")
+    "'O''Hara'"
+    """
     return "'" + text.replace("'", "''") + "'"
 
 
-def _comment(text: str) -> str:
-    """A text that cannot end its comment."""
-    return "".join(c if c.isprintable() else " " for c in text)
+def comment_lines(comments: Iterable[str]) -> str:
+    """Lines of comments; no text can end its own."""
+    lines = ("".join(c if c.isprintable() else " " for c in text) for text in comments)
+    return "".join(f"-- {line}\n" for line in lines)

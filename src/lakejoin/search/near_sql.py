@@ -1,0 +1,71 @@
+"""The join of values that are near each other as SQL that DuckDB runs: through a list of the pairs.
+
+SQL knows nothing of vectors, so the pairs that were found stand in the query itself, as both sides
+write them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lakejoin.errors import InputError
+from lakejoin.search.mine import Originals, originals_of
+from lakejoin.search.query import Query
+from lakejoin.search.sql import cell, comment_lines, literal, my_side, their_side
+
+if TYPE_CHECKING:
+    from lakejoin.search.near_evidence import Partners
+    from lakejoin.search.result import Found
+
+MOST = 10_000  # pairs that a query spells out
+
+
+def near_join_sql(found: Found, partners: Partners) -> str:
+    """DuckDB SQL for the inner join of my table with that of a result found by meaning."""
+    query = found.query
+    if not isinstance(query, Query):
+        raise InputError(
+            "there is no SQL for a result by distance: matches() lists the pairs of values, from "
+            "which a join can be made"
+        )
+    if len(partners) > MOST:
+        raise InputError(
+            f"{len(partners):,} pairs are near, too many to stand in a query: matches() lists them"
+        )
+    found.mine.read(found.places)
+    mine, theirs = my_side(found), their_side(found)
+    own = _spellings(found.mine.originals(found.places[0]))
+    other = _spellings(originals_of(found.segment, found.columns[0]))
+    found.mine.forget()
+    pairs = list(dict.fromkeys(_written(query, partners, own, other)))
+    listed = ",\n  ".join(f"({literal(a)}, {literal(b)})" for a, b in pairs)
+    comments = [*filter(None, (mine.comment, theirs.comment)), f"{len(pairs):,} pairs of texts"]
+    return (
+        comment_lines(comments)
+        + f"WITH pairs(mine, theirs) AS (VALUES\n  {listed}\n)\n"
+        + "SELECT mine.*, theirs.*\n"
+        + f"FROM {mine.source} AS mine{mine.renamed}\n"
+        + f"JOIN pairs ON pairs.mine = {cell('mine', mine.columns[0])}\n"
+        + f"JOIN {theirs.source} AS theirs{theirs.renamed}\n"
+        + f"  ON {cell('theirs', theirs.columns[0])} = pairs.theirs;"
+    )
+
+
+def _spellings(originals: Originals) -> dict[str, list[str]]:
+    """The texts that are written for each canonical value."""
+    found = defaultdict(list)
+    for token, text in zip(originals.tokens.to_pylist(), originals.texts.to_pylist(), strict=True):
+        found[token].append(text)
+    return found
+
+
+def _written(
+    query: Query, partners: Partners, own: dict[str, list[str]], other: dict[str, list[str]]
+) -> Iterator[tuple[str, str]]:
+    mine = query.tokens.take(partners.place).to_pylist()
+    theirs = partners.values(partners.partner).to_pylist()
+    for a, b in zip(mine, theirs, strict=True):
+        for text in own[a]:
+            yield from ((text, partner) for partner in other[b])

@@ -1,0 +1,91 @@
+"""How many columns qualify at each tau: block characters for a screen, SVG for a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakejoin.search.tau import tau_text
+
+if TYPE_CHECKING:
+    from lakejoin.search.tau import Taus
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_HEIGHT = 6  # lines of the plot
+_TICK = 10  # bars from one label below to the next
+
+
+def as_text(taus: Taus) -> list[str]:
+    """Some lines: a title, bars of block characters, the axis with a mark at the tau taken.
+
+    A bar's height grows with the count; one that counts anything is never empty.
+    """
+    most = max(taus.columns, default=0)
+    gauge = max(len(f"{most:,}"), 2)
+    eighths = [_height(count, most, _HEIGHT * 8) for count in taus.columns]
+    lines = [f"columns with partners for {taus.least:,} of {taus.values:,} values, by tau"]
+    for line in range(_HEIGHT - 1, -1, -1):
+        label = f"{most:,}" if line == _HEIGHT - 1 else "0" if line == 0 else ""
+        bars = "".join(_EIGHTHS[min(8, max(0, height - 8 * line))] for height in eighths)
+        lines.append(f"{label:>{gauge}} │{bars}".rstrip())
+    taken = _taken(taus)
+    lines.append(" " * gauge + " └" + "".join("▲" if i == taken else "─" for i in range(len(taus))))
+    lines.append(" " * (gauge + 2) + _labels(taus))
+    return lines
+
+
+def _height(count: int, most: int, room: int) -> int:
+    return max(1, round(room * count / most)) if count else 0
+
+
+def _taken(taus: Taus) -> int:
+    """The bar of the tau that was taken; none of them where it is not on the axis."""
+    return taus.tau.index(taus.taken) if taus.taken in taus.tau else -1
+
+
+def _labels(taus: Taus) -> str:
+    line = ""
+    for i in range(_TICK - 1, len(taus), _TICK):
+        label = tau_text(taus.tau[i])
+        line = line.ljust(i + 1 - len(label)) + label
+    return line
+
+
+# -- notebooks -----------------------------------------------------------------------------------
+
+_BAR = 8  # pixels a bar takes, and
+_TALL = 120  # how tall the tallest is
+_LEFT, _BELOW, _ABOVE = 60, 34, 22
+# Half-transparent, so that they suit a light page and a dark one.
+_COLOUR, _TAKEN, _INK = "rgba(56,132,255,.55)", "rgba(230,120,30,.9)", "currentColor"
+
+
+def as_svg(taus: Taus) -> str:
+    """A picture that needs nothing else; what it says stands in its title too."""
+    most = max(taus.columns, default=0)
+    width, height = _LEFT + _BAR * len(taus) + 10, _ABOVE + _TALL + _BELOW
+    ground, taken = _ABOVE + _TALL, _taken(taus)
+    parts = [
+        f"<title>{taus.why}</title>",
+        _words(_LEFT, 12, f"columns by tau ({taus.least:,} of {taus.values:,} values)", "start"),
+        _words(_LEFT - 6, _ABOVE + 8, f"{most:,}", "end"),
+        _words(_LEFT - 6, ground, "0", "end"),
+        f'<line x1="{_LEFT}" y1="{ground}" x2="{width - 10}" y2="{ground}" stroke="{_INK}"/>',
+    ]
+    for i, count in enumerate(taus.columns):
+        tall = _height(count, most, _TALL)
+        parts.append(
+            f'<rect x="{_LEFT + _BAR * i + 1}" y="{ground - tall}" width="{_BAR - 2}" '
+            f'height="{tall}" fill="{_TAKEN if i == taken else _COLOUR}">'
+            f"<title>tau {tau_text(taus.tau[i])}: {count:,}</title></rect>"
+        )
+        if (i + 1) % _TICK == 0:
+            parts.append(_words(_LEFT + _BAR * i + 4, ground + 14, tau_text(taus.tau[i]), "middle"))
+    parts.append(_words(_LEFT, ground + 30, taus.why, "start"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{max(width, 640)}" '
+        f'height="{height}" font-size="11" font-family="sans-serif">{"".join(parts)}</svg>'
+    )
+
+
+def _words(x: int, y: int, text: str, anchor: str) -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{_INK}">{text}</text>'

@@ -212,6 +212,19 @@ class Postings:
         begin = int(self._length_begin.all()[kind]) + (group - int(first[kind])) * length
         return np.sort(self._by_size.take(self._lists.part(begin, begin + length)))
 
+    def spans(self, codes: Array) -> tuple[Array, Array]:
+        """Where the posting lists of codes begin among all entries, and how long they are."""
+        group = np.searchsorted(self._group_start.all(), codes, side="right") - 1
+        first = self._length_group.all()
+        kind = np.searchsorted(first, group, side="right") - 1
+        length = self._length.all()[kind].astype(np.int64)
+        begin = self._length_begin.all()[kind].astype(np.int64)
+        return begin + (group - first[kind].astype(np.int64)) * length, length
+
+    def entries(self, begin: Array, length: Array) -> Array:
+        """The array of stands in which these spans, of `spans`, can be read."""
+        return self._lists.touch(begin, begin + length)
+
     def groups_of(self, column: int) -> Array:
         """A column's set, as groups."""
         from lakejoin.kernels.packing import unpack

@@ -1,0 +1,1 @@
+"""Vectors in their compact form: the order that puts near ones together, and boxes around them."""

@@ -1,0 +1,156 @@
+"""A balanced kd-tree over quantised points, as an order of the points and a box for every node.
+
+The tree has no pointers. Leaves are blocks of LEAF points, and a node stands for the leaves
+[low, high): its children are the two halves. Nodes are numbered in preorder, so the left child of
+node i is i + 1, and the right one follows the left one's 2 * leaves - 1 nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.compiled import kernel
+
+Array = np.ndarray[Any, Any]
+
+LEAF = 64  # points of a leaf
+
+
+@njit
+def middle(low: int, high: int) -> int:
+    """Where the leaves [low, high) of a node are parted."""
+    return (low + high + 1) // 2
+
+
+@njit
+def _widest(points: Array, order: Array, begin: int, end: int, wide: int) -> int:
+    """The dimension in which some points vary the most."""
+    best, most = 0, -1.0
+    for j in range(wide):
+        total, squares = np.int64(0), np.int64(0)
+        for i in range(begin, end):
+            x = np.int64(points[order[i], j])
+            total += x
+            squares += x * x
+        number = end - begin
+        spread = squares / number - (total / number) ** 2
+        if spread > most:
+            best, most = j, spread
+    return best
+
+
+@njit
+def _part(points: Array, order: Array, begin: int, end: int, at: int, j: int) -> None:
+    """Moves points so that in dimension j none before `at` is larger than any from there on."""
+    # Coordinates are bytes: counting finds the cut, and one pass puts every point on its side.
+    counts = np.zeros(256, dtype=np.int64)
+    for i in range(begin, end):
+        counts[np.int64(points[order[i], j]) + 128] += 1
+    below, cut = np.int64(0), np.int64(0)
+    while below + counts[cut] <= at - begin:
+        below += counts[cut]
+        cut += 1
+    level = at - begin - below  # of the points on the cut, so many go to the left
+    left, right = begin, end - 1
+    while left <= right:
+        x = np.int64(points[order[left], j]) + 128
+        if x < cut:
+            left += 1
+        elif x == cut and level > 0:
+            level -= 1
+            left += 1
+        else:
+            order[left], order[right] = order[right], order[left]
+            right -= 1
+
+
+@kernel
+def order_points(points: Array, wide: int, order: Array) -> None:
+    """Puts `order`, the numbers of all points, into the order of the tree's leaves.
+
+    Nodes are parted at the median of the dimension, of the first `wide`, that varies the most.
+    """
+    count = order.shape[0]
+    leaves = (count + LEAF - 1) // LEAF
+    stack = np.empty((128, 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, leaves
+    top = 1 if leaves > 1 else 0
+    while top > 0:
+        top -= 1
+        low, high = stack[top, 0], stack[top, 1]
+        mid = middle(low, high)
+        begin, end, at = low * LEAF, min(high * LEAF, count), mid * LEAF
+        _part(points, order, begin, end, at, _widest(points, order, begin, end, wide))
+        if mid - low > 1:
+            stack[top, 0], stack[top, 1] = low, mid
+            top += 1
+        if high - mid > 1:
+            stack[top, 0], stack[top, 1] = mid, high
+            top += 1
+
+
+@kernel
+def fill_blocks(points: Array, order: Array, blocks: Array) -> None:
+    """Leaf by leaf, one dimension after the other, so that a leaf's points are read as vectors."""
+    wide = points.shape[1]
+    for i in range(order.shape[0]):
+        leaf, slot = i // LEAF, i % LEAF
+        for j in range(wide):
+            blocks[leaf, j, slot] = points[order[i], j]
+
+
+@njit
+def _box_leaf(blocks: Array, leaf: int, filled: int, low: Array, high: Array) -> None:
+    for j in range(low.shape[0]):
+        least, most = 127, -128
+        for slot in range(filled):
+            x = np.int64(blocks[leaf, j, slot])
+            least, most = min(least, x), max(most, x)
+        low[j], high[j] = least, most
+
+
+@kernel
+def box_nodes(
+    blocks: Array, rest: Array, error: Array, count: int, low: Array, high: Array, span: Array
+) -> None:
+    """The box of every node: per dimension the least and the largest coordinate, and of `span`
+    the least and the largest rest and the largest error of its points.
+
+    `rest` and `error` are by position; a point with an infinite rest is not in any box.
+    """
+    leaves = blocks.shape[0]
+    stack = np.empty((160, 3), dtype=np.int64)  # node, low, high
+    seen = np.zeros(160, dtype=np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, leaves
+    top = 1 if leaves > 0 else 0
+    while top > 0:
+        node, first, last = stack[top - 1]
+        mid = middle(first, last)
+        left, right = node + 1, node + 2 * (mid - first)
+        if last - first == 1:
+            filled = min(LEAF, count - first * LEAF)
+            _box_leaf(blocks, first, filled, low[node], high[node])
+            span[node, 0], span[node, 1], span[node, 2] = np.inf, -np.inf, 0.0
+            for i in range(first * LEAF, first * LEAF + filled):
+                if rest[i] < np.inf:
+                    span[node, 0] = min(span[node, 0], rest[i])
+                    span[node, 1] = max(span[node, 1], rest[i])
+                    span[node, 2] = max(span[node, 2], error[i])
+            top -= 1
+        elif seen[top - 1] == 0:
+            seen[top - 1] = 1
+            seen[top] = seen[top + 1] = 0
+            stack[top, 0], stack[top, 1], stack[top, 2] = left, first, mid
+            stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = right, mid, last
+            top += 2
+        else:
+            for j in range(low.shape[1]):
+                low[node, j] = min(low[left, j], low[right, j])
+                high[node, j] = max(high[left, j], high[right, j])
+            span[node, 0] = min(span[left, 0], span[right, 0])
+            span[node, 1] = max(span[left, 1], span[right, 1])
+            span[node, 2] = max(span[left, 2], span[right, 2])
+            top -= 1

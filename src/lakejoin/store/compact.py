@@ -49,7 +49,7 @@ class VectorSource(Protocol):
         """How many numbers each has."""
 
     def take(self, ids: Array) -> Array:
-        """The vectors with these numbers, a row of float32 each."""
+        """The vectors with these numbers, a row of float32 each, in memory of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,12 +74,12 @@ class MatrixSource:
 
     def take(self, ids: Array) -> Array:
         """Some rows."""
-        return np.ascontiguousarray(self.matrix[ids], dtype=np.float32)
+        return np.ascontiguousarray(self.matrix[np.asarray(ids)], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compact:
-    """The compact form of `count` vectors.
+    """The compact form of `count` vectors; zero vectors match nothing unless `zeros`.
 
     `mean` and `axes` (one a row) turn a vector into coordinates; that on axis j is a byte times
     `scale[j]`. By leaf, `blocks` has the coordinates, one dimension after the other. By position,
@@ -89,6 +89,7 @@ class Compact:
     """
 
     count: int
+    zeros: bool
     mean: Array
     axes: Array
     scale: Array
@@ -111,12 +112,12 @@ class Compact:
     @classmethod
     def made(cls, source: VectorSource, *, zeros: bool = False) -> Self:
         """The compact form of some vectors; zero vectors match nothing unless `zeros`."""
-        return cls(source.count, *_arranged(source, *_principal(source), zeros))
+        return cls(source.count, zeros, *_arranged(source, *_principal(source), zeros))
 
     @classmethod
     def opened(cls, file: ArrayFile, prefix: str = "") -> Self:
         """What `write_compact` wrote, mapped and verified."""
-        count, dimension = file.meta[prefix + "compact"]
+        count, dimension, zeros = file.meta[prefix + "compact"]
         mean, axes, scale, blocks, rest, order, low, high, span = (
             file.array(prefix + name).all() for name in _NAMES
         )
@@ -124,6 +125,7 @@ class Compact:
         try:
             return cls(
                 count,
+                zeros,
                 mean,
                 axes.reshape(kept, dimension),
                 scale.reshape(kept),
@@ -150,7 +152,7 @@ def write_compact(
     bytes for each of them.
     """
     made = Compact.made(source, zeros=zeros)
-    out.meta[prefix + "compact"] = [made.count, made.dimension]
+    out.meta[prefix + "compact"] = [made.count, made.dimension, zeros]
     for name in _NAMES:
         out.add(prefix + name, getattr(made, name))
 
@@ -190,7 +192,7 @@ def _principal(source: VectorSource) -> tuple[Array, Array, Array]:
 def _arranged(
     source: VectorSource, mean: Array, axes: Array, scale: Array, zeros: bool
 ) -> tuple[Any, ...]:
-    """All that `Compact` has beside `count`."""
+    """The arrays of `Compact`."""
     from lakejoin.kernels.vectors.ordering import box_nodes, fill_blocks, order_points
 
     count, kept = source.count, len(axes)
@@ -198,7 +200,9 @@ def _arranged(
     rest, error = np.empty((2, count), dtype=np.float32)
     for begin in range(0, count, _BATCH):
         part = slice(begin, min(begin + _BATCH, count))
-        vectors, matching = _usable(source.take(np.arange(part.start, part.stop)), zeros)
+        vectors = source.take(np.arange(part.start, part.stop))
+        matching = matches_any(vectors, zeros)
+        vectors[~matching] = 0
         found, left = _coordinates(vectors, mean, axes)
         points[part] = rounded = np.clip(np.rint(found / scale), -_REACH, _REACH)
         rest[part] = np.where(matching, left, np.inf)
@@ -217,11 +221,7 @@ def _arranged(
     return mean, axes, scale, blocks, padded, order, low, high, span
 
 
-def _usable(vectors: Array, zeros: bool) -> tuple[Array, Array]:
-    """The vectors without what cannot be computed with, and which of them match anything."""
+def matches_any(vectors: Array, zeros: bool) -> Array:
+    """Which vectors can match any: finite ones, and not zero unless `zeros`."""
     matching = np.isfinite(vectors).all(axis=1)
-    if not zeros:
-        matching &= vectors.any(axis=1)
-    if not matching.all():
-        vectors = np.where(matching[:, None], vectors, np.float32(0))
-    return vectors, matching
+    return np.asarray(matching if zeros else matching & vectors.any(axis=1))

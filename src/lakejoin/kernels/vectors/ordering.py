@@ -105,10 +105,11 @@ def fill_blocks(points: Array, order: Array, blocks: Array) -> None:
 @njit
 def _box_leaf(blocks: Array, leaf: int, filled: int, low: Array, high: Array) -> None:
     for j in range(low.shape[0]):
-        least, most = 127, -128
+        least, most = np.int64(127), np.int64(-128)
         for slot in range(filled):
             x = np.int64(blocks[leaf, j, slot])
-            least, most = min(least, x), max(most, x)
+            least = min(least, x)
+            most = max(most, x)
         low[j], high[j] = least, most
 
 

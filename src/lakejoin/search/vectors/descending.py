@@ -1,9 +1,9 @@
 """Which points may lie within a distance of which queries? Down the tree: compiled.
 
-Many queries go down together. At a node, those whose distance from its box is too large stay behind;
-at a leaf, the bound of each of its 64 points is summed up over ever more coordinates, until it is
-too large for all of them. Without a look at the boxes (`boxed` off) that is a scan of all leaves,
-which is quicker where hardly any query stays behind.
+Many queries go down together. At a node, those whose distance from its box is too large stay
+behind; at a leaf, the bound of each of its 64 points is summed up over ever more coordinates, until
+it is too large for all of them. Without a look at the boxes (`boxed` off) that is a scan of all
+leaves, which is quicker where hardly any query stays behind.
 
 What comes out are candidates: every pair within the distance is among them.
 """
@@ -67,7 +67,7 @@ def _gap(low: Array, high: Array, scale: Array, query: Array) -> float:
     for j in range(low.shape[0]):
         at = query[j]
         least, most = np.float32(low[j]) * scale[j], np.float32(high[j]) * scale[j]
-        out = max(max(least - at, at - most), np.float32(0))
+        out = max(least - at, at - most, np.float32(0))
         total += out * out
     return total
 
@@ -82,11 +82,32 @@ def _limit(reach: float, error: float) -> float:
 def stays(tree_low: Array, tree_high: Array, span: Array, scale: Array, node: int,
           query: Array, rest: float, reach: float) -> bool:  # fmt: skip
     """Whether no point of a node can be within reach of a query."""
-    out = max(max(span[node, 0] - rest, rest - span[node, 1]), np.float32(0))
+    out = max(span[node, 0] - rest, rest - span[node, 1], np.float32(0))
     limit = _limit(reach, span[node, 2])
     if out * out > limit:
         return True
     return _gap(tree_low[node], tree_high[node], scale, query) + out * out > limit
+
+
+@kernel
+def reached_share(tree: Tree, queries: Array, rests: Array, reach: float, every: int) -> float:
+    """The share of (query, leaf) pairs whose boxes are within reach, over every `every`-th leaf."""
+    leaves = tree.blocks.shape[0]
+    low, high, span, scale = tree.low, tree.high, tree.span, tree.scale
+    seen, within = 0, 0
+    for leaf in range(every // 2, leaves, every):
+        node, first, last = 0, 0, leaves
+        while last - first > 1:
+            mid = middle(first, last)
+            if leaf < mid:
+                node, last = node + 1, mid
+            else:
+                node, first = node + 2 * (mid - first), mid
+        for one in range(queries.shape[0]):
+            seen += 1
+            if not stays(low, high, span, scale, node, queries[one], rests[one], reach):
+                within += 1
+    return within / max(seen, 1)
 
 
 @njit(fastmath=_FAST)

@@ -1,0 +1,124 @@
+"""Exact search: the columns that hold the most vectors within a radius of mine.
+
+A segment is searched in four steps.
+
+1. Candidates: pairs whose lower bound is within the radius, from the compact form alone.
+2. Counting them by column gives each column's largest possible score. Only columns whose largest
+   score is enough can be found; the others are done with, unmeasured (lemma 7 of PEXESO, for all of
+   a column's values at once).
+3. The candidates of the columns that are left are measured, in float64, on whole vectors. For the
+   best k, the columns with the largest possible scores go first, and what they reach is the least
+   score that the others need.
+4. Counting the pairs that are within the radius gives the scores.
+
+Whatever a search computes beside that is bounded: where there are too many candidates to keep, all
+are measured and counted part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lakejoin.search.hits import Excluded
+from lakejoin.search.vectors.hits import Pairs, VectorCounters, VectorHits
+from lakejoin.search.vectors.lists import ColumnLists
+from lakejoin.search.vectors.segment import Scores, SegmentSearch
+from lakejoin.search.vectors.space import Nearness, Space
+
+__all__ = ["Nearness", "Space", "VectorSearch"]
+
+Array = np.ndarray[Any, Any]
+
+_SEGMENT, _COLUMN, _MATCHED, _PAIRS, _SCORE, _SIZE = range(6)  # rows of what a segment gave
+
+
+class VectorSearch:
+    """Searches the vectors of some segments; safe from several threads."""
+
+    def __init__(self, spaces: Sequence[Space]) -> None:
+        self.spaces = spaces
+
+    def search(
+        self, queries: Array, nearness: Nearness, excluded: Excluded | None = None
+    ) -> VectorHits:
+        """The columns that score the most, best first.
+
+        Of columns that score alike those with fewer vectors come first, then those of an earlier
+        segment, then those with a smaller number.
+        """
+        counters = VectorCounters()
+        rows = np.zeros((6, 0), dtype=np.int64)
+        near: list[Array | None] = []
+        least = max(nearness.least, 1)
+        for number in range(len(self.spaces)):
+            one = self._one(number, queries, nearness, excluded)
+            scores = one.scores(least, rows[_SCORE])
+            found = _rows(number, one.space.lists, scores, nearness.measure, least)
+            rows = np.concatenate([rows, found], axis=1)
+            near.append(one.near)
+            counters.add(one.counters)
+            k = nearness.k
+            if k is not None and rows.shape[1] >= k:
+                least = max(least, int(np.sort(rows[_SCORE])[-k]))
+        order = np.lexsort((rows[_COLUMN], rows[_SEGMENT], rows[_SIZE], -rows[_SCORE]))
+        rows = rows[:, order[: nearness.k]]
+        return VectorHits(
+            rows[_SEGMENT], rows[_COLUMN], rows[_MATCHED], rows[_PAIRS], counters, tuple(near)
+        )
+
+    def reached(
+        self, queries: Array, radii: Array, least: int, excluded: Excluded | None = None
+    ) -> Array:
+        """How many columns hold a partner for at least `least` of my values, by radius (rising)."""
+        radii = np.asarray(radii, dtype=np.float64)
+        nearness = Nearness(float(radii[-1]), least=max(least, 1))
+        total = np.zeros(len(radii), dtype=np.int64)
+        for number in range(len(self.spaces)):
+            one = self._one(number, queries, nearness, excluded)
+            total += one.reached(radii, nearness.least)
+        return total
+
+    def pairs(
+        self,
+        queries: Array,
+        nearness: Nearness,
+        segment: int,
+        column: int,
+        hits: VectorHits | None = None,
+    ) -> Pairs:
+        """The pairs of my values and those of a column that are within the radius.
+
+        With the `hits` of the search that found the column, little is computed again.
+        """
+        one = self._one(segment, queries, nearness, None)
+        if hits is not None:
+            one.near = hits.near[segment]
+        query, ids, far = one.pairs_with(one.space.lists.ids_of(column))
+        order = np.lexsort((ids, far, query))
+        return Pairs(query[order].astype(np.int64), ids[order].astype(np.int64), far[order])
+
+    def _one(
+        self, number: int, queries: Array, nearness: Nearness, excluded: Excluded | None
+    ) -> SegmentSearch:
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        without = None if excluded is None else excluded.columns[number]
+        return SegmentSearch(self.spaces[number], queries, nearness, without)
+
+
+def _rows(number: int, lists: ColumnLists, scores: Scores, measure: str, least: int) -> Array:
+    """What a segment gave: a column for each column that was found."""
+    score = scores.by(measure)
+    stands = np.flatnonzero(score >= least)
+    return np.stack(
+        [
+            np.full(len(stands), number, dtype=np.int64),
+            lists.numbers(stands).astype(np.int64),
+            scores.hits[stands],
+            scores.pairs[stands],
+            score[stands],
+            lists.sizes(stands).astype(np.int64),
+        ]
+    )

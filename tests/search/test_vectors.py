@@ -1,0 +1,182 @@
+"""Search among vectors against brute force."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakejoin.errors import InputError
+from lakejoin.search.hits import Excluded
+from lakejoin.search.vectors import segment as segment_search
+from lakejoin.search.vectors.engine import Nearness, VectorSearch
+from lakejoin.store.compact import AXES, Compact, MatrixSource
+from oracle.vectors import all_distances, near, scores
+from search.vector_spaces import Lake, lakes, radii, space_of, unit, vectors_of
+
+FOUND = tuple[int, int, int, int]  # segment, column, hits, pairs
+
+
+def expected(lake: Lake, nearness: Nearness, without: Excluded | None = None) -> list[FOUND]:
+    """What the oracle finds, in the stated order."""
+    found = []
+    for s, (vectors, columns) in enumerate(zip(lake.vectors, lake.columns, strict=True)):
+        matches = near(lake.queries, vectors, nearness.radius, nearness.metric, lake.zeros)
+        hits, pairs = scores(matches, columns)
+        for c, ids in enumerate(columns):
+            score = hits[c] if nearness.measure == "hit" else pairs[c]
+            if score >= max(nearness.least, 1) and not (without and c in without.columns[s]):
+                found.append((-score, len(ids), s, c, hits[c], pairs[c]))
+    return [(s, c, hit, pair) for _, _, s, c, hit, pair in sorted(found)][: nearness.k]
+
+
+def searched(lake: Lake, nearness: Nearness, without: Excluded | None = None) -> list[FOUND]:
+    hits = VectorSearch(lake.spaces()).search(lake.queries, nearness, without)
+    rows = (hits.segment, hits.column, hits.matched, hits.pairs)
+    return list(zip(*(array.tolist() for array in rows), strict=True))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_finds_what_brute_force_finds(data: Any) -> None:
+    metric = data.draw(st.sampled_from(["l2", "l2", "l1", "angular"]))
+    lake = data.draw(lakes(units=metric == "angular"))
+    nearness = Nearness(
+        data.draw(radii(lake, metric)),
+        metric,
+        data.draw(st.sampled_from(["hit", "all"])),
+        data.draw(st.integers(0, len(lake.queries))),
+        data.draw(st.sampled_from([None, 1, 2, 5])),
+        data.draw(st.sampled_from(["auto", "tree", "flat"])),
+    )
+    assert searched(lake, nearness) == expected(lake, nearness)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_what_does_not_fit_into_memory_is_counted_by_parts(data: Any) -> None:
+    lake = data.draw(lakes(segments=2))
+    nearness = Nearness(
+        data.draw(radii(lake)), measure=data.draw(st.sampled_from(["hit", "all"])), k=3
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment_search, "_KEPT", 40)
+        patch.setattr(segment_search, "_NEAR", 10)
+        patch.setattr(segment_search, "_MEASURED", 7)
+        assert searched(lake, nearness) == expected(lake, nearness)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_excluded_columns_make_room_for_others(data: Any) -> None:
+    lake = data.draw(lakes())
+    without = Excluded(
+        [np.array([c for c in range(len(columns)) if c % 2 == 0], np.int64)
+         for columns in lake.columns]
+    )  # fmt: skip
+    nearness = Nearness(data.draw(radii(lake)), k=2)
+    assert searched(lake, nearness, without) == expected(lake, nearness, without)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_pairs_of_a_column(data: Any) -> None:
+    lake = data.draw(lakes(segments=2))
+    nearness = Nearness(data.draw(radii(lake)))
+    search = VectorSearch(lake.spaces())
+    hits = search.search(lake.queries, nearness)
+    for s, c in zip(hits.segment.tolist(), hits.column.tolist(), strict=True):
+        ids = lake.columns[s][c]
+        within = near(lake.queries, lake.vectors[s][ids], nearness.radius, zeros=lake.zeros)
+        far = all_distances(lake.queries, lake.vectors[s][ids])
+        for known in (hits, None):
+            found = search.pairs(lake.queries, nearness, s, c, known)
+            places = list(zip(found.place.tolist(), found.id.tolist(), strict=True))
+            assert set(places) == {(int(q), int(ids[v])) for q, v in np.argwhere(within)}
+            assert len(set(places)) == len(places)
+            at = far[found.place, np.searchsorted(ids, found.id)]
+            assert np.allclose(found.distance, at, rtol=1e-12, atol=0)
+            order = np.lexsort((found.id, found.distance, found.place))
+            assert (order == np.arange(len(found))).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_how_many_columns_are_reached_by_radius(data: Any) -> None:
+    lake = data.draw(lakes(segments=2))
+    steps = np.sort([data.draw(radii(lake)) for _ in range(4)])
+    least = data.draw(st.integers(1, len(lake.queries)))
+    found = VectorSearch(lake.spaces()).reached(lake.queries, steps, least)
+    assert found.tolist() == [
+        len(expected(lake, Nearness(float(radius), least=least))) for radius in steps
+    ]
+
+
+def test_many_vectors_of_many_dimensions() -> None:
+    rng = np.random.default_rng(5)
+    vectors = unit(vectors_of("clustered", 9_000, 150, rng))
+    columns = tuple(np.sort(rng.choice(9_000, 40, replace=False)) for _ in range(300))
+    lake = Lake((vectors,), (columns,), unit(vectors[:60] + 0.02), False)
+    assert Compact.made(MatrixSource(vectors)).axes.shape == (AXES, 150)
+    for radius in (0.05, 0.3, 0.8):
+        for method in ("auto", "tree", "flat"):
+            nearness = Nearness(radius, k=20, method=method)
+            assert searched(lake, nearness) == expected(lake, nearness)
+
+
+def test_bounds_leave_out_most_of_what_is_far() -> None:
+    rng = np.random.default_rng(6)
+    vectors = unit(vectors_of("random", 20_000, 20, rng))
+    space = space_of(vectors, (np.arange(20_000),))
+    hits = VectorSearch([space]).search(vectors[:10], Nearness(0.1))
+    assert hits.matched.tolist() == [10]
+    assert hits.counters.bounded < 20_000 * 10 / 4
+    assert hits.counters.verified < 50
+
+
+def test_a_column_without_a_chance_is_not_measured() -> None:
+    vectors = unit(vectors_of("random", 500, 100, np.random.default_rng(7)))
+    space = space_of(vectors, tuple(np.arange(c * 5, c * 5 + 5) for c in range(100)))
+    counters = VectorSearch([space]).search(vectors[:50], Nearness(0.9, least=30)).counters
+    assert counters.verified == counters.encoded == 0
+
+
+def test_without_segments_or_queries() -> None:
+    none = np.zeros((0, 4), dtype=np.float32)
+    assert len(VectorSearch([]).search(np.ones((1, 4)), Nearness(1.0))) == 0
+    space = space_of(np.eye(4, dtype=np.float32), (np.arange(4),))
+    assert len(VectorSearch([space]).search(none, Nearness(1.0))) == 0
+
+
+def test_vectors_that_are_no_numbers_match_nothing() -> None:
+    vectors = np.array([[0, 1], [np.nan, 1], [np.inf, 0]], dtype=np.float32)
+    space = space_of(vectors, (np.arange(3),))
+    hits = VectorSearch([space]).search(vectors, Nearness(10.0))
+    assert (hits.matched.tolist(), hits.pairs.tolist()) == ([1], [1])
+
+
+def test_threads() -> None:
+    lake = Lake(
+        (vectors_of("clustered", 800, 10, np.random.default_rng(8)),),
+        (tuple(np.arange(c, 800, 9) for c in range(9)),),
+        vectors_of("random", 20, 10, np.random.default_rng(9)),
+        False,
+    )
+    search = VectorSearch(lake.spaces())
+
+    def run(radius: float) -> list[int]:
+        return search.search(lake.queries, Nearness(radius)).matched.tolist()
+
+    steps = [0.5, 1.0, 2.0, 3.0] * 5
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, steps)) == [run(radius) for radius in steps]
+
+
+@pytest.mark.parametrize("wrong", [{"metric": "l3"}, {"measure": "most"}, {"method": "fast"}])
+def test_what_there_is_not(wrong: dict[str, str]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong.values()))):
+        Nearness(1.0, **wrong)  # type: ignore[arg-type]

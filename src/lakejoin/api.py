@@ -15,14 +15,17 @@ from lakejoin.store.snapshot import Snapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.encoders.opening import Given
     from lakejoin.model import Skipped
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.choice import On
     from lakejoin.search.mine import MyTable
     from lakejoin.search.searcher import Searcher
-    from lakejoin.spark.build import BuildOptions, BuildReport
+    from lakejoin.spark.build import BuildReport
+    from lakejoin.spark.options import BuildOptions
     from lakejoin.spark.tasks import Listener
     from lakejoin.store.catalog import ColumnEntry, TableEntry
+    from lakejoin.store.meaning import MeaningOptions
     from lakejoin.store.segment import Segment
 
 DEFAULT_INDEX = ".lakejoin"
@@ -42,6 +45,8 @@ def index(
     *,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    parts: str | Sequence[str] | None = None,
+    encoder: Given = None,
     options: BuildOptions | None = None,
     listener: Listener | None = None,
 ) -> BuildReport:
@@ -51,15 +56,28 @@ def index(
     `spark` is a session of yours, which is left running; without one, the running session is used,
     or one is made (by `master` and `conf`) and stopped again.
 
+    `parts` are to be added to the index, "meaning" and "distance", for searches by these; an empty
+    list takes both away. Left out, an index keeps those that it has; a new one gets both where the
+    lake is small. `encoder` makes the vectors of "meaning": a name, a path, or a function from
+    strings to vectors (see `lakejoin.encoders`). Other `options` are `BuildOptions`.
+
     >>> report = lakejoin.index("data/", index="data.index")  # doctest: +SKIP
     """
-    from lakejoin.spark.build import BuildOptions, Cluster, build_index
+    from dataclasses import replace
 
+    from lakejoin.spark.build import Cluster, build_index
+    from lakejoin.spark.options import BuildOptions
+
+    options = options or BuildOptions()
+    if parts is not None:
+        options = replace(options, parts=(parts,) if isinstance(parts, str) else tuple(parts))
+    if encoder is not None:
+        options = replace(options, encoder=encoder)
     lakes = [lake] if isinstance(lake, str | os.PathLike) else list(lake)
     return build_index(
         [os.fspath(one) for one in lakes],
         index_place(index),
-        options or BuildOptions(),
+        options,
         Cluster(spark, master, conf or {}),
         listener or (lambda progress: None),
     )
@@ -102,6 +120,8 @@ class Lake:
             "segments": len(manifest.segments),
             "version": manifest.version,
             "created": manifest.created,
+            "parts": list(manifest.options.parts or ()),
+            "encoder": _encoder(manifest.options.meaning),
             "lakes": list(manifest.lakes),
             "index": self._snapshot.place.uri,
         }
@@ -126,6 +146,13 @@ class Lake:
         verified: bool = ...,
         algorithm: str = ...,
         initial: str | int | None = ...,
+        *,
+        tau: float | str | None = ...,
+        encoder: Given = ...,
+        method: str | None = ...,
+        measure: str | None = ...,
+        within: float | str | None = ...,
+        metric: str | None = ...,
     ) -> Answers: ...
     @overload
     def search(
@@ -139,6 +166,13 @@ class Lake:
         verified: bool = ...,
         algorithm: str = ...,
         initial: str | int | None = ...,
+        *,
+        tau: float | str | None = ...,
+        encoder: Given = ...,
+        method: str | None = ...,
+        measure: str | None = ...,
+        within: float | str | None = ...,
+        metric: str | None = ...,
     ) -> Answer: ...
     def search(
         self,
@@ -151,6 +185,13 @@ class Lake:
         verified: bool = True,
         algorithm: str = "auto",
         initial: str | int | None = None,
+        *,
+        tau: float | str | None = None,
+        encoder: Given = None,
+        method: str | None = None,
+        measure: str | None = None,
+        within: float | str | None = None,
+        metric: str | None = None,
     ) -> Answer | Answers:
         """The columns of the lake that join with a column of `table`, the best first; or the tables
         that join with several of its columns together.
@@ -171,20 +212,34 @@ class Lake:
         name, its place in `table`, `"cardinality"` for the one with the fewest distinct values, or
         `"items"`, as where it is left out, for the cheapest. It changes the time, not the answer.
 
+        `by="meaning"`: every text column of which at least `min` (0.6) of the values have a partner
+        within `tau`, a share of the largest distance of two vectors, or the best `k`. Left out, tau
+        is the encoder's own; `"auto"` chooses it (`answer.taus`). `encoder` has to be the index's,
+        and may be left out unless it is a function. `by="distance"`: the same for numbers, places
+        and vectors that lie `within="500m"` (places), `"1%"` or `0.5` of each other; two columns of
+        `on` are a latitude and a longitude. `measure="all"` counts pairs, and not values that have
+        a partner. `method` (by meaning) changes the time and not the answer; `metric` is for
+        vectors: `"l2"`, `"l1"`, `"angular"`, `"haversine"`.
+
         >>> lakejoin.open("data.index").search("mine.csv", on="city")  # doctest: +SKIP
         >>> lakejoin.open("data.index").search("mine.csv", on=["first", "last"])  # doctest: +SKIP
+        >>> lakejoin.open("data.index").search("mine.csv", "city", by="meaning")  # doctest: +SKIP
         """
         since = time.perf_counter()
         from lakejoin.search.answer import Answers
         from lakejoin.search.choice import choose
+        from lakejoin.search.near_options import Given
         from lakejoin.search.options import SearchOptions
 
-        options = SearchOptions(by, k, min, others, verified, algorithm, initial)
+        near = Given(tau, encoder, method, measure, within, metric).near(by)
+        options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
         mine, notes = self._mine(table)
         found = []
         try:
-            choice = choose(mine, on, self._snapshot.manifest.options.all_columns)
+            choice = choose(mine, on, self._snapshot.manifest.options.all_columns, by)
             notes = (*notes, choice.said) if choice.said else notes
+            if by == "distance":
+                return self._searcher.search_near(mine, choice.places, options, notes, since)
             if choice.is_key:
                 return self._searcher.search_key(mine, choice, options, notes, since)
             for place in choice.places:
@@ -287,6 +342,12 @@ class LakeTable:
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
         return needed("polars").from_arrow(self.to_arrow())
+
+
+def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:
+    if meaning is None:
+        return None
+    return {"given": meaning.encoder, "identity": meaning.identity, "kept": meaning.keep}
 
 
 def _is_pair(query: Any) -> bool:

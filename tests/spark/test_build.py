@@ -365,7 +365,6 @@ def test_a_new_component_comes_without_reading_files(
     before = components.components
     more = lambda *options: (*before(*options), Sizes())  # noqa: E731
     monkeypatch.setattr(components, "components", more)
-    monkeypatch.setattr("lakejoin.spark.build.components", more)
     report = index(lake)
     assert (report.version, report.new) == (2, 0)
     for segment in lakejoin.open(tmp_path / "index").snapshot.segments:

@@ -21,7 +21,8 @@ from lakejoin.store.sketches import PERMUTATIONS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lakejoin.spark.build import BuildOptions, BuildReport
+    from lakejoin.spark.build import BuildReport
+    from lakejoin.spark.options import BuildOptions
     from lakejoin.spark.tasks import Listener, Progress
 
 Command = Callable[..., Any]
@@ -83,6 +84,30 @@ def cluster_options(command: Command) -> Command:
     "for a new one]",
 )
 @click.option(
+    "--with",
+    "parts",
+    multiple=True,
+    type=click.Choice(["meaning", "distance", "none"]),
+    help="Add what a search by meaning needs (a vector of every distinct text, about 80 bytes), or "
+    "a search by distance (numbers and coordinates); may be given twice. none: take both out. "
+    "Added to any index without reading the lake again, and kept by every refresh.  [default: the "
+    "index's own; both for a new index of at most 512 MB of files]",
+)
+@click.option(
+    "--encoder",
+    metavar="NAME|PATH",
+    help="What makes the vectors: default, small or characters, or the path of word vectors "
+    "(fastText, GloVe, word2vec) or of a model (sentence-transformers, ONNX). Another one than "
+    "the index has makes all vectors anew.  [default: the index's own; default for a new one]",
+)
+@click.option(
+    "--keep-vectors/--drop-vectors",
+    default=None,
+    help="Keep full vectors beside their short forms, or compute them again from the texts when a "
+    "search needs them. Kept ones take 4 bytes a number (default: 1 kB a text).  [default: the "
+    "index's own; kept only where the encoder is a model]",
+)
+@click.option(
     "--wait",
     default=0.0,
     metavar="SECONDS",
@@ -100,6 +125,9 @@ def index_command(
     all_columns: bool | None,
     permutations: int | None,
     super_keys: str | None,
+    parts: tuple[str, ...],
+    encoder: str | None,
+    keep_vectors: bool | None,
     wait: float,
     as_json: bool,
 ) -> None:
@@ -116,13 +144,15 @@ def index_command(
       lakejoin index s3://bucket/lake --master spark://host:7077
       lakejoin index                     refresh what is there
       lakejoin index --full --permutations 256
+      lakejoin index --with meaning      add vectors of all texts to what is there
+      lakejoin index --encoder glove.6B.100d.txt
 
     \b
     JSON keys: version, new, changed, gone, unchanged, segments, totals{tables, columns, rows,
     cells, values, values_exact, bytes}, skipped[] with name, reason, detail, seconds{list,
-    start, tasks, commit, costs, total, read, build}
+    start, tasks, commit, costs, total, read, build}, notes[]
     """
-    from lakejoin.spark.build import BuildOptions
+    from lakejoin.spark.options import BuildOptions
 
     options = BuildOptions(
         full=full,
@@ -131,6 +161,9 @@ def index_command(
         all_columns=all_columns,
         permutations=permutations,
         super_key_bits=None if super_keys is None else int(super_keys),
+        parts=_parts(parts),
+        encoder=encoder,
+        keep_vectors=keep_vectors,
         wait=wait,
     )
     report = run_build(lake, index, master, _settings(conf), options, quiet=as_json)
@@ -138,6 +171,14 @@ def index_command(
         print_json(asdict(report))
     else:
         _print_report(report)
+
+
+def _parts(named: tuple[str, ...]) -> tuple[str, ...] | None:
+    if "none" not in named:
+        return named or None
+    if len(set(named)) > 1:
+        raise InputError("--with none takes both parts out: give it alone")
+    return ()
 
 
 def run_build(
@@ -300,6 +341,8 @@ def _print_report(report: BuildReport) -> None:
     if took.get("tasks") and report.new:
         speed = f" ({seconds(took.get('start', 0))} to start Spark)"
     click.echo(f"time:  {seconds(took['total'])}{speed}")
+    for note in report.notes:
+        click.echo(f"note:  {note}")
     _print_skipped(report)
 
 

@@ -88,7 +88,7 @@ def run_demo(
 def demo_figures(folder: Path, index_dir: Path, master: str | None, full: bool) -> dict[str, Any]:
     """Makes the lake and its index without a word: the keys of `lakejoin demo --json`."""
     from lakejoin.app.build_commands import run_build
-    from lakejoin.spark.build import BuildOptions
+    from lakejoin.spark.options import BuildOptions
 
     lake = make_demo_lake(folder)
     options = BuildOptions(full=full)

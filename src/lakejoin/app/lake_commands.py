@@ -44,7 +44,7 @@ def info_command(index: str | None, as_json: bool) -> None:
 
     \b
     JSON keys: tables, columns, rows, cells, values, values_exact, bytes, segments, version,
-    created, lakes, index
+    created, parts[], encoder{given, identity, kept}, lakes, index
     """
     info = api.open(index).info()
     if as_json:
@@ -61,9 +61,22 @@ def info_command(index: str | None, as_json: bool) -> None:
         "distinct values": f"{about}{info['values']:,}",
         "size": f"{size(info['bytes'])} in {counted(info['segments'], 'segment')}",
         "version": f"{info['version']}, made {info['created']}",
+        "searched by": _searched_by(info),
     }
     for name, value in lines.items():
         click.echo(f"{name:>16}  {value}")
+
+
+def _searched_by(info: dict[str, Any]) -> str:
+    """The kinds of search that the index can answer, with the encoder of its vectors."""
+    parts = list(info["parts"])
+    if info["encoder"]:
+        encoder = info["encoder"]["given"] or info["encoder"]["identity"].partition(" {")[0]
+        kept = ", vectors kept" if info["encoder"]["kept"] else ""
+        parts[parts.index("meaning")] = f"meaning (encoder {encoder}{kept})"
+    missing = [f"--with {part}" for part in ("meaning", "distance") if part not in info["parts"]]
+    more = f"; more with: lakejoin index {' '.join(missing)}" if missing else ""
+    return ", ".join(["values", *parts]) + more
 
 
 @click.command("tables")

@@ -96,6 +96,7 @@ class MixedEncoder(Identified):
     """Vectors of words and n-grams of characters, one unit vector a text."""
 
     version = VERSION
+    cheap = True
 
     def __init__(self, name: str, words: WordTable, mix: Mix, spec: EncoderSpec) -> None:
         self.name = name

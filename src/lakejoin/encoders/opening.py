@@ -12,6 +12,7 @@ from lakejoin.errors import InputError
 if TYPE_CHECKING:
     from lakejoin.encoders.mixed import Mix
 
+NAMES = ("default", "small", "characters")
 Given = str | Path | Encoder | EncoderSpec | Callable[[Sequence[str]], Any] | None
 
 

@@ -73,9 +73,45 @@ def identity_of(name: str, version: str, settings: Mapping[str, Any]) -> str:
     return f"{name} {version} {json.dumps(settings, sort_keys=True, separators=(',', ':'))}"
 
 
+def is_cheap(encoder: Encoder) -> bool:
+    """Whether it costs next to nothing to encode a text again, so that no vector need be kept.
+
+    An encoder says so with an attribute `cheap`; one that says nothing is taken to be slow.
+
+    >>> from lakejoin.encoders import open_encoder
+    >>> is_cheap(open_encoder("characters"))
+    True
+    """
+    return bool(getattr(encoder, "cheap", False))
+
+
+def difference(one: str, other: str) -> str:
+    """In what two identities differ, in short.
+
+    >>> difference('words 1 {"size":3,"weights":"a"}', 'words 2 {"size":3,"weights":"b"}')
+    'words 1 then, words 2 now; weights "a" then, "b" now'
+    """
+    (named, before), (renamed, now) = _taken_apart(one), _taken_apart(other)
+    told = [f"{named} then, {renamed} now"] if named != renamed else []
+    for key in sorted({*before, *now}):
+        was, became = (json.dumps(found.get(key), sort_keys=True) for found in (before, now))
+        if was != became:
+            told.append(f"{key} {was} then, {became} now")
+    return "; ".join(told)
+
+
+def _taken_apart(identity: str) -> tuple[str, dict[str, Any]]:
+    named, mark, rest = identity.partition(" {")
+    try:
+        return named, dict(json.loads("{" + rest)) if mark else {}
+    except ValueError:  # an encoder of the caller's may be called anything
+        return identity, {}
+
+
 class Identified:
     """What all our encoders share: the identity, and pickling through the spec."""
 
+    cheap = False  # whether encoding a text again costs next to nothing
     name: str
     version: str
     settings: Mapping[str, Any]

@@ -10,65 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, LakejoinError
 from lakejoin.lake.files import list_files
-from lakejoin.model import ReadLimits, Skipped, SourceFile, ValueRules
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.spark.encoding import hand_over
 from lakejoin.spark.job import Job, Outcome
+from lakejoin.spark.options import BuildOptions, index_options
+from lakejoin.spark.parts import choose_parts, components_of, lack_meaning, without_others
 from lakejoin.spark.rounds import read_lake
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress
 from lakejoin.storage import Place
 from lakejoin.store.commit import check_place, clean, clean_up, commit, current_manifest
-from lakejoin.store.components import components
 from lakejoin.store.lock import build_lock
-from lakejoin.store.manifest import IndexOptions, Manifest, Totals, with_dead
+from lakejoin.store.manifest import Manifest, Totals, with_dead
 from lakejoin.store.segment import SegmentRecord, lacking
-from lakejoin.store.sketches import SketchOptions
 from lakejoin.store.snapshot import Snapshot
 from lakejoin.store.sources import SourceState, read_sources
-from lakejoin.store.superkeys import SuperKeyOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakejoin.encoders import Encoder
+
 
 _UNLISTED = -1  # the size of what could not be listed
-
-
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """How to build. What is left at None is as the index was built with; to change it, an index
-    has to be built anew (`full`); but super keys are then made anew from what the index holds.
-
-    `permutations` is how many entries a signature has (128; a power of two from 16 to 256): twice
-    as many take twice the room and halve the variance of a containment estimated from sketches.
-    `super_key_bits` is how many bits of a row the search for composite keys looks at first (128;
-    256 or 512), and `super_key_kind` how they are made (one of `lakejoin.store.superkeys.KINDS`).
-    `memory` bounds what one worker may take to finish a segment; a file more than twice as large
-    as `piece_bytes` is parsed in pieces of about that size; `wait` is how many seconds to wait for
-    another builder; `strict` fails, and changes nothing, where a file gives no table.
-    """
-
-    full: bool = False
-    strict: bool = False
-    fold: bool | None = None
-    all_columns: bool | None = None
-    permutations: int | None = None
-    super_key_bits: int | None = None
-    super_key_kind: str | None = None
-    wait: float = 0.0
-    memory: int = 1600 << 20
-    piece_bytes: int = 96 << 20
-    limits: ReadLimits = field(default_factory=ReadLimits)
-
-    def __post_init__(self) -> None:
-        if self.permutations is not None:
-            SketchOptions(self.permutations)  # tells what is wrong before anything is begun
-        self.super_keys(SuperKeyOptions())
-
-    def super_keys(self, before: SuperKeyOptions) -> SuperKeyOptions:
-        """What super keys are wanted of an index that has had such ones."""
-        kind = before.kind if self.super_key_kind is None else self.super_key_kind
-        bits = before.bits if self.super_key_bits is None else self.super_key_bits
-        return SuperKeyOptions(kind, bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +50,8 @@ class BuildReport:
 
     `seconds` has the wall time of the stages `list`, `start` (Spark), `tasks`, `commit`, `costs`
     (measuring what reading the index costs here) and `total`, and, summed over the tasks, `read`
-    (parsing and encoding) and `build` (segments). A stage that did not run has no key.
+    (parsing and encoding) and `build` (segments). A stage that did not run has no key. `notes` are
+    sentences about what was decided unasked.
     """
 
     version: int
@@ -98,6 +63,7 @@ class BuildReport:
     totals: Totals
     skipped: tuple[Skipped, ...]
     seconds: Mapping[str, float]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +113,7 @@ def _build(
     clock: _Clock,
 ) -> BuildReport:
     lakes = _same_lakes(lakes, old, options)
-    settings = _settings(old, options)
+    settings = index_options(old, options)
     listener(Progress("listing files"))
     unlisted: list[Skipped] = []
     files = list_files(lakes, unlisted, exclude=index)
@@ -155,26 +121,34 @@ def _build(
     known = {} if options.full else read_sources(index, old.files)
     difference = _compare(files, known, unlisted)
     clock.lap("list")
+    new = old.version == 0 or options.full
+    chosen = choose_parts(settings, options, new, sum(file.size for file in files))
+    settings = chosen.options
     records = () if options.full else _bury(index, old, difference.dropped)
-    wanted = components(settings.permutations, settings.super_keys)
+    records = tuple(without_others(record, settings) for record in records)
+    wanted = components_of(settings, chosen.opened)
     behind = [r for r in records if lacking(r, wanted)]
     outcomes: list[Outcome] = []
     if difference.read or behind:
         job = Job(index.uri, build_name(old), settings, options.limits, options.memory)
-        outcomes = _run(job, difference.read, behind, options.piece_bytes, cluster, listener, clock)
+        encode = settings.meaning is not None and (difference.read or lack_meaning(behind, wanted))
+        encoder = chosen.opened() if encode else None
+        work = _Work(difference.read, behind, options.piece_bytes, encoder)
+        outcomes = _run(job, work, cluster, listener, clock)
     sources = _sources(difference, outcomes)
     if options.strict:
         _be_strict(sources)
-    if not outcomes and not _differs(old, records, difference, options):
-        return _report(old, difference, sources, clock)
+    same = settings == old.options and tuple(records) == old.segments
+    if not outcomes and same and not (new or difference.gone):
+        return _report(old, difference, sources, clock, chosen.notes)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)
-    new = commit(index, old, lakes, settings, segments, sources)
-    clean(index, new)
+    made = commit(index, old, lakes, settings, segments, sources)
+    clean(index, made)
     clock.lap("commit")
     _measure(index)
     clock.lap("costs")
-    return _report(new, difference, sources, clock)
+    return _report(made, difference, sources, clock, chosen.notes)
 
 
 def _measure(index: Place) -> None:
@@ -221,37 +195,6 @@ def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> l
     return named
 
 
-def _settings(old: Manifest, options: BuildOptions) -> IndexOptions:
-    """The options of the index; a change of them needs --full, since old segments keep theirs.
-
-    Super keys may change without it: all segments get new ones, since these need no file read.
-    """
-    before = old.options
-    wanted = IndexOptions(
-        before.rules if options.fold is None else ValueRules(fold=options.fold),
-        before.all_columns if options.all_columns is None else options.all_columns,
-        before.permutations if options.permutations is None else options.permutations,
-        options.super_keys(before.super_keys),
-    )
-    pairs = zip(_spelled(before), _spelled(wanted), strict=True)
-    differs = " and ".join(was for was, now in pairs if was != now)
-    if old.version and differs and not options.full:
-        raise InputError(
-            f"this index was built with {differs}: leave that out or as it was, or rebuild the "
-            "index with --full to change it"
-        )
-    return wanted
-
-
-def _spelled(options: IndexOptions) -> tuple[str, ...]:
-    """The options of an index as the command takes them."""
-    return (
-        "--values " + ("folded" if options.rules.fold else "exact"),
-        "--all-columns" if options.all_columns else "--key-columns",
-        f"--permutations {options.permutations}",
-    )
-
-
 def build_name(old: Manifest) -> str:
     """A name for the build that follows a version, also the beginning of its segments' names."""
     return f"{old.version + 1:06d}{secrets.token_hex(2)}"
@@ -290,28 +233,25 @@ def _bury(index: Place, old: Manifest, dropped: set[str]) -> tuple[SegmentRecord
     return tuple(alive)
 
 
-def _differs(
-    old: Manifest, records: Sequence[SegmentRecord], difference: _Difference, options: BuildOptions
-) -> bool:
-    """Whether there is anything to commit although nothing is to be read."""
-    return bool(
-        options.full or old.version == 0 or difference.gone or tuple(records) != old.segments
-    )
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the tasks have to do: read files, and complete segments; `encoder` makes vectors."""
+
+    files: Sequence[SourceFile]
+    behind: Sequence[SegmentRecord]
+    piece_bytes: int
+    encoder: Encoder | None
 
 
 def _run(
-    job: Job,
-    files: Sequence[SourceFile],
-    behind: Sequence[SegmentRecord],
-    piece_bytes: int,
-    cluster: Cluster,
-    listener: Listener,
-    clock: _Clock,
+    job: Job, work: _Work, cluster: Cluster, listener: Listener, clock: _Clock
 ) -> list[Outcome]:
-    listener(Progress("starting Spark", total=len(files)))
+    listener(Progress("starting Spark", total=len(work.files)))
     with session(cluster.spark, cluster.master, cluster.conf) as spark:
         clock.lap("start")
-        outcomes = read_lake(spark, job, files, behind, piece_bytes, listener)
+        if work.encoder is not None:
+            hand_over(job, work.encoder)
+        outcomes = read_lake(spark, job, work.files, work.behind, work.piece_bytes, listener)
         clock.lap("tasks")
     for outcome in outcomes:
         if outcome.kind == "seconds":
@@ -357,7 +297,11 @@ def _segments(records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]) -> 
 
 
 def _report(
-    manifest: Manifest, difference: _Difference, sources: Mapping[str, Any], clock: _Clock
+    manifest: Manifest,
+    difference: _Difference,
+    sources: Mapping[str, Any],
+    clock: _Clock,
+    notes: tuple[str, ...],
 ) -> BuildReport:
     skipped = tuple(s for state in sources.values() for s in state.skipped)
     return BuildReport(
@@ -370,4 +314,5 @@ def _report(
         manifest.totals,
         skipped,
         clock.total(),
+        notes,
     )

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakejoin.spark.build import Cluster, build_name
+from lakejoin.spark.encoding import hand_over
 from lakejoin.spark.job import Job, write_work
+from lakejoin.spark.parts import open_again
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress, run_tasks
 from lakejoin.storage import Place
 from lakejoin.store.commit import clean, commit
 from lakejoin.store.encode import PAIR_BYTES
+from lakejoin.store.known_texts import are_kept
 from lakejoin.store.lock import build_lock
 from lakejoin.store.manifest import read_manifest
 from lakejoin.store.segment import SegmentRecord
@@ -50,9 +53,14 @@ def compact_index(
             count = len(old.segments)
             return CompactReport(old.version, 0, 0, count, before, before)
         job = Job(index.uri, build_name(old), old.options, memory=memory)
+        meaning = old.options.meaning
+        known = meaning is None or all(are_kept(group) for group in groups)
+        encoder = None if meaning is None or known else open_again(meaning)
         listener(Progress("starting Spark"))
         with session(cluster.spark, cluster.master, cluster.conf) as spark:
             job.scratch.make_folder()
+            if encoder is not None:
+                hand_over(job, encoder)
             for number, group in enumerate(groups):
                 write_work(job, number, "merge", group)
             stage = Progress("merging segments")

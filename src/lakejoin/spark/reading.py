@@ -10,18 +10,22 @@ import faulthandler
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lakejoin.errors import MissingPart, UnreadableFile
 from lakejoin.model import Skipped, SourceFile, TableData
+from lakejoin.spark.encoding import handed_over
 from lakejoin.spark.job import Job
+from lakejoin.spark.parts import components_of
 from lakejoin.spark.progress import Reporter, suspects
 from lakejoin.store.encode import SegmentBuilder
 
 if TYPE_CHECKING:
     from lakejoin.lake.columns import ColumnEncoder
     from lakejoin.lake.tables import TableStream
+    from lakejoin.store.meaning import TextEncoder
     from lakejoin.store.segment import SegmentRecord
 
 # With a table of 20,000 columns more (none is wider) 16 bits still number a segment's columns: that
@@ -30,11 +34,17 @@ _ENOUGH_COLUMNS = 45_000
 
 
 class SegmentWriter:
-    """Collects tables into segments, closing one when it has grown to its bound."""
+    """Collects tables into segments, closing one when it has grown to its bound.
 
-    def __init__(self, job: Job, batch: int) -> None:
+    `encoder` opens what makes vectors, where it is not the encoder that the driver has handed over.
+    """
+
+    def __init__(
+        self, job: Job, batch: int, encoder: Callable[[], TextEncoder] | None = None
+    ) -> None:
         self._job = job
         self._batch = batch
+        self._encoder = encoder or partial(handed_over, job)
         self._builder: SegmentBuilder | None = None
         self.records: list[SegmentRecord] = []
         self.seconds = 0.0
@@ -51,12 +61,9 @@ class SegmentWriter:
 
     def close(self) -> None:
         """Finishes the segment that is open, if there is one."""
-        from lakejoin.store.components import components
-
         if self._builder is not None:
             begin = time.perf_counter()
-            options = self._job.options
-            wanted = components(options.permutations, options.super_keys)
+            wanted = components_of(self._job.options, self._encoder)
             self.records.append(self._builder.finish(wanted))
             self._builder = None
             self.seconds += time.perf_counter() - begin

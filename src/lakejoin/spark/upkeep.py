@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from lakejoin.spark.encoding import handed_over
 from lakejoin.spark.job import Job
+from lakejoin.spark.parts import components_of
 from lakejoin.spark.reading import SegmentWriter
+from lakejoin.store.known_texts import KnownTexts, are_kept
 from lakejoin.store.merge import live_tables
 from lakejoin.store.segment import Segment, SegmentRecord, add_components
 
 
 def complete(job: Job, batch: int, record: SegmentRecord) -> Iterator[tuple[str, Any]]:
     """Builds the components that a segment lacks."""
-    from lakejoin.store.components import components
-
     del batch
     segment = Segment(job.segments / record.id, record)
-    wanted = components(job.options.permutations, job.options.super_keys)
+    wanted = components_of(job.options, partial(handed_over, job))
     yield "components", add_components(segment, wanted)
 
 
 def merge(job: Job, batch: int, records: Sequence[SegmentRecord]) -> Iterator[tuple[str, Any]]:
     """Writes the live tables of several segments anew."""
-    segments = SegmentWriter(job, batch)
-    for record in records:
-        for table in live_tables(Segment(job.segments / record.id, record)):
+    merged = [Segment(job.segments / record.id, record) for record in records]
+    encoder = partial(KnownTexts, merged) if are_kept(records) else None
+    segments = SegmentWriter(job, batch, encoder)
+    for segment in merged:
+        for table in live_tables(segment):
             segments.add(table)
     yield from segments.outcomes()

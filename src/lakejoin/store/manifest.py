@@ -15,12 +15,14 @@ import xxhash
 from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
 from lakejoin.model import ValueRules
 from lakejoin.storage import Place
+from lakejoin.store.meaning import MeaningOptions
 from lakejoin.store.segment import ComponentRecord, SegmentRecord
 from lakejoin.store.sketches import PERMUTATIONS
 from lakejoin.store.superkeys import SuperKeyOptions
 
 FORMAT = 1
 FILE = "MANIFEST.json"
+PARTS = ("meaning", "distance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,16 @@ class IndexOptions:
 
     `rules` say how values are folded, `all_columns` whether decimals and booleans are searched too,
     `permutations` how many entries a signature has, and `super_keys` how rows are filtered.
+    `parts` are those that not every index has, of `PARTS`; None where nobody has decided yet, as
+    nobody had when older indexes were made. `meaning` says how vectors are made, where they are.
     """
 
     rules: ValueRules = field(default_factory=ValueRules)
     all_columns: bool = False
     permutations: int = PERMUTATIONS
     super_keys: SuperKeyOptions = field(default_factory=SuperKeyOptions)
+    parts: tuple[str, ...] | None = None
+    meaning: MeaningOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +141,20 @@ def _from_json(body: dict[str, Any]) -> Manifest:
             options["all_columns"],
             options.get("permutations", PERMUTATIONS),  # older manifests do not say
             SuperKeyOptions(**options.get("super_keys", {})),
+            *_parts(options),
         ),
         segments=tuple(segment_from_json(s) for s in body["segments"]),
         files=NamedFile(**body["files"]) if body["files"] else None,
         totals=Totals(**body["totals"]),
         retired=tuple((r[0], r[1]) for r in body["retired"]),
+    )
+
+
+def _parts(options: dict[str, Any]) -> tuple[tuple[str, ...] | None, MeaningOptions | None]:
+    parts, meaning = options.get("parts"), options.get("meaning")
+    return (
+        None if parts is None else tuple(parts),
+        None if meaning is None else MeaningOptions(**meaning),
     )
 
 

@@ -16,6 +16,12 @@ from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.components import Component
 from lakejoin.store.dictionary import Dictionary
+from lakejoin.store.meaning import (
+    Meaning,
+    MeaningComponent,
+    columns_with_meaning,
+    meaning_agrees,
+)
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import SketchComponent, Sketches
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
+
+_OPTIONS = {"meaning": " --with meaning", "points": " --with distance"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +82,9 @@ class Segment:
         record = self.record.components.get(component)
         if record is None or record.version < version:
             lack = f"no {component}" if record is None else f"{component} of an older form"
+            option = _OPTIONS.get(component, "")
             raise DamagedIndex(
-                f"segment {self.record.id} has {lack}; add what is new with: lakejoin index"
+                f"segment {self.record.id} has {lack}; add what is new with: lakejoin index{option}"
             )
         return ArrayFile(self.place / record.file, FileRecord(record.bytes, record.checksum))
 
@@ -108,6 +117,16 @@ class Segment:
     def superkeys(self) -> SuperKeys:
         """The super keys of the rows."""
         return SuperKeys(self.file(SuperKeyComponent.name, SuperKeyComponent.version))
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        """The vectors of the text values."""
+        return Meaning(self.file(MeaningComponent.name, MeaningComponent.version))
+
+    @cached_property
+    def has_meaning(self) -> Array:
+        """Whether each column is one of text, whose values have vectors where any have."""
+        return columns_with_meaning(self)
 
     @property
     def column_count(self) -> int:
@@ -210,6 +229,8 @@ class Segment:
         ]
         if SuperKeyComponent.name in record.components:  # an older index has none, and is sound
             laws.append(("super keys match the rows", lambda: keys_match(self, self.superkeys)))
+        if MeaningComponent.name in record.components:
+            laws.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
         return laws
 
     def _codes_return(self) -> bool:

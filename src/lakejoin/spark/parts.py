@@ -1,0 +1,143 @@
+"""The parts that not every index has: which are wanted, with which encoder, made of what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lakejoin.encoders import Encoder, open_encoder
+from lakejoin.encoders.opening import NAMES, Given
+from lakejoin.encoders.protocol import difference, is_cheap
+from lakejoin.errors import InputError, MissingPart
+from lakejoin.spark.options import BuildOptions
+from lakejoin.store import components
+from lakejoin.store.components import Component
+from lakejoin.store.manifest import PARTS, IndexOptions
+from lakejoin.store.meaning import MeaningComponent, MeaningOptions, TextEncoder
+from lakejoin.store.segment import SegmentRecord, lacking
+
+SMALL_LAKE = 512 << 20  # bytes of files up to which a new index gets all parts unasked
+_COMPONENT = {"meaning": MeaningComponent.name, "distance": "points"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An index's options with its parts decided; `encoder` where it had to be opened for that.
+
+    `notes` are sentences about what was decided unasked.
+    """
+
+    options: IndexOptions
+    encoder: Encoder | None = None
+    notes: tuple[str, ...] = ()
+
+    def opened(self) -> Encoder:
+        """The encoder of the index, which must still be the one that it was."""
+        if self.encoder is not None:
+            return self.encoder
+        assert self.options.meaning is not None
+        return open_again(self.options.meaning)
+
+
+def choose_parts(before: IndexOptions, asked: BuildOptions, new: bool, size: int) -> Chosen:
+    """Decides the parts: as asked or as before; those of a `new` index by the size of its lake."""
+    if asked.parts == ():
+        return Chosen(replace(before, parts=(), meaning=None))
+    named = {*(before.parts or ()), *(asked.parts or ())}
+    if asked.encoder is not None or asked.keep_vectors is not None:
+        named.add("meaning")
+    if new and before.parts is None and asked.parts is None:
+        return _by_size(before, asked, named, size)
+    if before.parts is None and not named:
+        return Chosen(before)
+    return _with(before, asked, named)
+
+
+def _by_size(before: IndexOptions, asked: BuildOptions, named: set[str], size: int) -> Chosen:
+    """All parts for a small lake, as far as the packages for them are there."""
+    if size > SMALL_LAKE:
+        note = (
+            f"a lake of more than {SMALL_LAKE >> 20} MB gets vectors and points only when asked: "
+            "add them with: lakejoin index --with meaning --with distance"
+        )
+        return replace(_with(before, asked, named), notes=(note,))
+    if "meaning" in named:  # an encoder was asked for: if it is not there, that is an error
+        return _with(before, asked, set(PARTS))
+    try:
+        return _with(before, asked, set(PARTS))
+    except MissingPart as problem:
+        note = f"{problem}; then add search by meaning with: lakejoin index --with meaning"
+        return replace(_with(before, asked, {"distance"}), notes=(note,))
+
+
+def _with(before: IndexOptions, asked: BuildOptions, named: set[str]) -> Chosen:
+    parts = tuple(part for part in PARTS if part in named)
+    if "meaning" not in parts:
+        return Chosen(replace(before, parts=parts, meaning=None))
+    kept = before.meaning
+    if kept is not None and asked.encoder is None:
+        keep = kept.keep if asked.keep_vectors is None else asked.keep_vectors
+        return Chosen(replace(before, parts=parts, meaning=replace(kept, keep=keep)))
+    encoder = open_encoder(asked.encoder)
+    keep = not is_cheap(encoder)
+    if kept is not None and kept.identity == encoder.identity:
+        keep = kept.keep
+    if asked.keep_vectors is not None:
+        keep = asked.keep_vectors
+    meaning = MeaningOptions(_name(asked.encoder), encoder.identity, keep)
+    return Chosen(replace(before, parts=parts, meaning=meaning), encoder)
+
+
+def _name(given: Given) -> str | None:
+    """How another process may be told of an encoder; None where it cannot."""
+    if given is None:
+        return "default"
+    if not isinstance(given, str | Path):
+        return None
+    return given if given in NAMES else str(Path(given).resolve())
+
+
+def open_again(meaning: MeaningOptions) -> Encoder:
+    """The encoder of an index, opened for new texts; refused where it is another one by now."""
+    if meaning.encoder is None:
+        name = meaning.identity.partition(" {")[0]
+        raise InputError(
+            f"the vectors of this index were made by {name}, which was given in Python: refresh it "
+            "with lakejoin.index(..., encoder=...), or make other vectors with --encoder, or take "
+            "them out with --with none"
+        )
+    encoder = open_encoder(meaning.encoder)
+    if encoder.identity != meaning.identity:
+        raise InputError(
+            f"the encoder {meaning.encoder} is not the one that the vectors of this index were "
+            f"made with ({difference(meaning.identity, encoder.identity)}): install that one, or "
+            f"make all vectors anew with: lakejoin index --encoder {meaning.encoder}"
+        )
+    return encoder
+
+
+def components_of(
+    options: IndexOptions, encoder: Callable[[], TextEncoder]
+) -> tuple[Component, ...]:
+    """The components of an index with such options; `encoder` opens its encoder."""
+    made: list[Component] = list(components.components(options.permutations, options.super_keys))
+    meaning = options.meaning
+    if meaning is not None:
+        parts = (meaning.identity, meaning.keep, meaning.encoder)
+        made.append(MeaningComponent(encoder, *parts))
+    return tuple(made)
+
+
+def without_others(record: SegmentRecord, options: IndexOptions) -> SegmentRecord:
+    """A segment without the components of parts that the index is not to have."""
+    gone = {_COMPONENT[part] for part in PARTS if part not in (options.parts or ())}
+    if not gone & set(record.components):
+        return record
+    return replace(record, components={n: c for n, c in record.components.items() if n not in gone})
+
+
+def lack_meaning(records: Iterable[SegmentRecord], wanted: Iterable[Component]) -> bool:
+    """Whether vectors have to be made for some of these segments."""
+    meaning = [component for component in wanted if component.name == MeaningComponent.name]
+    return any(lacking(record, meaning) for record in records)

@@ -1,0 +1,62 @@
+"""The vectors of texts that segments hold already: what compaction merges needs no encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import BuildFailed
+from lakejoin.store.dictionary import NOT_FOUND
+from lakejoin.store.meaning import KeptVectors, MeaningComponent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.segment import Segment, SegmentRecord
+
+Array = np.ndarray[Any, Any]
+
+
+class KnownTexts:
+    """A `TextEncoder` of the texts of some segments, from the vectors that are kept there."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        meta = segments[0].meaning.file.meta
+        self.name: str = meta["name"]
+        self.version: str = meta["version"]
+        self.settings: dict[str, Any] = meta["settings"]
+        self.identity: str = meta["identity"]
+        self.dimension: int = meta["dimension"]
+        self._segments = segments
+
+    def encode(self, texts: pa.LargeStringArray) -> Array:
+        """The vector of each text, which one of the segments must hold."""
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        left = np.arange(len(texts))
+        for segment in self._segments:
+            rows, vectors = _found(segment, texts.take(left))
+            out[left[rows]] = vectors
+            left = np.delete(left, rows)
+        if len(left):
+            raise BuildFailed(f"no vector is kept of {texts[int(left[0])].as_py()!r}")
+        return out
+
+
+def _found(segment: Segment, texts: pa.LargeStringArray) -> tuple[Array, Array]:
+    """(which of the texts a segment has vectors of, these vectors)."""
+    kept = segment.meaning
+    assert kept.vectors is not None
+    codes = segment.dictionary.find(texts)
+    ids = kept.ids_of(codes)
+    rows = np.flatnonzero((codes != NOT_FOUND) & (ids < len(kept)))
+    rows = rows[kept.codes.take(ids[rows]) == codes[rows]]
+    return rows, KeptVectors(kept.vectors, kept.dimension).take(ids[rows])
+
+
+def are_kept(records: Sequence[SegmentRecord]) -> bool:
+    """Whether all these segments keep full vectors of one encoder."""
+    made = {r.components[MeaningComponent.name].made_with if MeaningComponent.name in r.components
+            else "" for r in records}  # fmt: skip
+    return len(made) == 1 and made.pop().endswith(" kept")

@@ -12,12 +12,17 @@ from rich.text import Text
 
 from lakejoin.app.effort import read_and_pruned, what_it_took
 from lakejoin.app.join_commands import join_line
-from lakejoin.app.printing import clip, counted, fitted_widths, print_table, seconds
+from lakejoin.app.near_answers import (
+    near_cells,
+    near_looked_for,
+    pairs_hint,
+    print_near_values,
+    print_taus,
+)
+from lakejoin.app.printing import clip, counted, fitted_widths, print_listed, say_more, seconds
 from lakejoin.search.display import bar, fan_out_text, pairs_text, percent, runner_up_text
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
 
@@ -32,7 +37,8 @@ _EXPLAINED = 20
 _SHOWN = 40
 
 Heads = ("#", "table", "column", "matched", "contained", "size", "my rows", "fan-out")
-_RIGHT = ("#", "matched", "size", "my rows", "fan-out")
+_NEAR = ("pairs", "distance")  # by meaning and by distance
+_RIGHT = ("#", "matched", "size", "my rows", "fan-out", *_NEAR)
 _CUT = ("table", "column")
 
 
@@ -55,7 +61,10 @@ def print_answer(screen: Console, answer: Answer, asked: Asked) -> None:
         screen.print()
         print_results(screen, answer, None if answer.k else _SHOWN)
         best = first_other(answer)
-        if best is not None:
+        if answer.reach is not None:
+            screen.print()
+            screen.print(Text(pairs_hint((best or answer[0]).rank), "dim"), soft_wrap=True)
+        elif best is not None:
             screen.print()
             screen.print(_plain(f"to join with number {best.rank}:"))
             screen.print(Text(f"  {join_command_for(best, answer, asked)}", "bold"), soft_wrap=True)
@@ -79,7 +88,7 @@ def print_short(screen: Console, answer: Answer, asked: Asked, limit: int) -> No
     if len(answer):
         print_results(screen, answer, limit)
     best = first_other(answer)
-    if best is not None:
+    if best is not None and answer.reach is None:
         screen.print(Text(f"  {join_command_for(best, answer, asked)}", "bold"), soft_wrap=True)
     screen.print()
 
@@ -87,12 +96,15 @@ def print_short(screen: Console, answer: Answer, asked: Asked, limit: int) -> No
 def print_searched(screen: Console, answer: Answer, asked: Asked) -> None:
     """One line that says what was searched for, and the notes."""
     screen.print(Text.assemble(_query(answer), " ", _looked_for(answer, asked)), soft_wrap=True)
+    if answer.taus is not None:
+        print_taus(screen, answer.taus)
     print_notes(screen, answer.notes)
 
 
 def _query(answer: Answer) -> Text:
     query = answer.query
-    noun = "distinct combination" if _is_key(answer) else "distinct value"
+    noun = "distinct place" if answer.reach else "distinct combination"
+    noun = noun if _is_key(answer) else "distinct value"
     size_of = f"({counted(len(query), noun)} in {counted(query.rows, 'row')})"
     column = (" + ".join(map(clip, query.columns)), "bold")
     return Text.assemble(column, f" of {clip(query.table, 200)} {size_of}:")
@@ -103,6 +115,8 @@ def _is_key(answer: Answer) -> bool:
 
 
 def _looked_for(answer: Answer, asked: Asked) -> str:
+    if answer.reach is not None:
+        return near_looked_for(answer, asked.tables)
     least = f"contain at least {percent(answer.min)} of them" if answer.min else ""
     noun, among, number = "column", f" of {counted(asked.tables, 'table')}", answer.k
     if _is_key(answer):
@@ -134,7 +148,7 @@ def print_results(screen: Console, answer: Answer, limit: int | None = None) -> 
         _print_wide(screen, shown)
     else:
         for result in shown:
-            _print_stacked(screen, result, answer.query.columns)
+            _print_stacked(screen, result, answer)
     if len(shown) < len(answer):
         more = f"… and {len(answer) - len(shown):,} more; --json shows all"
         screen.print(Text(f"{_INDENT}{more}", "dim"))
@@ -146,7 +160,9 @@ def _print_wide(screen: Console, answer: Answer) -> None:
     mine = answer.query.columns
     # The columns of a composite key stand in a line of their own.
     heads = [head for head in Heads if head != "column" or len(mine) == 1]
-    cells = [{head: Text(head, "bold") for head in Heads}, *map(_cells, answer)]
+    heads += _NEAR if answer.reach is not None else ()
+    cells = [{head: Text(head, "bold") for head in heads}]
+    cells += [_cells(result, answer) for result in answer]
     lines = [[line[head] for head in heads] for line in cells]
     natural = [max(cell_len(line[i].plain) for line in lines) for i in range(len(heads))]
     widths = fitted_widths(natural, [head not in _CUT for head in heads], screen.width)
@@ -154,10 +170,10 @@ def _print_wide(screen: Console, answer: Answer) -> None:
     screen.print(Text("─" * min(screen.width, sum(widths) + len(_GAP) * (len(widths) - 1))))
     for result, line in zip(answer, lines[1:], strict=True):
         _print_line(screen, heads, line, widths)
-        _print_beneath(screen, result, mine, " " * widths[0] + _GAP)
+        _print_beneath(screen, result, answer, " " * widths[0] + _GAP)
 
 
-def _cells(result: Result) -> dict[str, Text]:
+def _cells(result: Result, answer: Answer) -> dict[str, Text]:
     cells = (
         Text(str(result.rank), "dim"),
         _named(result.table, result),
@@ -168,7 +184,9 @@ def _cells(result: Result) -> dict[str, Text]:
         _share(result.row_coverage),
         _fan_out(result.fan_out),
     )
-    return dict(zip(Heads, cells, strict=True))
+    if answer.reach is None:
+        return dict(zip(Heads, cells, strict=True))
+    return dict(zip((*Heads, *_NEAR), (*cells, *near_cells(result, answer.reach)), strict=True))
 
 
 def _print_line(
@@ -198,7 +216,8 @@ def _cut(cell: Text, width: int, keep_end: bool) -> Text:
     return Text("…" + text + " " * (width - 1 - cell_len(text)), cell.style)
 
 
-def _print_stacked(screen: Console, result: Result, mine: Sequence[str]) -> None:
+def _print_stacked(screen: Console, result: Result, answer: Answer) -> None:
+    mine = answer.query.columns
     name = Text.assemble((f"{result.rank:>2}   ", "dim"), _named(result.table, result))
     if len(mine) == 1:
         name = Text.assemble(name, " · ", (clip(", ".join(result.columns)), "bold"))
@@ -207,18 +226,23 @@ def _print_stacked(screen: Console, result: Result, mine: Sequence[str]) -> None
     if result.row_coverage is not None:
         figures.append(Text.assemble(_share(result.row_coverage), " of my rows"))
         figures.append(_fan_out(result.fan_out))
+    if answer.reach is not None:
+        pairs, distance = near_cells(result, answer.reach)
+        figures.append(Text.assemble(pairs, " pairs, median distance ", distance))
     screen.print(Text.assemble(_INDENT, Text("  ").join(figures)), soft_wrap=True)
-    _print_beneath(screen, result, mine, _INDENT)
+    _print_beneath(screen, result, answer, _INDENT)
 
 
-def _print_beneath(screen: Console, result: Result, mine: Sequence[str], indent: str) -> None:
+def _print_beneath(screen: Console, result: Result, answer: Answer, indent: str) -> None:
     """What stands under the figures: the columns of a composite key, and examples."""
+    mine = answer.query.columns
     if len(mine) > 1:
         screen.print(Text(indent + pairs_text(mine, result.columns), "bold"), soft_wrap=True)
         if result.runner_up is not None:
             screen.print(Text(indent + runner_up_text(result), "dim"), soft_wrap=True)
     # The parts of a combination have a point between them, as single examples have.
-    between, longest = (" · ", _EXAMPLE) if len(mine) == 1 else (" | ", _COMBINATION)
+    plain = len(mine) == 1 and answer.reach is None
+    between, longest = (" · ", _EXAMPLE) if plain else (" | ", _COMBINATION)
     line = Text(indent)
     for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
         found = result.examples[kind]
@@ -295,15 +319,20 @@ def print_explained(screen: Console, answer: Answer, result: Result, asked: Aske
     """One result: its figures in words, the values, what was read, the SQL and the command."""
     print_searched(screen, answer, asked)
     screen.print()
-    _print_stacked(screen, result, answer.query.columns)
+    _print_stacked(screen, result, answer)
     if result.estimate is not None:
         error = f" ± {result.error:.3f}" if result.error is not None else ""
         screen.print(f"{_INDENT}the sketches told {result.estimate:.3f}{error}")
-    _print_values(screen, result)
+    if answer.reach is not None:
+        print_near_values(screen, result, answer.reach)
+    else:
+        _print_values(screen, result)
     screen.print()
     for sentence in read_and_pruned(answer.counters):
         screen.print(_plain(sentence), soft_wrap=True)
     screen.print(f"time: {seconds(answer.seconds)}")
+    if answer.reach is not None:
+        return  # equal values alone would join other rows
     screen.print()
     screen.print(Text("to join the two:", "dim"))
     screen.print(Text(f"  {join_command_for(result, answer, asked)}", "bold"), soft_wrap=True)
@@ -317,28 +346,10 @@ def _print_values(screen: Console, result: Result) -> None:
     matched = result.matches(_EXPLAINED)
     screen.print()
     screen.print(Text(f"{noun} that match", "bold"), "" if len(matched) else "none")
-    _print_listed(matched)
-    _say_more(screen, result.matched - len(matched))
+    print_listed(matched)
+    say_more(screen, result.matched - len(matched))
     missing = result.unmatched(_EXPLAINED)
     screen.print()
     screen.print(Text(f"{noun} of mine without a partner", "bold"), "" if len(missing) else "none")
-    _print_listed(missing)
-    _say_more(screen, result.query_size - result.matched - len(missing))
-
-
-def _print_listed(values: pa.Table) -> None:
-    """Values, one a row, with the numbers of rows behind them."""
-    if not len(values):
-        return
-    numbers = {"mine": "my rows", "theirs": "their rows"}
-    heads = [numbers.get(name, name) for name in values.column_names]
-    columns = [
-        [f"{cell:,}" for cell in column.to_pylist()] if name in numbers else column.to_pylist()
-        for name, column in zip(values.column_names, values.columns, strict=True)
-    ]
-    print_table(heads, list(zip(*columns, strict=True)), right=list(numbers.values()))
-
-
-def _say_more(screen: Console, more: int) -> None:
-    if more > 0:
-        screen.print(Text(f"… and {more:,} more; --json shows all", "dim"))
+    print_listed(missing)
+    say_more(screen, result.query_size - result.matched - len(missing))

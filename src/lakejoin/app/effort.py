@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from lakejoin.search.answer import Answer
     from lakejoin.search.hits import Counters
     from lakejoin.search.mate.hits import KeyCounters
+    from lakejoin.search.vectors.hits import VectorCounters
 
 
 def what_it_took(answer: Answer) -> str:
@@ -18,11 +19,14 @@ def what_it_took(answer: Answer) -> str:
     return ": ".join(filter(None, (seconds(answer.seconds), said)))
 
 
-def _briefly(counters: Counters | KeyCounters) -> list[str]:
+def _briefly(counters: Counters | KeyCounters | VectorCounters) -> list[str]:
     from lakejoin.search.hits import Counters
+    from lakejoin.search.mate.hits import KeyCounters
 
-    if not isinstance(counters, Counters):
+    if isinstance(counters, KeyCounters):
         return _key_briefly(counters)
+    if not isinstance(counters, Counters):
+        return _near_briefly(counters)
     parts = []
     if counters.lists:
         parts.append(f"{counters.lists_read:,} of {counted(counters.lists, 'posting list')} read")
@@ -48,7 +52,17 @@ def _key_briefly(counters: KeyCounters) -> list[str]:
     ]
 
 
-def read_and_pruned(counters: Counters | KeyCounters) -> list[str]:
+def _near_briefly(counters: VectorCounters) -> list[str]:
+    if not counters.values:
+        return []
+    return [
+        f"{counted(counters.values, 'value')} in the lake",
+        f"{counted(counters.verified, 'distance')} measured",
+        *([" and ".join(counters.methods)] if counters.methods else []),
+    ]
+
+
+def read_and_pruned(counters: Counters | KeyCounters | VectorCounters) -> list[str]:
     """What the search read and what it could leave unread, in sentences.
 
     >>> from lakejoin.search.hits import Counters
@@ -56,9 +70,12 @@ def read_and_pruned(counters: Counters | KeyCounters) -> list[str]:
     '9 columns were candidates: 3 were opened for an exact count, 6 were ruled out unopened'
     """
     from lakejoin.search.hits import Counters
+    from lakejoin.search.mate.hits import KeyCounters
 
-    if not isinstance(counters, Counters):
+    if isinstance(counters, KeyCounters):
         return _rows_filtered(counters)
+    if not isinstance(counters, Counters):
+        return _measured(counters)
     said = []
     if counters.lists:
         said.append(
@@ -103,4 +120,24 @@ def _rows_filtered(counters: KeyCounters) -> list[str]:
     if counters.initial:
         names = [f"{name} ({counted(n, 'segment')})" for name, n in counters.initial.items()]
         said.append(f"rows were fetched by {', '.join(names)}")
+    return said
+
+
+def _measured(counters: VectorCounters) -> list[str]:
+    """The same by meaning and by distance: bounds that were enough, and distances measured.
+
+    >>> from lakejoin.search.vectors.hits import VectorCounters
+    >>> _measured(VectorCounters(2, 500, 900, 80, 25, 60, {"tree": 2}))[0]
+    'the lake has 500 values: 900 bounds were computed, 80 distances measured, 25 pairs are near'
+    """
+    said = [
+        f"the lake has {counted(counters.values, 'value')}: {counters.bounded:,} bounds were "
+        f"computed, {counters.verified:,} distances measured, {counters.near:,} pairs are near"
+    ]
+    if counters.encoded:
+        said.append(f"{counted(counters.encoded, 'value')} of the lake had to be encoded for that")
+    said.append(f"in {counted(counters.segments, 'segment')}")
+    ran = [f"{name} ({counted(times, 'time')})" for name, times in counters.methods.items()]
+    if ran:
+        said.append(f"method: {', '.join(ran)}")
     return said

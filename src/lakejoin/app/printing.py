@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import Console
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -148,3 +149,24 @@ def fitted_widths(
         middle = (low + high + 1) // 2
         low, high = (middle, high) if sum(cut(middle)) <= budget else (low, middle - 1)
     return cut(low)
+
+
+def print_listed(values: pa.Table) -> None:
+    """Values, one a row, with the numbers of rows behind them."""
+    if not len(values):
+        return
+    numbers = {"mine": "my rows", "theirs": "their rows"}
+    heads = [numbers.get(name, name) for name in values.column_names]
+    columns = [
+        [f"{cell:,}" for cell in column.to_pylist()] if name in numbers else column.to_pylist()
+        for name, column in zip(values.column_names, values.columns, strict=True)
+    ]
+    print_table(heads, list(zip(*columns, strict=True)), right=list(numbers.values()))
+
+
+def say_more(screen: Console, more: int) -> None:
+    """That there are some more, where there are."""
+    if more > 0:
+        from rich.text import Text
+
+        screen.print(Text(f"… and {more:,} more; --json shows all", "dim"))

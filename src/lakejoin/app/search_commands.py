@@ -12,7 +12,7 @@ from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, print_json
 from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
-from lakejoin.search.near_options import AUTO
+from lakejoin.search.near_options import AUTO, MEASURES, METHODS, METRICS
 from lakejoin.search.options import BY, DEFAULT_K, DEFAULT_MIN
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ OF_EACH = 3  # results shown of each answer where there are several
     metavar="COLUMN",
     help="The column of TABLE: its name, or its place counted from zero; '*' for every column. "
     "Given several times, these columns together; MINE=THEIRS then allows only THEIRS as the "
-    "partner of MINE.  [default: the most key-like text column]",
+    "partner of MINE. By distance: a column, or latitude and longitude.  [default: the most "
+    "key-like text column; by distance the coordinates]",
 )
 @click.option(
     "-k",
@@ -46,15 +47,17 @@ OF_EACH = 3  # results shown of each answer where there are several
     default=BY[0],
     show_default=True,
     help="overlap: the columns that share the most values, exactly; containment: every column "
-    "that contains enough of them, found with sketches (small queries are counted).",
+    "that contains enough of them, found with sketches (small queries are counted); meaning: text "
+    "columns with partners that mean or spell the same; distance: numbers, places or vectors that "
+    "lie near.",
 )
 @click.option(
     "--min",
     "least",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="The share of my values that a column must contain.  [default with --by containment "
-    f"and no -k: {DEFAULT_MIN}]",
+    help="The share of my values that a column must contain, or have partners for.  [default "
+    f"without -k: {DEFAULT_MIN}; with --by overlap none]",
 )
 @click.option("--others", is_flag=True, help="Leave out TABLE itself and its exact copies.")
 @click.option(
@@ -88,6 +91,41 @@ OF_EACH = 3  # results shown of each answer where there are several
     "'cardinality' takes the one with the fewest distinct values. It changes the time, not the "
     "answer.  [default: 'items', the cheapest]",
 )
+@click.option(
+    "--tau",
+    metavar="SHARE|auto",
+    help="With --by meaning: how near texts must be, as a share of the largest distance (0.3 or "
+    "30%). 'auto' shows how many columns would qualify at each tau and takes the knee.  [default: "
+    "the encoder's own, 0.3 for those that come with lakejoin]",
+)
+@click.option(
+    "--within",
+    metavar="DISTANCE",
+    help="With --by distance: 500m, 2km or 3mi for places, 0.5 or 1% for numbers, a number for "
+    "vectors.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(MEASURES),
+    help="With --by meaning and distance: count my values that have a partner (hit), or all pairs "
+    f"of mine and theirs.  [default: {MEASURES[0]}]",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(METRICS),
+    help="With --by distance and a column of vectors: how they are compared.  [default: l2]",
+)
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    help="With --by meaning: how partners are found; all give the same answer.  [default: auto]",
+)
+@click.option(
+    "--encoder",
+    metavar="NAME|PATH",
+    help="With --by meaning: what makes vectors of my texts; it has to be the index's.  "
+    "[default: the index's]",
+)
 @index_option
 @json_option
 def search_command(
@@ -102,6 +140,12 @@ def search_command(
     batch: str | None,
     algorithm: str,
     initial: str | None,
+    tau: str | None,
+    within: str | None,
+    measure: str | None,
+    metric: str | None,
+    method: str | None,
+    encoder: str | None,
     index: str | None,
     as_json: bool,
 ) -> None:
@@ -115,12 +159,21 @@ def search_command(
     columns are called and in whatever order they stand? You see which of theirs each of yours joins
     with, and the next best choice of columns where it is close.
 
+    With --by meaning values need not be equal: '12 Main St' finds '12 main street'. With --by
+    distance numbers, places (two columns, or one that holds both) and vectors find what lies near.
+    You see how many pairs there are, how far apart they are, and examples: mine ~ theirs. The index
+    must have been made --with meaning, or --with distance; that of a small lake has both.
+
     \b
     Examples:
       lakejoin search mine.csv --on city
       lakejoin search airports.csv --on iata --others --by containment --min 0.8
       lakejoin search mine.csv --on city --explain 1
       lakejoin search mine.csv --on first_name --on last_name --on country=land
+      lakejoin search mine.csv --on address --by meaning --min 0.4
+      lakejoin search mine.csv --on address --by meaning --tau auto
+      lakejoin search stations.csv --on lat --on lon --by distance --within 500m
+      lakejoin search prices.csv --on price --by distance --within 1% -k 5
 
     With --json: one object; with --on '*', its answers are in a list; with --explain, one result
     is opened; with --batch, an object a line for each answer, and for one that failed, its query
@@ -134,6 +187,12 @@ def search_command(
     {segments, tables, tables_read, items, rows_seen, rows_passed, rows_true, cut_short,
     initial}, notes[], seconds, answers[], result{…}, matches[] with value, mine, theirs,
     unmatched[] with value, mine, sql, join
+
+    \b
+    By meaning and distance also: tau, within, metric, measure, encoder,
+    taus{taken, why, counts[{tau, columns}]}; of each result pairs, distance; matches[] with value,
+    partner, distance, mine, theirs; counters{segments, values, bounded, verified, near, encoded,
+    methods}
     """
     from lakejoin.app.answers import Asked
 
@@ -141,13 +200,13 @@ def search_command(
         raise InputError("search takes one TABLE, or --batch FOLDER")
     if explain is not None and (batch is not None or on == ("*",)):
         raise InputError("--explain opens a result of one search: name one TABLE and one --on")
-    if algorithm != AUTO and by == "containment":
+    if algorithm != AUTO and by != "overlap":
         raise InputError(
-            f"--algorithm {algorithm} goes with --by overlap: a containment has one way of its own"
+            f"--algorithm {algorithm} goes with --by overlap: a {by} has one way of its own"
         )
     if unverified and by != "containment":
         raise InputError("--unverified goes with --by containment: overlaps are always exact")
-    if len(on) > 1:
+    if len(on) > 1 and by != "distance":
         _check_key(unverified, algorithm)
     elif initial is not None:
         raise InputError(
@@ -162,6 +221,12 @@ def search_command(
         "verified": not unverified,
         "algorithm": algorithm,
         "initial": initial,
+        "tau": tau,
+        "encoder": encoder,
+        "method": method,
+        "measure": measure,
+        "within": within,
+        "metric": metric,
     }
     lake = api.open(index)
     if batch is not None:
@@ -242,6 +307,18 @@ def _explained_json(answer: Answer, result: Result, asked: Asked) -> dict[str, A
         "unmatched": result.unmatched().to_pylist(),
         "counters": asdict(answer.counters),
         "seconds": answer.seconds,
-        "sql": result.sql(),
-        "join": join_command_for(result, answer, asked),
+        "sql": _sql(result),
+        "join": join_command_for(result, answer, asked) if answer.reach is None else None,
     }
+
+
+def _sql(result: Result) -> str | None:
+    """The SQL of a join; None for one that cannot be written so."""
+    from lakejoin.search.result import NearResult
+
+    try:
+        return result.sql()
+    except InputError:
+        if isinstance(result, NearResult):
+            return None
+        raise

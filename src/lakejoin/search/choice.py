@@ -41,15 +41,18 @@ class Choice:
         return bool(self.fixed)
 
 
-def choose(table: MyTable, on: On, all_columns: bool) -> Choice:
+def choose(table: MyTable, on: On, all_columns: bool, by: str = "overlap") -> Choice:
     """What to search for.
 
     `on` is a name, a zero-based place, `"*"` for every column that an index searches, or None for
     the most key-like text column. Several names or places, in anything that has an order, are a
     composite key; `"mine=theirs"` among them, or a mapping from mine to theirs (or None), fixes a
-    column's partner.
+    column's partner. `by` meaning, every column is every one that holds text; `by` distance, two
+    columns are a place, and None is the place that the table has.
     """
     asked: Any = in_order(on)
+    if by == "distance":
+        return _points(table, asked)
     if asked is None:
         return _most_key_like(table, all_columns)
     if isinstance(asked, Mapping):
@@ -57,10 +60,11 @@ def choose(table: MyTable, on: On, all_columns: bool) -> Choice:
     if isinstance(asked, list):
         if len(asked) == 1 and isinstance(asked[0], str | Integral):
             one: Any = asked[0]
-            return choose(table, one, all_columns)
+            return choose(table, one, all_columns, by)
         return _together(table, [_part(table, one) for one in asked])
     if asked == ALL and ALL not in table.names:
-        return Choice(_all(table, all_columns), every=True)
+        every = _all_texts(table) if by == "meaning" else _all(table, all_columns)
+        return Choice(every, every=True)
     place, fixed = _part(table, asked)
     if fixed is not None:
         raise InputError(f"{asked!r} {_FIXES}")
@@ -165,6 +169,38 @@ def _all(table: MyTable, all_columns: bool) -> tuple[int, ...]:
     places = tuple(i for i, profile in enumerate(profiles) if searched(profile.type, all_columns))
     if not places:
         raise _nothing(table, profiles)
+    return places
+
+
+def _points(table: MyTable, asked: Any) -> Choice:
+    """What is compared by distance: a column, or two that are a place."""
+    from lakejoin.search.point_query import place_in
+
+    if asked is None:
+        return place_in(table)
+    if asked == ALL and ALL not in table.names:
+        raise InputError("a search by distance is for one column, or for two that are a place")
+    if isinstance(asked, Mapping):
+        raise InputError("a search by distance fixes no partners: name your columns in a list")
+    parts = [_part(table, one) for one in (asked if isinstance(asked, list) else [asked])]
+    if any(fixed is not None for _, fixed in parts):
+        raise InputError("a search by distance fixes no partners: name your columns alone")
+    if len(parts) > 2:
+        raise InputError(
+            f"{len(parts)} columns are no place: a search by distance is for one column, or for a "
+            "latitude and a longitude"
+        )
+    return Choice(_together(table, parts).places)
+
+
+def _all_texts(table: MyTable) -> tuple[int, ...]:
+    profiles = table.profiles()
+    texts = (ColumnType.TEXT, ColumnType.MIXED)
+    places = tuple(i for i, profile in enumerate(profiles) if profile.type in texts)
+    if not places:
+        raise InputError(
+            f"{table.name} has no column that holds text, and only texts have a meaning"
+        )
     return places
 
 

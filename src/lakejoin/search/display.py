@@ -7,8 +7,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakejoin.search.result import NearResult
+
 if TYPE_CHECKING:
     from lakejoin.search.answer import Answer
+    from lakejoin.search.reach import Reach
     from lakejoin.search.result import Result
 
 WIDTH = 100
@@ -27,9 +30,14 @@ def as_text(answer: Answer, width: int = WIDTH) -> str:
     """The answer as lines of at most `width` columns.
 
     Under each result stand values of mine that it holds (`+`) and values that it lacks (`-`); for a
-    composite key, before these, which of its columns each of mine joins with.
+    composite key, before these, which of its columns each of mine joins with. By meaning and by
+    distance it is values with their nearest partners. Where tau was chosen, a plot says how.
     """
     lines = [_title(answer, width)]
+    if answer.taus is not None:
+        from lakejoin.search.tau_plot import as_text as plotted
+
+        lines += ["", *plotted(answer.taus)]
     if len(answer):
         lines += ["", *_table(answer[:SHOWN], width)]
         if len(answer) > SHOWN:
@@ -84,7 +92,8 @@ def _title(answer: Answer, width: int) -> str:
     values = f"{len(query):,} {noun}" + ("" if len(query) == 1 else "s")
     rows = f"{query.rows:,} row" + ("" if query.rows == 1 else "s")
     found = "nothing found" if not len(answer) else f"{len(answer):,} found"
-    rest = f": {values} in {rows} · by {answer.by} · {found} in {_seconds(answer.seconds)}"
+    by = f"by {answer.by}" + (f" {answer.reach.said}" if answer.reach else "")
+    rest = f": {values} in {rows} · {by} · {found} in {_seconds(answer.seconds)}"
     room = width - _width(rest) - 12 - 3
     column = _clip(one_line(" + ".join(query.columns)), max(12, min(width // 4, room)))
     room = width - _width(rest) - _width(column) - 3
@@ -101,7 +110,11 @@ def pairs_text(mine: Sequence[str], theirs: Sequence[str]) -> str:
 
     >>> pairs_text(["first", "last"], ["vorname", "name"])
     'first → vorname, last → name'
+    >>> pairs_text(["lat", "lon"], ["position"])  # a place in one column
+    'lat, lon → position'
     """
+    if len(mine) != len(theirs):
+        return f"{', '.join(map(_name, mine))} → {', '.join(map(_name, theirs))}"
     return ", ".join(f"{_name(a)} → {_name(b)}" for a, b in zip(mine, theirs, strict=True))
 
 
@@ -122,6 +135,11 @@ def _table(answer: Answer, width: int) -> list[str]:
     heads = ["#", "table", "column", "matched", "containment", "size", "rows", "fan-out"]
     left = (1, 2, 4)
     rows = [_cells(result) for result in answer]
+    if answer.reach is not None:
+        heads += ["pairs", "distance"]
+        rows = [
+            [*cells, *_near_cells(r, answer.reach)] for cells, r in zip(rows, answer, strict=True)
+        ]
     if len(mine) > 1:  # these stand in a line of their own
         heads[2] = ""
         rows = [[*cells[:2], "", *cells[3:]] for cells in rows]
@@ -150,8 +168,15 @@ def _table(answer: Answer, width: int) -> list[str]:
         if len(mine) > 1:
             said = [pairs_text(mine, result.columns), runner_up_text(result)]
             shown += [" " * indent + _clip(text, width - indent) for text in said if text]
-        shown += _examples(result, width, indent)
+        between = ", " if len(mine) == 1 and answer.reach is None else " | "
+        shown += _examples(result, width, indent, between)
     return shown
+
+
+def _near_cells(result: Result, reach: Reach) -> list[str]:
+    """Of a result by meaning or by distance: how many pairs, and how far apart those are."""
+    assert isinstance(result, NearResult)
+    return [f"{result.pairs:,}", reach.shown(result.distance)]
 
 
 def _cells(result: Result) -> list[str]:
@@ -170,9 +195,8 @@ def _cells(result: Result) -> list[str]:
     ]
 
 
-def _examples(result: Result, width: int, indent: int) -> list[str]:
+def _examples(result: Result, width: int, indent: int, between: str) -> list[str]:
     marks = {"matched": "+", "unmatched": "-"}
-    between = ", " if len(result.columns) == 1 else " | "
     parts = [
         f"{marks[kind]} {between.join(map(one_line, texts))}"
         for kind, texts in result.examples.items()
@@ -254,18 +278,20 @@ _HEADS = (
     ("containment", "left"), ("size", "right"), ("my rows", "right"), ("fan-out", "right"),
     ("matched values", "left"), ("unmatched values", "left"),
 )  # fmt: skip
+_NEAR_HEADS = (("pairs", "right"), ("distance", "right"))
 
 
 def as_html(answer: Answer) -> str:
     """The answer as an HTML table with bars; whatever the lake holds is shown as plain text."""
-    head = "".join(f'<th style="text-align:{side}">{name}</th>' for name, side in _HEADS)
-    mine = answer.query.columns
-    body = "".join(_html_row(result, mine) for result in answer[:SHOWN])
+    heads = _HEADS if answer.reach is None else [*_HEADS[:-2], *_NEAR_HEADS, *_HEADS[-2:]]
+    head = "".join(f'<th style="text-align:{side}">{name}</th>' for name, side in heads)
+    body = "".join(_html_row(result, answer) for result in answer[:SHOWN])
     more = len(answer) - SHOWN
     notes = [*([f"… and {more:,} more"] if more > 0 else []), *answer.notes]
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return (
         f'<div class="lakejoin-answer"><div><b>{html.escape(_title(answer, _HTML_TITLE))}</b></div>'
+        + (f"<div>{answer.taus._repr_html_()}</div>" if answer.taus else "")
         + (table if len(answer) else "")
         + "".join(f"<div>{_escaped(note, 400)}</div>" for note in notes)
         + "</div>"
@@ -275,12 +301,15 @@ def as_html(answer: Answer) -> str:
 def _html_columns(result: Result, mine: Sequence[str]) -> str:
     if len(mine) == 1:
         return _escaped(", ".join(result.columns), _HTML_NAME)
+    if len(mine) != len(result.columns):
+        return _escaped(pairs_text(mine, result.columns), _HTML_TITLE)
     pairs = [f"{_name(a)} → {_name(b)}" for a, b in zip(mine, result.columns, strict=True)]
     lines = [*pairs, *filter(None, [runner_up_text(result)])]
     return "<br>".join(_escaped(line, _HTML_TITLE) for line in lines)
 
 
-def _html_row(result: Result, mine: Sequence[str]) -> str:
+def _html_row(result: Result, answer: Answer) -> str:
+    mine, reach = answer.query.columns, answer.reach
     share = percent(result.containment)
     if not result.verified:
         share = f"{result.containment:.2f} ± {result.error or 0.0:.2f}"
@@ -295,14 +324,16 @@ def _html_row(result: Result, mine: Sequence[str]) -> str:
         ("right", f"{result.column_size:,}"),
         ("right", html.escape(percent(result.row_coverage))),
         ("right", html.escape(fan_out_text(result.fan_out))),
-        ("left", _html_examples(result, "matched")),
-        ("left", _html_examples(result, "unmatched")),
+        *(("right", html.escape(cell)) for cell in (_near_cells(result, reach) if reach else ())),
+        ("left", _html_examples(result, "matched", answer)),
+        ("left", _html_examples(result, "unmatched", answer)),
     ]
     return "<tr>" + "".join(f'<td style="text-align:{a}">{c}</td>' for a, c in cells) + "</tr>"
 
 
-def _html_examples(result: Result, kind: str) -> str:
-    between, longest = (", ", _HTML_EXAMPLE) if len(result.columns) == 1 else ("<br>", _HTML_NAME)
+def _html_examples(result: Result, kind: str, answer: Answer) -> str:
+    plain = len(answer.query.columns) == 1 and answer.reach is None
+    between, longest = (", ", _HTML_EXAMPLE) if plain else ("<br>", _HTML_NAME)
     return between.join(_escaped(text, longest) for text in result.examples[kind])
 
 

@@ -97,3 +97,12 @@ def near_matches(
             "theirs": partners.rows[order],
         }
     )
+
+
+def near_unmatched(query: Wanted, partners: Partners, limit: int | None) -> pa.Table:
+    """My values without a partner, those of most rows first."""
+    import pyarrow as pa
+
+    places = most_rows(query.counts, missing(query, partners.meeting), limit)
+    values = pa.array(shown(query, places), pa.large_string())
+    return pa.table({"value": values, "mine": query.counts[places]})

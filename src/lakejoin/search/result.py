@@ -198,6 +198,12 @@ class NearResult(Result):
 
         return near_matches(self._found.query, self._partners(), limit)
 
+    def unmatched(self, limit: int | None = None) -> pa.Table:
+        """My values that have no partner: `value`, rows of `mine`."""
+        from lakejoin.search.near_evidence import near_unmatched
+
+        return near_unmatched(self._found.query, self._partners(), limit)
+
     def farthest(self, limit: int | None = None) -> pa.Table:
         """The same pairs, the farthest first: those that are only just near enough."""
         from lakejoin.search.near_evidence import near_matches

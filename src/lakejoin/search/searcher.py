@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from lakejoin.search.answer import Answer
 from lakejoin.search.containment import Containment, at_least
 from lakejoin.search.copies import Copies
 from lakejoin.search.display import percent
-from lakejoin.search.evidence import Located, meet
+from lakejoin.search.evidence import Located, Wanted, meet
 from lakejoin.search.hits import Counters, Excluded, Hits
 from lakejoin.search.mine import unsearched
 from lakejoin.search.options import DEFAULT_K, SearchOptions
@@ -25,9 +26,12 @@ from lakejoin.search.result import Found, Result
 if TYPE_CHECKING:
     from lakejoin.search.choice import Choice
     from lakejoin.search.mate.hits import KeyCounters
-    from lakejoin.search.mate.query import KeyQuery
+    from lakejoin.search.meaning import MeaningSearch
+    from lakejoin.search.meanings import Meanings
     from lakejoin.search.mine import MyTable
+    from lakejoin.search.nearness import DistanceSearch
     from lakejoin.search.overlap.costs import ReadCosts
+    from lakejoin.search.vectors.hits import VectorCounters
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -63,6 +67,8 @@ class Searcher:
 
         `since` is when the caller began to wait, by `time.perf_counter`: now, if left out.
         """
+        if options is not None and options.by == "meaning":
+            return self.search_near(mine, (place,), options, notes, since)
         begin = time.perf_counter() if since is None else since
         options = (options or SearchOptions()).for_column().settled()
         query = mine.query(place)
@@ -101,6 +107,46 @@ class Searcher:
         answer = _answer(search.query, results, options, hits.counters, told, begin)
         search.forget()
         return answer
+
+    def search_near(
+        self,
+        mine: MyTable,
+        places: Sequence[int],
+        options: SearchOptions,
+        notes: Sequence[str] = (),
+        since: float | None = None,
+    ) -> Answer:
+        """The answer by meaning or by distance, for a column or for two that are a place."""
+        begin = time.perf_counter() if since is None else since
+        options = options.for_column().settled()
+        copies = Copies(self.snapshot.segments, self._places, mine, places[0])
+        excluded, left_out = self._excluded(copies, options)
+        search = self._near(mine, places, options, excluded)
+        hits = search.hits()
+        results = search.results(hits, copies)
+        told = (*notes, *mine.notes(), *left_out, *search.notes(hits, results))
+        answer = _answer(search.query, results, options, hits.counters, told, begin)
+        search.forget()
+        return replace(answer, reach=search.reach)
+
+    def _near(
+        self, mine: MyTable, places: Sequence[int], options: SearchOptions, excluded: Excluded
+    ) -> MeaningSearch | DistanceSearch:
+        snapshot, among = self.snapshot, self._places
+        if options.by == "meaning":
+            from lakejoin.search.meaning import MeaningSearch
+
+            (place,) = places
+            return MeaningSearch(snapshot, among, self._meanings, mine, place, options, excluded)
+        from lakejoin.search.nearness import DistanceSearch
+
+        return DistanceSearch(snapshot, among, mine, tuple(places), options, excluded)
+
+    @cached_property
+    def _meanings(self) -> Meanings:
+        from lakejoin.search.meanings import Meanings
+
+        return Meanings(self.snapshot)
 
     def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[Excluded, list[str]]:
         """What must not be found, and what is said of it."""
@@ -197,10 +243,10 @@ class Searcher:
 
 
 def _answer(
-    query: Query | KeyQuery,
-    results: tuple[Result, ...],
+    query: Wanted,
+    results: Sequence[Result],
     options: SearchOptions,
-    counters: Counters | KeyCounters,
+    counters: Counters | KeyCounters | VectorCounters,
     notes: tuple[str, ...],
     begin: float,
 ) -> Answer:
@@ -208,7 +254,7 @@ def _answer(
     _gather(results[:AT_ONCE])
     return Answer(
         query=query,
-        results=results,
+        results=tuple(results),
         by=options.by,
         k=options.k,
         min=options.min,

@@ -1,0 +1,87 @@
+"""How answers by meaning and by distance look: pairs with their distances, the choice of tau."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from lakejoin.app.printing import counted, print_listed, say_more
+from lakejoin.search.display import percent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.search.answer import Answer
+    from lakejoin.search.reach import Reach
+    from lakejoin.search.result import Result
+    from lakejoin.search.tau import Taus
+
+_EXPLAINED = 12  # of each: the nearest pairs, the farthest, my values without a partner
+
+
+def near_cells(result: Result, reach: Reach) -> tuple[Text, Text]:
+    """How many pairs a result has, and the median distance of the nearest partners."""
+    from lakejoin.search.result import NearResult
+
+    assert isinstance(result, NearResult)
+    return Text(f"{result.pairs:,}"), Text(reach.shown(result.distance))
+
+
+def near_looked_for(answer: Answer, tables: int) -> str:
+    """What was searched for, in words."""
+    assert answer.reach is not None
+    pairs = answer.measure == "all"
+    best = f"the {counted(answer.k, 'column')}" if answer.k else "the columns"
+    most = f"the most {'pairs' if pairs else 'partners'}" if answer.k else ""
+    least = f"partners for at least {percent(answer.min)} of them" if answer.min else ""
+    if pairs and answer.min:
+        least = f"at least {percent(answer.min)} as many pairs as there are values"
+    wanted = " and ".join(filter(None, (most, least))) or "any partner"
+    has = "has" if answer.k == 1 else "have"
+    return f"{best} of {counted(tables, 'table')} that {has} {wanted} {answer.reach.said}"
+
+
+def pairs_hint(rank: int) -> str:
+    """How to see what is paired with what."""
+    return f"to see the pairs of number {rank}, add: --explain {rank} (with --json, all of them)"
+
+
+def print_taus(screen: Console, taus: Taus) -> None:
+    """How many columns would qualify at each tau, as a plot; a note says which was taken."""
+    from lakejoin.search.tau_plot import as_text
+
+    screen.print()
+    for line in as_text(taus):
+        screen.print(Text(f"  {line}"), soft_wrap=True)
+    screen.print()
+
+
+def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
+    """The nearest pairs, those that are only just near enough, and my values without a partner."""
+    from lakejoin.search.result import NearResult
+
+    assert isinstance(result, NearResult)
+    few = result.pairs <= 2 * _EXPLAINED
+    nearest = result.matches(2 * _EXPLAINED if few else _EXPLAINED)
+    screen.print()
+    screen.print(Text("pairs, the nearest first", "bold"), "" if len(nearest) else "none")
+    _print_pairs(nearest, reach)
+    if not few:
+        farthest = result.farthest(_EXPLAINED)
+        screen.print()
+        screen.print(Text(f"the farthest {reach.said}", "bold"))
+        _print_pairs(farthest.take(list(range(len(farthest) - 1, -1, -1))), reach)
+        say_more(screen, result.pairs - 2 * _EXPLAINED)
+    missing = result.unmatched(_EXPLAINED)
+    screen.print()
+    screen.print(Text("values of mine without a partner", "bold"), "" if len(missing) else "none")
+    print_listed(missing)
+    say_more(screen, result.query_size - result.matched - len(missing))
+
+
+def _print_pairs(pairs: pa.Table, reach: Reach) -> None:
+    shown = [reach.shown(distance) for distance in pairs["distance"].to_pylist()]
+    place = pairs.column_names.index("distance")
+    print_listed(pairs.set_column(place, "distance", [shown]))

@@ -1,0 +1,239 @@
+"""Which columns mean the same as mine? Encodes my values, runs the engine, names what it found.
+
+The counterpart, for values that need not be equal, of what `searcher.py` does for equal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+from lakejoin.model import ColumnType
+from lakejoin.search.containment import enough
+from lakejoin.search.display import percent
+from lakejoin.search.near_options import AUTO, ByMeaning
+from lakejoin.search.options import DEFAULT_MIN
+from lakejoin.search.reach import Reach
+from lakejoin.search.result import Found, NearResult
+from lakejoin.search.tau import GRID, LARGEST, Taus, choose_tau, default_tau
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.encoders import Encoder
+    from lakejoin.search.copies import Copies
+    from lakejoin.search.evidence import Meeting
+    from lakejoin.search.hits import Excluded
+    from lakejoin.search.meanings import Meanings
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.near_evidence import Partners
+    from lakejoin.search.options import SearchOptions
+    from lakejoin.search.places import Places
+    from lakejoin.search.query import Query
+    from lakejoin.search.vectors.engine import VectorSearch
+    from lakejoin.search.vectors.hits import VectorHits
+    from lakejoin.search.vectors.space import Nearness
+    from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+_TEXTS = (ColumnType.TEXT, ColumnType.MIXED)
+_KEPT = 64 << 20  # bytes of vectors, or of pairs, that an answer may keep for its evidence
+
+
+@dataclass(eq=False)
+class MeaningSearch:
+    """One search by meaning; what it found is kept for the evidence, unless that is large."""
+
+    snapshot: Snapshot
+    places: Sequence[Places]
+    meanings: Meanings
+    mine: MyTable
+    place: int
+    options: SearchOptions
+    excluded: Excluded
+    _found: VectorHits | None = field(default=None, init=False)
+
+    @cached_property
+    def query(self) -> Query:
+        """The values that are searched for."""
+        query = self.mine.query(self.place)
+        if len(query) == 0:
+            raise InputError(f"column {query.column!r} of {query.table} has no values")
+        return query
+
+    @property
+    def _asked(self) -> ByMeaning:
+        assert isinstance(self.options.near, ByMeaning)
+        return self.options.near
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return self.meanings.encoder(self._asked.encoder)
+
+    @cached_property
+    def _vectors(self) -> Array:
+        return self._encoder.encode(self.query.tokens)
+
+    def forget(self) -> None:
+        """Lets go of what is large; it is made anew when the evidence needs it."""
+        if self._vectors.nbytes > _KEPT:
+            del self.__dict__["_vectors"]
+        near = self._found.near if self._found is not None else ()
+        if sum(pairs.nbytes for pairs in near if pairs is not None) > _KEPT:
+            self._found = None
+
+    # -- what is searched for ---------------------------------------------------------------------
+
+    @cached_property
+    def reach(self) -> Reach:
+        """How near partners must be."""
+        identity, taus = self._encoder.identity, self._taus
+        tau = taus.taken if taus else self._asked.tau
+        tau = default_tau(identity) if tau is None else tau
+        return Reach(self._asked.measure, tau=tau, encoder=identity, unit="%", taus=taus)
+
+    @cached_property
+    def _taus(self) -> Taus | None:
+        if self._asked.tau != AUTO:
+            return None
+        share = DEFAULT_MIN if self.options.min is None else self.options.min
+        least = max(1, enough(self.query, share))
+        radii = LARGEST * np.array(GRID)
+        columns = self._engine.reached(self._vectors, radii, least, self.excluded)
+        usual = default_tau(self._encoder.identity)
+        return choose_tau(columns.tolist(), least, len(self.query), usual)
+
+    @property
+    def _engine(self) -> VectorSearch:
+        return self.meanings.engine(self._encoder)
+
+    def _nearness(self, least: int, k: int | None) -> Nearness:
+        from lakejoin.search.vectors.space import Nearness
+
+        assert self.reach.tau is not None
+        return Nearness(
+            LARGEST * self.reach.tau,
+            measure=self._asked.measure,
+            least=least,
+            k=k,
+            method=self._asked.method,
+        )
+
+    # -- what is found ----------------------------------------------------------------------------
+
+    def hits(self) -> VectorHits:
+        """The columns with the most values that have a partner, or with the most pairs."""
+        least = max(1, enough(self.query, self.options.min or 0.0))
+        nearness = self._nearness(least, self.options.k)
+        self._found = self._engine.search(self._vectors, nearness, self.excluded)
+        return self._found
+
+    def results(self, hits: VectorHits, copies: Copies) -> tuple[NearResult, ...]:
+        """The hits by name."""
+        return tuple(self._result(i, hits, copies) for i in range(len(hits)))
+
+    def _result(self, i: int, hits: VectorHits, copies: Copies) -> NearResult:
+        number, column = int(hits.segment[i]), int(hits.column[i])
+        places, segment = self.places[number], self.snapshot.segments[number]
+        table, matched = places.table_of(column), int(hits.matched[i])
+        return NearResult(
+            rank=i + 1,
+            table=places.table_name(table),
+            columns=(places.column_name(column),),
+            matched=matched,
+            containment=matched / len(self.query),
+            query_size=len(self.query),
+            _column_size=places.size_of(column),
+            copy=copies.kind(number, table),
+            pairs=int(hits.pairs[i]),
+            partners=partial(self._partners, number, column),
+            found=Found(
+                self.query,
+                segment,
+                number,
+                table,
+                (column,),
+                self.mine,
+                (self.place,),
+                self.snapshot.manifest,
+                partial(self._meeting, number, column),
+                partial(places.size_of, column),
+            ),
+        )
+
+    def _partners(self, number: int, column: int) -> Partners:
+        """The pairs with a column; partners are numbered by their codes."""
+        from lakejoin.search.near_evidence import Partners
+
+        segment = self.snapshot.segments[number]
+        nearness = self._nearness(1, None)
+        pairs = self._engine.pairs(self._vectors, nearness, number, column, self._found)
+        codes = segment.meaning.codes.take(pairs.id)
+        at = np.searchsorted(segment.postings.codes_of(column), codes)
+        return Partners(
+            pairs.place,
+            codes,
+            pairs.distance / LARGEST,
+            np.asarray(segment.postings.repeats_of(column), dtype=np.int64)[at],
+            segment.dictionary.texts.take,
+            partial(written_in, segment, column),
+        )
+
+    def _meeting(self, number: int, column: int) -> Meeting:
+        return self._partners(number, column).meeting
+
+    # -- what is said -----------------------------------------------------------------------------
+
+    def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
+        """Sentences about the query, and why nothing was found."""
+        query, notes = self.query, []
+        if query.type not in _TEXTS:
+            notes.append(
+                f"{query.column!r} is of type {query.type}: only texts have a meaning, so what is "
+                "found are texts that look like its values; numbers are compared by distance"
+            )
+        empty = int(np.count_nonzero(~self._vectors.any(axis=1)))
+        if empty:
+            notes.append(
+                f"{empty:,} of the {len(query):,} values mean nothing to the encoder, and match "
+                "nothing"
+            )
+        if self._taus is not None:
+            notes.append(self._taus.why)
+        return notes if results else [*notes, *self._why_nothing(hits)]
+
+    def _why_nothing(self, hits: VectorHits) -> list[str]:
+        if not self.snapshot.manifest.totals.tables:
+            return ["the index holds no table"]
+        if not hits.counters.values:
+            return ["the index holds no text column that is searched"]
+        others = "other " if self.options.others else ""
+        where, size = f"{others}text column of the lake", len(self.query)
+        near = self.reach.said
+        if size == 1:
+            said = f"the one value of {self.query.column!r} has no partner {near} in any {where}"
+        elif self.options.min:
+            share = f"{percent(self.options.min)} of the {size:,} values of {self.query.column!r}"
+            said = f"no {where} has partners {near} for {share}"
+        else:
+            said = f"none of the {size:,} values of {self.query.column!r} has a partner {near}"
+            said += f" in any {where}"
+        if self._taus is not None:
+            return [said]
+        return [said + "; tau auto shows how many columns would qualify at each tau"]
+
+
+def written_in(segment: Segment, column: int, codes: Array) -> pa.LargeStringArray:
+    """Values of a column by their codes, as they are written there (in one way of several)."""
+    ids = segment.rows.local(column, int(segment.column_rows[column]))[1]
+    spelled = segment.rows.codes_of(ids)
+    order = np.argsort(spelled, kind="stable")
+    at = order[np.searchsorted(spelled[order], codes)]
+    return segment.rows.texts(ids[at], segment.dictionary.texts)

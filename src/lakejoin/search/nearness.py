@@ -1,0 +1,217 @@
+"""Which columns lie near mine? Reads my columns as points, runs the engine, names what it found.
+
+The counterpart, for numbers, places and vectors, of what `meaning.py` does for texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+from lakejoin.search.containment import enough
+from lakejoin.search.display import percent
+from lakejoin.search.near_options import ByDistance
+from lakejoin.search.point_query import BETWEEN, PointQuery, point_query
+from lakejoin.search.reach import Reach
+from lakejoin.search.result import Found, NearResult
+from lakejoin.store.points import NUMBER, PLACE, PointsComponent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.search.copies import Copies
+    from lakejoin.search.evidence import Meeting
+    from lakejoin.search.hits import Excluded
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.near_evidence import Partners
+    from lakejoin.search.nearby.engine import NearbySearch
+    from lakejoin.search.nearby.within import Within
+    from lakejoin.search.options import SearchOptions
+    from lakejoin.search.places import Places
+    from lakejoin.search.vectors.hits import VectorHits
+    from lakejoin.store.points import PointSets
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+_NOUNS = {
+    "number": "column of numbers",
+    "place": "table with places",
+    "vector": "column of vectors",
+}
+
+
+@dataclass(eq=False)
+class DistanceSearch:
+    """One search by distance."""
+
+    snapshot: Snapshot
+    places: Sequence[Places]
+    mine: MyTable
+    columns: tuple[int, ...]
+    options: SearchOptions
+    excluded: Excluded
+
+    @cached_property
+    def query(self) -> PointQuery:
+        """The points that are searched for."""
+        on_globe = self._within.unit == "m" or self._asked.metric == "haversine"
+        return point_query(self.mine, self.columns, on_globe)
+
+    @property
+    def _asked(self) -> ByDistance:
+        assert isinstance(self.options.near, ByDistance)
+        return self.options.near
+
+    @cached_property
+    def _within(self) -> Within:
+        from lakejoin.search.nearby.within import parse_within
+
+        return parse_within(self._asked.within)
+
+    @cached_property
+    def _metric(self) -> str:
+        from lakejoin.search.nearby.within import settled_metric
+
+        return settled_metric(self.query.kind, self._within, self._asked.metric)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """How near partners must be."""
+        unit = {"m": "m", "share": "%"}.get(self._within.unit, "")
+        unit = " rad" if self._metric == "angular" else unit
+        return Reach(self._asked.measure, within=str(self._within), metric=self._metric, unit=unit)
+
+    @cached_property
+    def _sets(self) -> list[PointSets]:
+        name, version = PointsComponent.name, PointsComponent.version
+        found = [segment.record.components.get(name) for segment in self.snapshot.segments]
+        if any(one is None or one.version < version for one in found):
+            raise InputError(
+                "this index holds no points to search by distance: lakejoin index --with distance "
+                "adds them"
+            )
+        return [segment.points for segment in self.snapshot.segments]
+
+    @cached_property
+    def _engine(self) -> NearbySearch:
+        from lakejoin.search.nearby.engine import NearbySearch
+
+        return NearbySearch(self._sets)
+
+    # -- what is found ----------------------------------------------------------------------------
+
+    def hits(self) -> VectorHits:
+        """The point sets with the most of my points near, or with the most pairs."""
+        sets, query = self._engine, self.query
+        return sets.search(
+            query.points,
+            query.kind,
+            self._within,
+            self._metric,
+            measure=self._asked.measure,
+            k=self.options.k,
+            least=max(1, enough(query, self.options.min or 0.0)),
+            excluded=self.excluded,
+        )
+
+    def results(self, hits: VectorHits, copies: Copies) -> tuple[NearResult, ...]:
+        """The hits by name."""
+        return tuple(self._result(i, hits, copies) for i in range(len(hits)))
+
+    def _result(self, i: int, hits: VectorHits, copies: Copies) -> NearResult:
+        number, points = int(hits.segment[i]), int(hits.column[i])
+        places, sets = self.places[number], self._sets[number]
+        columns = sets.columns(points)
+        table, matched = places.table_of(columns[0]), int(hits.matched[i])
+        return NearResult(
+            rank=i + 1,
+            table=places.table_name(table),
+            columns=tuple(map(places.column_name, columns)),
+            matched=matched,
+            containment=matched / len(self.query),
+            query_size=len(self.query),
+            _column_size=sets.size(points),
+            copy=copies.kind(number, table),
+            pairs=int(hits.pairs[i]),
+            partners=partial(self._partners, number, points),
+            found=Found(
+                self.query,
+                self.snapshot.segments[number],
+                number,
+                table,
+                columns,
+                self.mine,
+                self.columns,
+                self.snapshot.manifest,
+                partial(self._meeting, number, points),
+                partial(sets.size, points),
+            ),
+        )
+
+    def _partners(self, number: int, points: int) -> Partners:
+        """The pairs with a point set; partners are numbered as it has them."""
+        from lakejoin.search.near_evidence import Partners
+
+        query, sets = self.query, self._sets[number]
+        pairs = self._engine.pairs(
+            query.points, query.kind, self._within, self._metric, number, points
+        )
+        written = partial(_written, sets, points)
+        rows = sets.repeats(points)[pairs.id]
+        return Partners(pairs.place, pairs.id, pairs.distance, rows, written, written)
+
+    def _meeting(self, number: int, points: int) -> Meeting:
+        return self._partners(number, points).meeting
+
+    def forget(self) -> None:
+        """Nothing large is kept."""
+
+    # -- what is said -----------------------------------------------------------------------------
+
+    def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
+        """Sentences about how my points were read, and why nothing was found."""
+        said = list(self.query.said)
+        return said if results else [*said, self._why_nothing()]
+
+    def _why_nothing(self) -> str:
+        query, near = self.query, self.reach.said
+        if not self.snapshot.manifest.totals.tables:
+            return "the index holds no table"
+        kinds = {sets.kind(one) for sets in self._sets for one in range(sets.count)}
+        noun = _NOUNS[query.kind]
+        if query.kind not in kinds:
+            return f"the lake has no {noun}"
+        where = f"{'other ' if self.options.others else ''}{noun} of the lake"
+        names = " and ".join(map(repr, query.columns))
+        if len(query) == 1:
+            return f"the one value of {names} has nothing {near} in any {where}"
+        if self.options.min:
+            share = f"{percent(self.options.min)} of the {len(query):,} values of {names}"
+            return f"no {where} has something {near} for {share}"
+        return f"none of the {len(query):,} values of {names} has something {near} in any {where}"
+
+
+def _written(sets: PointSets, points: int, chosen: Array) -> pa.LargeStringArray:
+    """Points of a set as texts."""
+    import pyarrow as pa
+
+    kind, rows = sets.kind(points), sets.points(points)[chosen]
+    texts = [BETWEEN.join(map(number_text, row)) for row in rows.tolist()]
+    if kind not in (NUMBER, PLACE):
+        texts = [f"[{text}]" for text in texts]
+    return pa.array(texts, pa.large_string())
+
+
+def number_text(number: float) -> str:
+    """A number as short as it can be written without another one being meant.
+
+    >>> number_text(7.0), number_text(46.949), number_text(1e-9)
+    ('7', '46.949', '1e-09')
+    """
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

@@ -1,7 +1,12 @@
-"""How many of my values does each column meet? Pairs of values to counts by column: compiled."""
+"""How many of my values does each column meet? Pairs of values to counts by column: compiled.
+
+A lake has many more columns than a query meets, so the counts of a column are found by its stand on
+a board as wide as the lake, of which only what was touched is read and wiped again.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +14,31 @@ import numpy as np
 from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Board:
+    """Room for counts, by stand: all zero while nobody uses it.
+
+    `seen` is the last query counted for a column, plus one; `slot` the place of a wanted column
+    among those that are wanted, plus one. `touched` lists the columns with counts.
+    """
+
+    seen: Array
+    hits: Array
+    pairs: Array
+    slot: Array
+    touched: Array
+
+    @classmethod
+    def of(cls, columns: int) -> Board:
+        """A board for so many columns."""
+        seen, hits, slot, touched = np.zeros((4, columns), dtype=np.int32)
+        return cls(seen, hits, np.zeros(columns, dtype=np.int64), slot, touched)
+
+    def wipe(self, touched: Array) -> None:
+        """Makes the counts of columns zero again."""
+        self.seen[touched] = self.hits[touched] = self.pairs[touched] = 0
 
 
 @kernel
@@ -21,33 +51,39 @@ def count_columns(
     seen: Array,
     hits: Array,
     pairs: Array,
-) -> None:
+    touched: Array,
+    number: int,
+) -> int:
     """Adds to `hits`, by stand, the queries that have a pair in the column, and all to `pairs`.
 
-    The pairs come by ascending query, each with the list of columns that hold its value. `seen`
-    is the last query that was counted for a column, -1 at first.
+    The pairs come by ascending query, each with the list of columns that hold its value. `number`
+    columns were touched before; returns how many are then.
     """
     columns = allowed.shape[0]
     for i in range(query.shape[0]):
-        one = query[i]
+        one = query[i] + 1
         for place in range(begin[i], begin[i] + length[i]):
             stand = np.int64(entries[place])
             if stand < columns and allowed[stand]:
+                if pairs[stand] == 0:
+                    touched[number] = stand
+                    number += 1
                 pairs[stand] += 1
                 if seen[stand] != one:
                     seen[stand] = one
                     hits[stand] += 1
+    return number
 
 
 @kernel
-def in_columns(begin: Array, length: Array, entries: Array, wanted: Array, out: Array) -> None:
+def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Array) -> None:
     """Whether any column of each list is a wanted one."""
-    columns = wanted.shape[0]
+    columns = slot.shape[0]
     for i in range(begin.shape[0]):
         out[i] = False
         for place in range(begin[i], begin[i] + length[i]):
             stand = np.int64(entries[place])
-            if stand < columns and wanted[stand]:
+            if stand < columns and slot[stand] != 0:
                 out[i] = True
                 break
 
@@ -59,19 +95,22 @@ def count_by_step(
     begin: Array,
     length: Array,
     entries: Array,
-    allowed: Array,
-    seen: Array,
+    slot: Array,
+    last: Array,
     out: Array,
 ) -> None:
-    """Adds to `out[stand, step]` the queries whose nearest pair in the column is of that step.
+    """Adds to `out[w, step]` the queries whose nearest pair in the w-th wanted column is of a step.
 
-    The pairs come by ascending query, and those of a query by ascending step.
+    The pairs come by ascending query, and those of a query by ascending step; `last[w]` is the
+    last query that was counted for a column, plus one.
     """
-    columns = allowed.shape[0]
+    columns = slot.shape[0]
     for i in range(query.shape[0]):
-        one = query[i]
+        one = query[i] + 1
         for place in range(begin[i], begin[i] + length[i]):
             stand = np.int64(entries[place])
-            if stand < columns and allowed[stand] and seen[stand] != one:
-                seen[stand] = one
-                out[stand, step[i]] += 1
+            if stand < columns and slot[stand] != 0:
+                wanted = slot[stand] - 1
+                if last[wanted] != one:
+                    last[wanted] = one
+                    out[wanted, step[i]] += 1

@@ -56,7 +56,7 @@ class VectorSearch:
         for number in range(len(self.spaces)):
             one = self._one(number, queries, nearness, excluded)
             scores = one.scores(least, rows[_SCORE])
-            found = _rows(number, one.space.lists, scores, nearness.measure, least)
+            found = _rows(number, one.space.lists, scores, nearness.measure)
             rows = np.concatenate([rows, found], axis=1)
             near.append(one.near)
             counters.add(one.counters)
@@ -108,17 +108,15 @@ class VectorSearch:
         return SegmentSearch(self.spaces[number], queries, nearness, without)
 
 
-def _rows(number: int, lists: ColumnLists, scores: Scores, measure: str, least: int) -> Array:
+def _rows(number: int, lists: ColumnLists, scores: Scores, measure: str) -> Array:
     """What a segment gave: a column for each column that was found."""
-    score = scores.by(measure)
-    stands = np.flatnonzero(score >= least)
     return np.stack(
         [
-            np.full(len(stands), number, dtype=np.int64),
-            lists.numbers(stands).astype(np.int64),
-            scores.hits[stands],
-            scores.pairs[stands],
-            score[stands],
-            lists.sizes(stands).astype(np.int64),
+            np.full(len(scores.stands), number, dtype=np.int64),
+            lists.numbers(scores.stands).astype(np.int64),
+            scores.hits,
+            scores.pairs,
+            scores.by(measure),
+            lists.sizes(scores.stands).astype(np.int64),
         ]
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.search.vectors.candidates import Finder
+from lakejoin.search.vectors.counting import Board
 from lakejoin.search.vectors.exact import check_metric
 from lakejoin.search.vectors.lists import ColumnLists
 from lakejoin.store.compact import Compact, VectorSource
@@ -57,6 +58,7 @@ class Space:
     source: VectorSource
     lists: ColumnLists
     papers: dict[str, Any] = field(default_factory=dict, repr=False)  # methods, once they are built
+    boards: list[Board] = field(default_factory=list, repr=False)  # those that nobody uses
 
     @cached_property
     def finder(self) -> Finder:

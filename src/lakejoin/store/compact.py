@@ -24,7 +24,7 @@ import numpy as np
 from lakejoin.errors import DamagedIndex
 
 if TYPE_CHECKING:
-    from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+    from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +34,7 @@ LEAF = 64  # as in kernels/vectors/ordering.py
 _SAMPLE = 16_384  # vectors from which the axes are found
 _BATCH = 16_384
 _REACH = 127  # a coordinate as a byte lies in [-127, 127]
+_BY_LEAF = ("blocks", "rest", "order")
 _NAMES = ("mean", "axes", "scale", "blocks", "rest", "order", "low", "high", "span")
 
 
@@ -86,6 +87,9 @@ class Compact:
     `rest` is what is left beside them (infinite where a vector matches nothing) and `order` the
     vector's number. By node, `low` and `high` are its box and `span` (the least rest, the largest,
     the largest error of rounding).
+
+    In a file, what is by leaf or position is verified only as it is used: call `check` for the
+    leaves that were read before anything is answered.
     """
 
     count: int
@@ -99,6 +103,7 @@ class Compact:
     low: Array
     high: Array
     span: Array
+    mapped: tuple[CheckedArray, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -109,6 +114,12 @@ class Compact:
         """The coordinates of other vectors, not rounded, and their rests; float64."""
         return _coordinates(vectors, self.mean, self.axes)
 
+    def check(self, leaves: Array) -> None:
+        """Verifies what a file holds of some leaves; raises where it is damaged."""
+        for array in self.mapped:
+            size = self.blocks[0].size if len(array) == self.blocks.size else LEAF
+            array.touch(leaves * size, np.minimum((leaves + 1) * size, len(array)))
+
     @classmethod
     def made(cls, source: VectorSource, *, zeros: bool = False) -> Self:
         """The compact form of some vectors; zero vectors match nothing unless `zeros`."""
@@ -116,10 +127,12 @@ class Compact:
 
     @classmethod
     def opened(cls, file: ArrayFile, prefix: str = "") -> Self:
-        """What `write_compact` wrote, mapped and verified."""
+        """What `write_compact` wrote, mapped."""
         count, dimension, zeros = file.meta[prefix + "compact"]
+        arrays = {name: file.array(prefix + name) for name in _NAMES}
+        mapped = tuple(arrays[name] for name in _BY_LEAF)
         mean, axes, scale, blocks, rest, order, low, high, span = (
-            file.array(prefix + name).all() for name in _NAMES
+            array.raw if name in _BY_LEAF else array.all() for name, array in arrays.items()
         )
         kept, leaves = (len(axes) // dimension if dimension else 0), -(-count // LEAF)
         try:
@@ -135,6 +148,7 @@ class Compact:
                 low.reshape(_nodes(leaves), min(kept, WIDE)),
                 high.reshape(_nodes(leaves), min(kept, WIDE)),
                 span.reshape(_nodes(leaves), 3),
+                mapped,
             )
         except ValueError:
             raise DamagedIndex(

@@ -72,7 +72,7 @@ class Finder:
         largest = max(np.abs(mine).max(initial=0.0), beside.max(initial=0.0), self._largest)
         slack = _SINGLE * float(largest)
         boxed = method == "tree" or (method == "auto" and self._pays(mine, beside, radius + slack))
-        return Finding(self._tree, self.compact.order, usable, mine, beside, radius, slack, boxed)
+        return Finding(self._tree, self.compact, usable, mine, beside, radius, slack, boxed)
 
     def _pays(self, mine: Array, beside: Array, reach: float) -> bool:
         """Whether looking at boxes saves more than it costs."""
@@ -89,7 +89,7 @@ class Finding:
     """A search for candidates: iterate over it, part by part."""
 
     tree: Tree
-    order: Array
+    compact: Compact
     usable: Array
     queries: Array
     rests: Array
@@ -115,9 +115,11 @@ class Finding:
         reach, sure = self.radius + self.slack, self.radius - self.slack
         while state.top[0]:
             found = out[: descend(self.tree, queries, rests, reach, sure, self.boxed, state, out)]
+            self.compact.check(np.flatnonzero(state.leaves))
+            state.leaves[:] = 0
             yield Candidates(
                 self.usable[begin + found[:, 0]].astype(np.int32),
-                self.order[found[:, 1]],
+                self.compact.order[found[:, 1]],
                 found[:, 2] != 0,
             )
         self.bounded += int(state.tally[0])

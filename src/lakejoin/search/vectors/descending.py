@@ -41,12 +41,14 @@ class Descent(NamedTuple):
     """Where a descent stands, so that it can go on when its candidates have been taken away.
 
     `stack` has, by level, a node, its leaves and the place of its queries in `active`; `top[0]` is
-    how many levels are used. `tally` counts the bounds that were computed, and the boxes.
+    how many levels are used. `leaves` marks those that were read. `tally` counts the bounds that
+    were computed, and the boxes.
     """
 
     stack: Array
     top: Array
     active: Array
+    leaves: Array
     tally: Array
 
 
@@ -56,8 +58,8 @@ def new_descent(queries: int, leaves: int) -> Descent:
     stack[0] = 0, 0, leaves, 0, queries
     active = np.zeros((DEPTH + 1) * max(queries, 1), dtype=np.int32)
     active[:queries] = np.arange(queries)
-    return Descent(stack, np.array([leaves > 0 and queries > 0], np.int64), active,
-                   np.zeros(2, dtype=np.int64))  # fmt: skip
+    top = np.array([leaves > 0 and queries > 0], dtype=np.int64)
+    return Descent(stack, top, active, np.zeros(leaves, np.uint8), np.zeros(2, np.int64))
 
 
 @njit(fastmath=_FAST)
@@ -158,7 +160,7 @@ def descend(
     """
     scale, blocks, rest = tree.scale, tree.blocks, tree.rest
     low, high, span = tree.low, tree.high, tree.span
-    stack, active = state.stack, state.active
+    stack, active, leaves = state.stack, state.active, state.leaves
     kept = blocks.shape[1]
     decoded = np.empty((kept, LEAF), dtype=np.float32)
     sums = np.empty(LEAF, dtype=np.float32)
@@ -188,6 +190,7 @@ def descend(
             stack[top + 1] = node + 1, first, mid, begin, end
             top += 2
             continue
+        leaves[first] = 1
         block = blocks[first]
         error = span[node, 2]
         limit = _limit(reach, error)

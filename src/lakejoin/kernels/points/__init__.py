@@ -1,0 +1,1 @@
+"""Numbers, degrees, places and vectors, read from texts."""

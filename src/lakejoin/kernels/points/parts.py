@@ -1,0 +1,228 @@
+"""The parts that coordinates are written with: blanks, numbers, degrees, minutes, seconds, letters.
+
+Each function reads from byte `p` on and returns where it stopped; -1 where what it wants is not
+there. Texts may be folded (canonical values are) or as they were written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+ZERO, NINE, PLUS, MINUS, DOT, COMMA, BLANK = 48, 57, 43, 45, 46, 44, 32
+_LOWER = 32  # the bit that makes an ASCII letter a small one
+
+# What stands after a number: nothing, the sign of degrees, of minutes, of seconds.
+NO_SIGN, DEGREE, MINUTE, SECOND = range(4)
+
+# Which way a letter points.
+NO_LETTER, NORTH, SOUTH, EAST, WEST = range(5)
+
+_MANTISSA = np.uint64(1 << 53)
+_DIGITS = 18  # of a mantissa; further ones are only counted
+_TENS = 10.0 ** np.arange(23)
+
+
+@njit(inline="always")
+def digit(byte: int) -> bool:
+    return ZERO <= byte <= NINE
+
+
+@njit
+def blanks(data: Array, p: int, stop: int) -> int:
+    """Behind the blanks, plain or not to be broken."""
+    while p < stop:
+        if data[p] == BLANK or data[p] == 9:
+            p += 1
+        elif data[p] == 0xC2 and p + 1 < stop and data[p + 1] == 0xA0:
+            p += 2
+        else:
+            break
+    return p
+
+
+@njit
+def sign(data: Array, p: int, stop: int) -> tuple[int, float]:
+    """(behind the sign, -1.0 or 1.0); there may be none. The true minus sign counts too."""
+    if p < stop:
+        if data[p] == MINUS:
+            return p + 1, -1.0
+        if data[p] == PLUS:
+            return p + 1, 1.0
+        if p + 2 < stop and data[p] == 0xE2 and data[p + 1] == 0x88 and data[p + 2] == 0x92:
+            return p + 3, -1.0
+    return p, 1.0
+
+
+@njit
+def scaled(mantissa: np.uint64, power: int) -> tuple[float, bool]:
+    """(mantissa * 10 ** power, whether that is the nearest float for sure)."""
+    if mantissa == 0:
+        return 0.0, True
+    exact = mantissa < _MANTISSA and -23 < power < 23
+    number = float(mantissa)
+    while power > 22:
+        number *= 1e22
+        power -= 22
+        if power > 400:
+            return np.inf, False
+    while power < -22:
+        number /= 1e22
+        power += 22
+        if power < -400:
+            return 0.0, False
+    return (number * _TENS[power] if power >= 0 else number / _TENS[-power]), exact
+
+
+@njit
+def number(data: Array, p: int, stop: int, point: int) -> tuple[int, float, int, bool]:
+    """A number without a sign: (behind it, its value, decimals, whether the value is exact).
+
+    `point` is the byte that stands before the decimals. An exponent may follow.
+    """
+    mantissa = np.uint64(0)
+    power = 0
+    kept = 0
+    decimals = 0
+    begin = p
+    exact = True
+    while p < stop and digit(data[p]):
+        if kept < _DIGITS:
+            mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - ZERO)
+            kept += int(mantissa > 0)
+        else:
+            power += 1
+            exact = False
+        p += 1
+    whole = p - begin
+    if p < stop and data[p] == point and (p + 1 < stop and digit(data[p + 1])):
+        p += 1
+        while p < stop and digit(data[p]):
+            if kept < _DIGITS:
+                mantissa = mantissa * np.uint64(10) + np.uint64(data[p] - ZERO)
+                kept += int(mantissa > 0)
+                power -= 1
+            else:
+                exact = False
+            decimals += 1
+            p += 1
+    if whole + decimals == 0:
+        return -1, 0.0, 0, True
+    if p + 1 < stop and (data[p] | _LOWER) == 101:  # e
+        q, way = sign(data, p + 1, stop)
+        first = q
+        exponent = 0
+        while q < stop and digit(data[q]) and q - first < 5:
+            exponent = exponent * 10 + (data[q] - ZERO)
+            q += 1
+        if q > first:
+            power += int(way) * exponent
+            p = q
+    value, nearest = scaled(mantissa, power)
+    return p, value, decimals, exact and nearest
+
+
+@njit
+def mark(data: Array, p: int, stop: int) -> tuple[int, int]:
+    """(behind it, which sign): of degrees (° deg d), minutes (' ′ ’ m), seconds (" ″ ” '')."""
+    if p >= stop:
+        return p, NO_SIGN
+    one = data[p]
+    if one == 0xC2 and p + 1 < stop and (data[p + 1] == 0xB0 or data[p + 1] == 0xBA):
+        return p + 2, DEGREE
+    if one == 0xCB and p + 1 < stop and data[p + 1] == 0x9A:
+        return p + 2, DEGREE
+    if one == 0xE2 and p + 2 < stop and data[p + 1] == 0x80:
+        last = data[p + 2]
+        if last in (0xB2, 0x99):
+            return p + 3, MINUTE
+        if last in (0xB3, 0x9D):
+            return p + 3, SECOND
+    if one == 39:  # two apostrophes are seconds as well
+        if p + 1 < stop and data[p + 1] == 39:
+            return p + 2, SECOND
+        return p + 1, MINUTE
+    if one == 34:
+        return p + 1, SECOND
+    if (one | _LOWER) == 100:  # d, deg
+        if p + 2 < stop and (data[p + 1] | _LOWER) == 101 and (data[p + 2] | _LOWER) == 103:
+            return p + 3, DEGREE
+        return p + 1, DEGREE
+    if (one | _LOWER) == 109:
+        return p + 1, MINUTE
+    return p, NO_SIGN
+
+
+@njit
+def letter(data: Array, p: int, stop: int) -> tuple[int, int]:
+    """(behind it, which way it points): N, S, E or W, which no other letter may follow."""
+    if p < stop and (p + 1 == stop or not 97 <= (data[p + 1] | _LOWER) <= 122):
+        small = data[p] | _LOWER
+        if small == 110:
+            return p + 1, NORTH
+        if small == 115:
+            return p + 1, SOUTH
+        if small == 101:
+            return p + 1, EAST
+        if small == 119:
+            return p + 1, WEST
+    return p, NO_LETTER
+
+
+@njit
+def degrees(data: Array, p: int, stop: int, point: int) -> tuple[int, float, int, bool, bool]:
+    """Degrees in any form: (behind them, their value, letter, whether they are marked, exact).
+
+    `48.1`, `48.1° N`, `N 48.1`, `48°08'15"N`, `48 08 15 N`, `48:08:15N`: minutes and seconds
+    without signs need a letter, else only the first number is read. South and west are negative.
+    """
+    p, way = letter(data, p, stop)
+    if way != NO_LETTER:
+        p = blanks(data, p, stop)
+    p, negative = sign(data, p, stop)
+    p, value, decimals, exact = number(data, p, stop, point)
+    if p < 0:
+        return -1, 0.0, NO_LETTER, False, exact
+    q, shown = mark(data, blanks(data, p, stop), stop)
+    if shown == DEGREE:
+        p = q
+    elif shown != NO_SIGN:
+        return -1, 0.0, NO_LETTER, False, exact
+    marked = shown == DEGREE
+    end = first_end = p
+    first, shown_first, exact_first = value, marked, exact
+    bare = False
+    if decimals == 0:
+        for part in range(2):
+            q = blanks(data, end, stop)
+            colon = q < stop and data[q] == 58 and not marked
+            q, smaller, fraction, _ = number(data, q + 1 if colon else q, stop, point)
+            if q < 0 or smaller >= 60:
+                break
+            r, shown = mark(data, blanks(data, q, stop), stop)
+            if shown == MINUTE + part:
+                q = r
+                marked = True
+            elif shown != NO_SIGN or (q == end + 1 and not colon):
+                break
+            else:
+                bare = True  # it takes a letter to tell 48 08 from two numbers
+            value += smaller / (60.0 if part == 0 else 3600.0)
+            exact = False
+            end = q
+            if fraction > 0:
+                break
+    after = way
+    p = end
+    if way == NO_LETTER:
+        q, after = letter(data, blanks(data, end, stop), stop)
+        p = q if after != NO_LETTER else end
+    if bare and after == NO_LETTER:
+        return first_end, negative * first, NO_LETTER, shown_first, exact_first
+    if after in (SOUTH, WEST):
+        negative = -negative
+    return p, negative * value, after, marked or after != NO_LETTER, exact

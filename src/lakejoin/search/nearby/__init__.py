@@ -1,0 +1,6 @@
+"""Search by distance: numbers, places and vectors."""
+
+from lakejoin.search.nearby.engine import NearbySearch
+from lakejoin.search.nearby.within import METRICS, Within, parse_within
+
+__all__ = ["METRICS", "NearbySearch", "Within", "parse_within"]

@@ -1,0 +1,236 @@
+"""Which point sets a segment's tables have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.model import ColumnType
+from lakejoin.store.axes import (
+    LATITUDE,
+    LONGITUDE,
+    AxisColumn,
+    coordinate_pairs,
+    decimals_share,
+    longitude_first,
+    says_place,
+)
+from lakejoin.store.coordinates import (
+    KIND_SHARE,
+    Readings,
+    degrees_in,
+    dimension_in,
+    numbers_in,
+    places_of,
+    read_values,
+    valid_places,
+    vector_share,
+    vectors_of,
+)
+from lakejoin.store.points import NUMBER, PLACE, VECTOR, PointSet, PointSource
+from lakejoin.store.rows import NULL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_SLICE = 1 << 18  # values read at once
+_SAMPLE = 64  # values that tell whether a column of texts is worth a look
+_PASSED_OVER = (ColumnType.DATE, ColumnType.BOOLEAN, ColumnType.EMPTY)
+_NUMERIC = (ColumnType.INTEGER, ColumnType.DECIMAL)
+# Of one column's pairs of numbers, the share that has three decimals or more (two, where the name
+# says that they are places).
+_FINE = 0.5
+
+
+def point_sets(source: PointSource) -> Iterator[PointSet]:
+    """The point sets of all tables, table by table: numbers, then places, then vectors."""
+    reading = _Reading(source)
+    tables = source.catalog.tables
+    first, width = tables["first"].to_pylist(), tables["width"].to_pylist()
+    for begin, count in zip(first, width, strict=True):
+        yield from reading.table(begin, begin + count)
+
+
+class _Reading:
+    """Reads a segment's columns; every distinct value only once, whatever columns hold it."""
+
+    def __init__(self, source: PointSource) -> None:
+        columns = source.catalog.columns
+        self._rows = source.rows
+        self._texts = source.dictionary.texts
+        self._names: list[str] = columns["name"].to_pylist()
+        self._types = [ColumnType(kind) for kind in columns["type"].to_pylist()]
+        self._counts: list[int] = columns["rows"].to_pylist()
+        self._values = self._read_all(len(source.dictionary))
+
+    def _read_all(self, count: int) -> Readings:
+        kinds = np.zeros(count, dtype=np.uint8)
+        values = np.zeros(count, dtype=np.float64)
+        for begin in range(0, count, _SLICE):
+            end = min(begin + _SLICE, count)
+            part = read_values(self._texts.take(np.arange(begin, end)))
+            kinds[begin:end], values[begin:end] = part.kinds, part.values
+        return Readings(kinds, values)
+
+    def table(self, begin: int, end: int) -> Iterator[PointSet]:
+        """The point sets of the table with these columns."""
+        axes: list[AxisColumn] = []
+        several: list[PointSet] = []
+        for column in range(begin, end):
+            if not self._worth(column):
+                continue
+            codes, repeats = self._rows.set_with_counts(column, self._counts[column])
+            found = self._values.take(codes)
+            numbers = self._numbers(column, found, codes, repeats)
+            if numbers is not None:
+                yield numbers
+            axis = self._axis(column, found)
+            if axis is not None:
+                axes.append(axis)
+            else:
+                several.extend(self._several(column, found, codes, repeats))
+        for latitude, longitude in coordinate_pairs(axes):
+            places = self._pair(latitude, longitude)
+            if places is not None:
+                yield places
+        yield from several
+
+    def _worth(self, column: int) -> bool:
+        """Whether a column may hold points: of texts, a few of them tell."""
+        kind = self._types[column]
+        if kind in _PASSED_OVER or kind in _NUMERIC:
+            return kind in _NUMERIC
+        _, ids = self._rows.local(column, self._counts[column])
+        codes = self._rows.codes_of(ids[:: max(1, len(ids) // _SAMPLE)])
+        codes = codes[codes != NULL]
+        return len(codes) > 0 and float((self._values.kinds[codes] > 0).mean()) >= KIND_SHARE / 2
+
+    def _numbers(
+        self, column: int, found: Readings, codes: Array, repeats: Array
+    ) -> PointSet | None:
+        from lakejoin.kernels.points.texts import COMMAS, GROUPS
+
+        kind = self._types[column]
+        numbers = numbers_in(found)
+        real = np.isfinite(numbers)
+        if not real.any():
+            return None
+        if kind not in _NUMERIC and float(real.mean()) < KIND_SHARE:
+            return None
+        if kind is ColumnType.TEXT and found.share(COMMAS, GROUPS) == 0:
+            return None  # codes with leading zeros are texts, and so are the others beside them
+        points, times = distinct_points(numbers[real][:, None], repeats[real])
+        return PointSet(NUMBER, (column,), points, times)
+
+    def _axis(self, column: int, found: Readings) -> AxisColumn | None:
+        from lakejoin.kernels.points import texts
+
+        degrees = degrees_in(found)
+        if float(np.isfinite(degrees).mean()) < KIND_SHARE:
+            return None
+        said = ""
+        if found.share(texts.LATITUDE) >= KIND_SHARE / 2 and not found.share(texts.LONGITUDE):
+            said = LATITUDE
+        elif found.share(texts.LONGITUDE) >= KIND_SHARE / 2 and not found.share(texts.LATITUDE):
+            said = LONGITUDE
+        return AxisColumn(column, self._names[column], degrees, said)
+
+    def _several(
+        self, column: int, found: Readings, codes: Array, repeats: Array
+    ) -> Iterator[PointSet]:
+        """The set of a column whose texts hold several numbers each."""
+        from lakejoin.kernels.points import texts
+
+        name = self._names[column]
+        dimension = dimension_in(found)
+        vectors = vector_share(found, dimension) >= KIND_SHARE and dimension > 1
+        if vectors and not (dimension == 2 and says_place(name)):
+            numbers = vectors_of(self._texts.take(codes))
+            real = np.isfinite(numbers).all(axis=1)
+            if real.any():
+                yield PointSet(VECTOR, (column,), *distinct_points(numbers[real], repeats[real]))
+        elif vectors or found.share(texts.PAIR, texts.PLACE) >= KIND_SHARE:
+            places = places_in_texts(self._texts.take(codes), name)
+            real = valid_places(places)
+            told = found.share(texts.PLACE) >= KIND_SHARE / 2
+            if float(real.mean()) >= KIND_SHARE and (
+                told or _measured(places[real], 2 if says_place(name) else 3)
+            ):
+                yield PointSet(PLACE, (column,), *distinct_points(places[real], repeats[real]))
+
+    def _pair(self, latitude: int, longitude: int) -> PointSet | None:
+        """The places of two columns: those of the rows that have both."""
+        axes = []
+        keys = np.zeros(self._counts[latitude], dtype=np.uint64)
+        for column in (latitude, longitude):
+            codes = self._rows.codes(column, self._counts[column])
+            known, which = np.unique(codes, return_inverse=True)
+            real = known != NULL
+            degrees = np.full(len(known), np.nan)
+            degrees[real] = degrees_in(self._values.take(known[real]))
+            axes.append(degrees)
+            keys = (keys << np.uint64(32)) | which.astype(np.uint64)
+        pairs, repeats = np.unique(keys, return_counts=True)
+        low = pairs & np.uint64(0xFFFFFFFF)
+        points = np.stack([axes[0][pairs >> np.uint64(32)], axes[1][low]], axis=1)
+        real = valid_places(points)
+        if not real.any():
+            return None
+        return PointSet(PLACE, (latitude, longitude), *distinct_points(points[real], repeats[real]))
+
+
+def places_in_texts(texts: pa.LargeStringArray, name: str) -> Array:
+    """The (latitude, longitude) of a column whose texts hold both; NaN where they do not.
+
+    Two numbers are latitude and longitude, and a list of two (`[11.6, 48.1]`) is written as GeoJSON
+    does, longitude first; unless the column's name or a number beyond 90 says otherwise.
+    """
+    listed = vector_share(read_values(texts), 2) >= KIND_SHARE
+    small = name.lower()
+    latitude_first = 0 <= small.find("lat") < max(small.find("lon"), small.find("lng"))
+    return places_of(texts, longitude_first(name) or (listed and not latitude_first))
+
+
+def _measured(places: Array, decimals: int) -> bool:
+    return all(decimals_share(places[:, axis], decimals) >= _FINE for axis in range(2))
+
+
+def distinct_points(points: Array, repeats: Array) -> tuple[Array, Array]:
+    """Distinct points in the order they are kept, and the rows of each."""
+    points = points + 0.0  # there is one zero
+    order = np.lexsort(points.T[::-1])
+    points, repeats = points[order], repeats[order]
+    new = np.ones(len(points), dtype=bool)
+    new[1:] = (points[1:] != points[:-1]).any(axis=1)
+    begin = np.flatnonzero(new)
+    points, repeats = points[begin], np.add.reduceat(repeats, begin)
+    if points.shape[1] == 2:
+        along = np.argsort(_morton(points), kind="stable")
+        points, repeats = points[along], repeats[along]
+    return points, repeats
+
+
+def _morton(points: Array) -> Array:
+    """The place of each point on a curve that keeps neighbours together, within their box."""
+    low = points.min(axis=0)
+    span = float((points.max(axis=0) - low).max())
+    key = np.zeros(len(points), dtype=np.uint64)
+    for axis in range(2):
+        part = ((points[:, axis] - low[axis]) / (span or 1.0) * (2**31 - 1)).astype(np.uint64)
+        for shift, mask in _SPREAD:
+            part = (part | (part << np.uint64(shift))) & np.uint64(mask)
+        key |= part << np.uint64(axis)
+    return key
+
+
+_SPREAD = (
+    (16, 0x0000FFFF0000FFFF),
+    (8, 0x00FF00FF00FF00FF),
+    (4, 0x0F0F0F0F0F0F0F0F),
+    (2, 0x3333333333333333),
+    (1, 0x5555555555555555),
+)

@@ -1,0 +1,76 @@
+"""Brute force over point sets: every pair measured in float64, by the limits that are stated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lakejoin.search.nearby.within import (
+    EARTH,
+    Within,
+    haversine_limit,
+    spans_of,
+    vector_limit,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+def haversine(mine: Sequence[float], theirs: Sequence[float]) -> float:
+    """sin(angle / 2) ** 2 of two places."""
+    tall = math.sin(math.radians(mine[0] - theirs[0]) / 2) ** 2
+    wide = math.sin(math.radians(mine[1] - theirs[1]) / 2) ** 2
+    return tall + math.cos(math.radians(mine[0])) * math.cos(math.radians(theirs[0])) * wide
+
+
+def distances(mine: Array, theirs: Array, metric: str) -> Array:
+    """The distance of every two."""
+    out = np.full((len(mine), len(theirs)), np.nan)
+    for i, a in enumerate(mine):
+        for j, b in enumerate(theirs):
+            if metric == "difference":
+                out[i, j] = abs(a[0] - b[0])
+            elif metric == "haversine":
+                out[i, j] = 2 * EARTH * math.asin(math.sqrt(min(1.0, haversine(a, b))))
+            elif metric == "l1":
+                out[i, j] = np.abs(a - b).sum()
+            elif metric == "l2":
+                out[i, j] = math.dist(a, b)
+            else:
+                longs = math.hypot(*a), math.hypot(*b)
+                if all(longs):
+                    u, v = a / longs[0], b / longs[1]
+                    out[i, j] = 2 * math.atan2(math.hypot(*(u - v)), math.hypot(*(u + v)))
+    return out
+
+
+def near(mine: Array, theirs: Array, within: Within, metric: str) -> Array:
+    """Whether every two are near enough; NaN never is."""
+    if metric == "difference":
+        low, high = spans_of(mine[:, 0], within)
+        return np.asarray((low[:, None] <= theirs[:, 0]) & (theirs[:, 0] <= high[:, None]))
+    if metric == "haversine":
+        limit = haversine_limit(within)
+        found = np.zeros((len(mine), len(theirs)), dtype=bool)
+        for i, a in enumerate(mine):
+            for j, b in enumerate(theirs):
+                found[i, j] = not np.isnan(a).any() and haversine(a, b) <= limit
+        return found
+    with np.errstate(invalid="ignore"):
+        return np.asarray(distances(mine, theirs, metric) <= vector_limit(within))
+
+
+def ranked(
+    counts: Sequence[tuple[int, int, int, int, int]], measure: str, k: int | None, least: int
+) -> list[tuple[int, int, int, int]]:
+    """(segment, set, hits, pairs) of the sets that reach `least`, best first.
+
+    Each of `counts` is (segment, set, size, hits, pairs).
+    """
+    score = {"hit": 3, "all": 4}[measure]
+    kept = [one for one in counts if one[score] >= max(1, least)]
+    kept.sort(key=lambda one: (-one[score], one[2], one[0], one[1]))
+    return [(one[0], one[1], one[3], one[4]) for one in kept[:k]]

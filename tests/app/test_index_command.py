@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+import xxhash
 
 import lakejoin
-from app.commands import INDEX
+from app.commands import INDEX, Command
 from fake_spark import FakeSpark
 from lakejoin import api
+from lakejoin.encoders import default, mixed
+from lakejoin.errors import MissingPart
+from lakejoin.spark import parts as spark_parts
+from lakejoin.spark import reading
+from lakejoin.storage import Place
+from lakejoin.store.manifest import read_manifest
+
+INFO = Command("info")
 
 
 @pytest.fixture
@@ -58,10 +69,10 @@ def test_all_options_that_differ_are_named(lake: Path, place: str) -> None:
 
 def test_the_seconds_that_are_told_are_documented(lake: Path, place: str) -> None:
     took = INDEX.answer(str(lake), "--index", place)["seconds"]
-    stages = {"list", "start", "tasks", "commit", "costs", "total", "read", "build"}
+    stages = {"list", "encoder", "start", "tasks", "commit", "costs", "total", "read", "build"}
     assert set(took) == stages
     shown = " ".join(INDEX.run("--help").output.split())
-    assert "seconds{list, start, tasks, commit, costs, total, read, build}" in shown
+    assert "seconds{list, encoder, start, tasks, commit, costs, total, read, build}" in shown
     for stage in stages:
         assert f"`{stage}`" in (lakejoin.spark.build.BuildReport.__doc__ or "")
 
@@ -77,3 +88,143 @@ def test_super_keys_change_without_a_full_build(lake: Path, place: str) -> None:
     INDEX.answer("--index", place)
     assert bits() == {512}, "a refresh keeps them"
     assert INDEX.run(str(lake), "--index", place, "--super-keys", "100").exit_code == 2
+
+
+# -- the parts that not every index has --------------------------------------------------------
+
+
+def parts(place: str) -> tuple[list[str], set[str]]:
+    """What the index says that it has, and what components all its segments have of that."""
+    opened = lakejoin.open(place)
+    kept = [set(s.record.components) & {"meaning", "points"} for s in opened.snapshot.segments]
+    assert all(k == kept[0] for k in kept)
+    assert not [c for c in opened.snapshot.check() if c.problem]
+    return opened.info()["parts"], kept[0] if kept else set()
+
+
+BOTH = (["meaning", "distance"], {"meaning", "points"})
+NEITHER: tuple[list[str], set[str]] = ([], set())
+
+
+def test_small_lakes_get_all_parts_and_keep_them(
+    lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert INDEX.answer(str(lake), "--index", place)["notes"] == []
+    assert parts(place) == BOTH
+    monkeypatch.setattr(spark_parts, "SMALL_LAKE", 10)
+    (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
+    assert INDEX.answer("--index", place)["new"] == 1
+    assert parts(place) == BOTH, "a lake that has grown keeps them"
+    INDEX.answer("--index", place, "--full")
+    assert parts(place) == BOTH
+
+
+def test_large_lakes_get_no_part_unasked(
+    lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_parts, "SMALL_LAKE", 10)
+    said = INDEX.run(str(lake), "--index", place).output
+    assert "add them with: lakejoin index --with meaning --with distance" in said
+    assert parts(place) == NEITHER
+    assert INDEX.answer("--index", place)["notes"] == [], "it is said once"
+
+
+def test_parts_are_added_without_reading_the_lake(
+    lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    INDEX.answer(str(lake), "--index", place, "--with", "none")
+    assert parts(place) == NEITHER
+    monkeypatch.setattr(reading, "tables_of", None)
+    added = INDEX.answer("--index", place, "--with", "meaning")
+    assert (added["version"], added["notes"]) == (2, ["made from what the index held: meaning"])
+    assert parts(place) == (["meaning"], {"meaning"})
+    INDEX.answer("--index", place, "--with", "distance")
+    assert parts(place) == BOTH, "what there was stays"
+    assert INDEX.answer("--index", place, "--with", "meaning")["version"] == 3
+    INDEX.answer("--index", place, "--with", "none")
+    assert parts(place) == NEITHER
+    assert INDEX.answer("--index", place, "--with", "none")["version"] == 4
+    assert INDEX.answer("--index", place)["version"] == 4, "and stays as it is"
+
+
+def test_an_index_of_before_there_were_parts_gets_them_when_asked(lake: Path, place: str) -> None:
+    INDEX.answer(str(lake), "--index", place, "--with", "none")
+    manifest = read_manifest(Place.of(place))
+    older = replace(manifest, options=replace(manifest.options, parts=None, meaning=None))
+    body = json.loads(older.to_bytes())
+    del body["options"]["parts"], body["options"]["meaning"], body["checksum"]
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    digest = xxhash.xxh3_64_hexdigest(text.encode())
+    Path(place, "MANIFEST.json").write_text(f'{text[:-1]},"checksum":"{digest}"}}\n')
+    assert read_manifest(Place.of(place)).options.parts is None
+    assert INDEX.answer("--index", place)["version"] == 1, "a refresh changes nothing"
+    assert parts(place) == NEITHER
+    INDEX.answer("--index", place, "--full")
+    assert parts(place) == BOTH, "it is decided when all is built anew"
+
+
+def test_without_the_package_a_small_lake_is_indexed_all_the_same(
+    lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(default, "find_spec", lambda name: None)
+    default.opened_words.cache_clear()
+    try:
+        (note,) = INDEX.answer(str(lake), "--index", place)["notes"]
+        assert "pip install 'lakejoin[meaning]'; then add search by meaning with: " in note
+        assert parts(place) == (["distance"], {"points"})
+        result = INDEX.run("--index", place, "--with", "meaning")
+        assert isinstance(result.exception, MissingPart)
+    finally:
+        default.opened_words.cache_clear()
+    assert parts(place) == (["distance"], {"points"})
+
+
+def test_other_encoders_make_vectors_anew(lake: Path, place: str) -> None:
+    INDEX.answer(str(lake), "--index", place, "--encoder", "characters")
+    assert parts(place) == BOTH, "what a small lake gets, with this encoder"
+
+    def made() -> set[tuple[str, str | None, bool]]:
+        segments = lakejoin.open(place).snapshot.segments
+        found = [s.meaning for s in segments]
+        return {(m.identity.split()[0], m.given, m.vectors is not None) for m in found}
+
+    assert made() == {("characters", "characters", False)}
+    INDEX.answer("--index", place, "--keep-vectors")
+    assert made() == {("characters", "characters", True)}
+    assert INDEX.answer("--index", place, "--encoder", "characters")["version"] == 2
+    INDEX.answer("--index", place, "--encoder", "small")
+    assert made() == {("wordllama+characters", "small", False)}
+    info = INFO.answer("--index", place)
+    assert info["encoder"]["given"] == "small"
+    assert not info["encoder"]["kept"]
+    shown = INFO.run("--index", place).output
+    assert "values, meaning (encoder small), distance" in shown
+    assert "no encoder nowhere.vec" in INDEX.refused("--index", place, "--encoder", "nowhere.vec")
+
+
+def test_an_encoder_that_has_changed_is_refused(
+    lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    INDEX.answer(str(lake), "--index", place, "--encoder", "characters")
+    monkeypatch.setattr(mixed.MixedEncoder, "version", "2")
+    assert INDEX.answer("--index", place)["version"] == 1, "nothing has to be encoded"
+    (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
+    said = INDEX.refused("--index", place)
+    assert said == (
+        "the encoder characters is not the one that the vectors of this index were made with "
+        "(characters 1 then, characters 2 now): install that one, or make all vectors anew with: "
+        "lakejoin index --encoder characters"
+    )
+    INDEX.answer("--index", place, "--encoder", "characters")
+    assert parts(place) == BOTH
+    found = {s.meaning.identity.split()[1] for s in lakejoin.open(place).snapshot.segments}
+    assert found == {"2"}
+
+
+def test_parts_that_contradict_each_other_are_refused(lake: Path, place: str) -> None:
+    said = INDEX.refused(str(lake), "--index", place, "--with", "none", "--with", "meaning")
+    assert said == "--with none takes both parts out: give it alone"
+    said = INDEX.refused(str(lake), "--index", place, "--with", "none", "--encoder", "small")
+    assert "choose one" in said
+    assert INDEX.run(str(lake), "--index", place, "--with", "colour").exit_code == 2
+    assert not Path(place).exists()

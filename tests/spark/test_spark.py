@@ -63,6 +63,18 @@ def test_the_callers_session_is_used_and_left_running(
     assert spark.range(3).count() == 3
 
 
+def test_workers_get_a_function_of_the_callers(spark: Any, lake: Path, tmp_path: Path) -> None:
+    letters = "aeiou"
+
+    def vowels(texts: list[str]) -> list[list[float]]:  # closes over a variable of this test
+        return [[1.0, *(text.count(letter) for letter in letters)] for text in texts]
+
+    lakejoin.index(lake, tmp_path / "index", spark=spark, encoder=vowels)
+    found = [s.meaning for s in lakejoin.open(tmp_path / "index").snapshot.segments]
+    assert {m.dimension for m in found} == {6}
+    assert sum(len(m) for m in found) > 5
+
+
 def test_a_worker_that_dies_is_retried_and_leaves_no_trace(
     spark: Any, lake: Path, tmp_path: Path
 ) -> None:

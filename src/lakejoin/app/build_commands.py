@@ -150,7 +150,7 @@ def index_command(
     \b
     JSON keys: version, new, changed, gone, unchanged, segments, totals{tables, columns, rows,
     cells, values, values_exact, bytes}, skipped[] with name, reason, detail, seconds{list,
-    start, tasks, commit, costs, total, read, build}, notes[]
+    encoder, start, tasks, commit, costs, total, read, build}, notes[]
     """
     from lakejoin.spark.options import BuildOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,13 @@ from lakejoin.model import Skipped, SourceFile
 from lakejoin.spark.encoding import hand_over
 from lakejoin.spark.job import Job, Outcome
 from lakejoin.spark.options import BuildOptions, index_options
-from lakejoin.spark.parts import choose_parts, components_of, lack_meaning, without_others
+from lakejoin.spark.parts import (
+    choose_parts,
+    components_of,
+    lack_meaning,
+    segment_memory,
+    without_others,
+)
 from lakejoin.spark.rounds import read_lake
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakejoin.encoders import Encoder
+    from lakejoin.store.components import Component
 
 
 _UNLISTED = -1  # the size of what could not be listed
@@ -48,10 +55,11 @@ class Cluster:
 class BuildReport:
     """What a build did. Files are counted; `totals` are those of the index after it.
 
-    `seconds` has the wall time of the stages `list`, `start` (Spark), `tasks`, `commit`, `costs`
-    (measuring what reading the index costs here) and `total`, and, summed over the tasks, `read`
-    (parsing and encoding) and `build` (segments). A stage that did not run has no key. `notes` are
-    sentences about what was decided unasked.
+    `seconds` has the wall time of the stages `list`, `encoder` (opening it), `start` (Spark),
+    `tasks`, `commit`, `costs` (measuring what reading the index costs here) and `total`, and,
+    summed over the tasks, `read` (parsing and encoding) and `build` (segments). A stage that did
+    not run has no key. `notes` are sentences about what was decided unasked, and what was made of
+    old segments.
     """
 
     version: int
@@ -130,17 +138,21 @@ def _build(
     behind = [r for r in records if lacking(r, wanted)]
     outcomes: list[Outcome] = []
     if difference.read or behind:
-        job = Job(index.uri, build_name(old), settings, options.limits, options.memory)
+        memory = segment_memory(settings, options.memory)
+        job = Job(index.uri, build_name(old), settings, options.limits, memory)
         encode = settings.meaning is not None and (difference.read or lack_meaning(behind, wanted))
         encoder = chosen.opened() if encode else None
+        if encoder is not None:
+            clock.lap("encoder")
         work = _Work(difference.read, behind, options.piece_bytes, encoder)
         outcomes = _run(job, work, cluster, listener, clock)
     sources = _sources(difference, outcomes)
     if options.strict:
         _be_strict(sources)
+    notes = (*chosen.notes, *_made_from_within(behind, wanted))
     same = settings == old.options and tuple(records) == old.segments
     if not outcomes and same and not (new or difference.gone):
-        return _report(old, difference, sources, clock, chosen.notes)
+        return _report(old, difference, sources, clock, notes)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)
     made = commit(index, old, lakes, settings, segments, sources)
@@ -148,7 +160,15 @@ def _build(
     clock.lap("commit")
     _measure(index)
     clock.lap("costs")
-    return _report(made, difference, sources, clock, chosen.notes)
+    return _report(made, difference, sources, clock, notes)
+
+
+def _made_from_within(
+    behind: Sequence[SegmentRecord], wanted: Sequence[Component]
+) -> Iterator[str]:
+    names = sorted({component.name for record in behind for component in lacking(record, wanted)})
+    if names:
+        yield f"made from what the index held: {', '.join(names)}"
 
 
 def _measure(index: Place) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lakejoin.spark.build import Cluster, build_name
 from lakejoin.spark.encoding import hand_over
 from lakejoin.spark.job import Job, write_work
-from lakejoin.spark.parts import open_again
+from lakejoin.spark.parts import open_again, segment_memory
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress, run_tasks
 from lakejoin.storage import Place
@@ -48,6 +48,7 @@ def compact_index(
         old = read_manifest(index)
         clean(index, old)
         before = old.totals.bytes
+        memory = segment_memory(old.options, memory)
         groups = choose(old.segments, memory)
         if not groups:
             count = len(old.segments)

@@ -15,10 +15,11 @@ from lakejoin.store import components
 from lakejoin.store.components import Component
 from lakejoin.store.manifest import PARTS, IndexOptions
 from lakejoin.store.meaning import MeaningComponent, MeaningOptions, TextEncoder
+from lakejoin.store.points import PointsComponent
 from lakejoin.store.segment import SegmentRecord, lacking
 
 SMALL_LAKE = 512 << 20  # bytes of files up to which a new index gets all parts unasked
-_COMPONENT = {"meaning": MeaningComponent.name, "distance": "points"}
+_COMPONENT = {"meaning": MeaningComponent.name, "distance": PointsComponent.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,18 @@ def components_of(
     made: list[Component] = list(components.components(options.permutations, options.super_keys))
     meaning = options.meaning
     if meaning is not None:
-        parts = (meaning.identity, meaning.keep, meaning.encoder)
-        made.append(MeaningComponent(encoder, *parts))
+        made.append(MeaningComponent(encoder, meaning.identity, meaning.keep, meaning.encoder))
+    if "distance" in (options.parts or ()):
+        made.append(PointsComponent())
     return tuple(made)
+
+
+def segment_memory(options: IndexOptions, memory: int) -> int:
+    """How large segments may grow, as `SegmentBuilder.memory` counts, for a worker of so much.
+
+    Making the vectors of a value takes twice what the rest takes, so they hold half as many.
+    """
+    return memory // 2 if options.meaning is not None else memory
 
 
 def without_others(record: SegmentRecord, options: IndexOptions) -> SegmentRecord:

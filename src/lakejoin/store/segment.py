@@ -22,6 +22,7 @@ from lakejoin.store.meaning import (
     columns_with_meaning,
     meaning_agrees,
 )
+from lakejoin.store.points import PointsComponent, PointSets
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import SketchComponent, Sketches
@@ -127,6 +128,11 @@ class Segment:
     def has_meaning(self) -> Array:
         """Whether each column is one of text, whose values have vectors where any have."""
         return columns_with_meaning(self)
+
+    @cached_property
+    def points(self) -> PointSets:
+        """The numbers, places and vectors of its columns."""
+        return PointSets(self.file(PointsComponent.name, PointsComponent.version))
 
     @property
     def column_count(self) -> int:

@@ -12,6 +12,7 @@ from lakejoin.storage import Place
 from lakejoin.store.components import Component
 from lakejoin.store.encode import SegmentBuilder
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
+from lakejoin.store.meaning import MeaningOptions
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
@@ -36,6 +37,7 @@ def lake_of(
     all_columns: bool = True,
     dead: Sequence[Sequence[int]] = (),
     components: Sequence[Component] = (PostingsComponent(),),
+    meaning: MeaningOptions | None = None,
 ) -> Lake:
     """An opened lake of these tables, one segment for each group of them."""
     place = Place.of(folder)
@@ -50,7 +52,7 @@ def lake_of(
     tables_left = sum(r.tables - len(r.dead) for r in records)
     manifest = Manifest(
         1,
-        options=IndexOptions(all_columns=all_columns),
+        options=IndexOptions(all_columns=all_columns, meaning=meaning),
         segments=tuple(records),
         totals=Totals(tables=tables_left),
     )

@@ -177,7 +177,8 @@ def _points(table: MyTable, asked: Any) -> Choice:
     from lakejoin.search.point_query import place_in
 
     if asked is None:
-        return place_in(table)
+        places, said = place_in(table)
+        return Choice(places, said=said)
     if asked == ALL and ALL not in table.names:
         raise InputError("a search by distance is for one column, or for two that are a place")
     if isinstance(asked, Mapping):

@@ -18,6 +18,7 @@ from lakejoin.search.containment import enough
 from lakejoin.search.display import percent
 from lakejoin.search.near_options import AUTO, ByMeaning
 from lakejoin.search.options import DEFAULT_MIN
+from lakejoin.search.query import Query, locate
 from lakejoin.search.reach import Reach
 from lakejoin.search.result import Found, NearResult
 from lakejoin.search.tau import GRID, LARGEST, Taus, choose_tau, default_tau
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from lakejoin.search.near_evidence import Partners
     from lakejoin.search.options import SearchOptions
     from lakejoin.search.places import Places
-    from lakejoin.search.query import Query
     from lakejoin.search.vectors.engine import VectorSearch
     from lakejoin.search.vectors.hits import VectorHits
     from lakejoin.search.vectors.space import Nearness
@@ -182,6 +182,7 @@ class MeaningSearch:
             codes,
             pairs.distance / LARGEST,
             np.asarray(segment.postings.repeats_of(column), dtype=np.int64)[at],
+            locate(self.query, number, segment)[pairs.place] == codes,
             segment.dictionary.texts.take,
             partial(written_in, segment, column),
         )

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 BETWEEN = " ~ "  # mine and theirs
-_SAME = 1e-6  # what is nearer than this is as good as equal, and tells little
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +25,15 @@ class Partners:
     """The pairs of a value of mine and one of theirs that are near each other.
 
     They stand by `place`, my value's; then by rising `distance`. `partner` numbers theirs, which
-    stands in `rows` rows. By their numbers, `values` gives the canonical values of some of theirs,
-    and `written` how they are written there.
+    stands in `rows` rows and may be the `same` as mine. By their numbers, `values` gives the
+    canonical values of some of theirs, and `written` how they are written there.
     """
 
     place: Array
     partner: Array
     distance: Array
     rows: Array
+    same: Array
     values: Callable[[Array], pa.LargeStringArray]
     written: Callable[[Array], pa.LargeStringArray]
 
@@ -68,11 +68,10 @@ def near_evidence_of(query: Wanted, partners: Partners) -> Evidence:
 
 
 def _examples(query: Wanted, partners: Partners) -> tuple[str, ...]:
-    """Values with their nearest partners: those that differ before those that are equal, as it is
-    they that tell what near is; among each, those that most of my rows hold."""
+    """Values with their nearest partners: those that differ before those that are the same, as it
+    is they that tell what near is; among each, those that most of my rows hold."""
     first = partners.first
-    differs = partners.distance[first] > _SAME
-    order = np.lexsort((-query.counts[partners.place[first]], ~differs))[:EXAMPLES]
+    order = np.lexsort((-query.counts[partners.place[first]], partners.same[first]))[:EXAMPLES]
     chosen = first[order]
     mine = shown(query, partners.place[chosen])
     theirs = partners.written(partners.partner[chosen]).to_pylist()

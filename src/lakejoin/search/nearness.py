@@ -164,7 +164,8 @@ class DistanceSearch:
         )
         written = partial(_written, sets, points)
         rows = sets.repeats(points)[pairs.id]
-        return Partners(pairs.place, pairs.id, pairs.distance, rows, written, written)
+        same = pairs.distance == 0
+        return Partners(pairs.place, pairs.id, pairs.distance, rows, same, written, written)
 
     def _meeting(self, number: int, points: int) -> Meeting:
         return self._partners(number, points).meeting

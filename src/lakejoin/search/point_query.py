@@ -27,7 +27,6 @@ from lakejoin.store.points import NUMBER, PLACE, VECTOR
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.search.choice import Choice
     from lakejoin.search.mine import MyTable
 
 Array = np.ndarray[Any, Any]
@@ -187,10 +186,10 @@ def _nothing(
 # -- where no column was named ---------------------------------------------------------------------
 
 
-def place_in(mine: MyTable) -> Choice:
-    """The place that my table has: two columns that are coordinates, or one that holds both."""
+def place_in(mine: MyTable) -> tuple[tuple[int, ...], str]:
+    """The place that my table has, two columns that are coordinates or one that holds both, and a
+    sentence that says so."""
     from lakejoin.kernels.points import texts
-    from lakejoin.search.choice import Choice
 
     mine.profiles()  # reads a file once
     axes, both = [], []
@@ -210,8 +209,7 @@ def place_in(mine: MyTable) -> Choice:
     chosen = [_listed([mine.names[place] for place in one]) for one in pairs]
     others = f"; there is also {', '.join(chosen[1:])}" if len(chosen) > 1 else ""
     verb = "are" if len(pairs[0]) > 1 else "is"
-    said = f"no column was named: {chosen[0]} {verb} taken, the coordinates{others}"
-    return Choice(tuple(pairs[0]), said=said)
+    return pairs[0], f"no column was named: {chosen[0]} {verb} taken, the coordinates{others}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,0 +1,411 @@
+"""Search by meaning: exact against brute force, evidence from the pairs, and what is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lakejoin
+from fake_spark import FakeSpark
+from lakejoin.api import Lake
+from lakejoin.encoders import open_encoder
+from lakejoin.errors import InputError
+from lakejoin.search.answer import Answer, Answers
+from lakejoin.search.result import NearResult
+from lakejoin.search.tau import LARGEST
+from oracle.lakes import PlainTable
+from oracle.search import lake_of
+from oracle.vectors import all_distances
+from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake
+
+OFFICES = PlainTable("offices.csv", {"addr": LIKE_THEM, "n": ["1", "2", "3", "4", "5"]})
+HALF = PlainTable("half.csv", {"street": ["12 MAIN STREET", "3 elm road", None, "Bern"]})
+OTHERS = PlainTable("others.csv", {"city": ["Bern", "Zürich", "Oslo"], "iso": ["ch", "ch", "no"]})
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return meaning_lake(tmp_path_factory.mktemp("meaning"), [OFFICES, OTHERS], [HALF])
+
+
+def first(answer: Answer) -> NearResult:
+    found = answer[0]
+    assert isinstance(found, NearResult)
+    return found
+
+
+# -- what is found ---------------------------------------------------------------------------------
+
+
+def test_texts_that_are_written_otherwise_are_found(lake: Lake) -> None:
+    answer = lake.search({"address": STREETS}, by="meaning", tau=0.45)
+    assert [(r.table, r.columns, r.matched, r.pairs) for r in answer] == [
+        ("offices.csv", ("addr",), 5, 5)
+    ]
+    assert answer.tau == 0.45 and answer.measure == "hit" and answer.within is None
+    assert first(answer).column_size == 5 and first(answer).containment == 1.0
+    assert lake.search({"address": STREETS}, by="overlap")[0].matched == 1  # one is equal
+
+
+def test_the_best_k_and_the_least(lake: Lake) -> None:
+    both = lake.search({"address": STREETS}, by="meaning", tau=0.45, k=10)
+    assert [(r.table, r.matched) for r in both] == [("offices.csv", 5), ("half.csv", 2)]
+    assert both.min is None and both.k == 10
+    assert len(lake.search({"address": STREETS}, by="meaning", tau=0.45, k=1)) == 1
+    least = lake.search({"address": STREETS}, by="meaning", tau=0.45, min=0.4)
+    assert [r.table for r in least] == ["offices.csv", "half.csv"]
+    assert [r.table for r in least.at_least(0.5)] == ["offices.csv"]
+
+
+def test_tau_is_the_encoders_own_where_none_is_given(lake: Lake) -> None:
+    answer = lake.search({"address": STREETS}, by="meaning")
+    assert answer.tau == 0.3 and "within tau 30%" in repr(answer)
+
+
+@pytest.mark.parametrize("method", ["auto", "tree", "flat"])
+def test_every_method_gives_the_same(lake: Lake, method: str) -> None:
+    answer = lake.search({"address": STREETS}, by="meaning", tau=0.45, k=5, method=method)
+    assert [(r.table, r.matched, r.pairs) for r in answer] == [
+        ("offices.csv", 5, 5),
+        ("half.csv", 2, 2),
+    ]
+
+
+_words = st.sampled_from(
+    ["main st", "main street", "Main Stret", "oak av", "oak avenue", "elm", "Elm", "bern", "zürich",
+     "zurich", "12", "a b", "b a", "日本", "日本語", "", None, "n/a", "🙂", "ß", "ss"]
+)  # fmt: skip
+_columns = st.lists(_words, min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(_columns, min_size=1, max_size=5),
+    st.lists(st.sampled_from(["main st", "oak av", "elm", "zürich", "日本", "🙂", "a b", "ss"]),
+             min_size=1, max_size=6),
+    st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.8, 1.0]),
+    st.sampled_from(["hit", "all"]),
+    st.sampled_from([None, 0.0, 0.4, 1.0]),
+    st.sampled_from([None, 1, 3]),
+)  # fmt: skip
+def test_the_answer_is_that_of_brute_force(
+    columns: Sequence[Any],
+    mine: Sequence[str],
+    tau: float,
+    measure: str,
+    least: float | None,
+    k: int | None,
+) -> None:
+    tables = [PlainTable(f"t{i}.csv", {"c": cells}) for i, cells in enumerate(columns)]
+    with TemporaryDirectory() as folder:
+        lake = meaning_lake(Path(folder), tables[::2], tables[1::2], encoder=FEW)
+        asked = {"tau": tau, "measure": measure, "min": least, "k": k}
+        answer = lake.search({"q": mine}, by="meaning", encoder=FEW, **asked)
+        values = sorted({text.lower() for text in mine})
+        share = 0.6 if least is None and k is None else least or 0.0
+        needed = max(1, int(np.ceil(share * len(values) - 1e-9)))
+        scored = [
+            (one.pairs if measure == "all" else one.hits, one)
+            for one in by_hand(lake, values, tau, FEW)
+        ]
+        best = sorted(
+            (pair for pair in scored if pair[0] >= needed),
+            key=lambda pair: (-pair[0], pair[1].size, pair[1].segment, pair[1].column),
+        )[:k]
+        found = [
+            (r.matched, r.pairs, r.found.number, r.found.columns[0])
+            for r in answer
+            if isinstance(r, NearResult) and r.found
+        ]
+        assert found == [(one.hits, one.pairs, one.segment, one.column) for _, one in best]
+
+
+# -- why it is found -------------------------------------------------------------------------------
+
+
+def test_pairs_with_distances(lake: Lake) -> None:
+    result = first(lake.search({"address": STREETS}, by="meaning", tau=0.45))
+    pairs = result.matches()
+    assert pairs.column_names == ["value", "partner", "distance", "mine", "theirs"]
+    assert dict(zip(pairs["value"].to_pylist(), pairs["partner"].to_pylist(), strict=True)) == dict(
+        zip(STREETS, LIKE_THEM, strict=True)
+    )
+    encoder = open_encoder("characters")
+    lower = [text.lower() for text in pairs["value"].to_pylist()]
+    theirs = [text.lower() for text in pairs["partner"].to_pylist()]
+    expected = np.diag(all_distances(encoder.encode(lower), encoder.encode(theirs))) / LARGEST
+    np.testing.assert_allclose(pairs["distance"].to_numpy(), expected, atol=1e-7)
+    assert np.all(np.diff(pairs["distance"].to_numpy()) >= 0)
+    assert result.distance == pytest.approx(float(np.median(expected)), abs=1e-7)
+    far = result.farthest(2)
+    assert far["distance"].to_pylist() == pairs["distance"].to_pylist()[:-3:-1]
+    assert result.matches(1).num_rows == 1 and result.unmatched().num_rows == 0
+
+
+def test_rows_are_counted_over_all_pairs(tmp_path: Path) -> None:
+    theirs = PlainTable("t.csv", {"c": ["bern", "Bern", "BERNE", "oslo", None]})
+    lake = meaning_lake(tmp_path, [theirs])
+    result = first(
+        lake.search({"q": ["Bern", "bern", "Paris", None]}, by="meaning", tau=0.5, min=0.5)
+    )
+    assert (result.matched, result.pairs, result.query_size) == (1, 2, 2)
+    assert result.row_coverage == 0.5  # two of my four rows
+    assert result.fan_out == (2 * 2 + 2 * 1) / 4  # each meets two rows of bern and one of berne
+    assert result.matches().to_pylist() == [
+        {"value": "Bern", "partner": "bern", "distance": 0.0, "mine": 2, "theirs": 2},
+        {"value": "Bern", "partner": "BERNE", "distance": pytest.approx(0.39, abs=0.1), "mine": 2,
+         "theirs": 1},
+    ]  # fmt: skip
+    assert result.unmatched().to_pylist() == [{"value": "Paris", "mine": 1}]
+    assert result.examples == {"matched": ["Bern ~ bern"], "unmatched": ["Paris"]}
+
+
+def test_examples_that_differ_stand_first(lake: Lake) -> None:
+    mine = ["99 Station Road", "99 station road", "3 Elm Road"]
+    result = first(lake.search({"q": mine}, by="meaning", tau=0.45))
+    assert result.examples["matched"] == [
+        "3 Elm Road ~ 3 Elm Rd.",
+        "99 Station Road ~ 99 station road",
+    ]
+
+
+def test_json_and_tables(lake: Lake) -> None:
+    answer = lake.search({"address": STREETS}, by="meaning", tau=0.45)
+    document = json.loads(json.dumps(answer.to_dict()))
+    assert list(document) == [
+        "query", "by", "k", "min", "tau", "within", "metric", "measure", "encoder", "taus",
+        "results", "counters", "notes", "seconds",
+    ]  # fmt: skip
+    assert document["encoder"] == open_encoder("characters").identity
+    (result,) = document["results"]
+    assert list(result)[-2:] == ["pairs", "distance"] and result["pairs"] == 5
+    assert "12 Main St ~ 12 main street" in result["examples"]["matched"]
+    assert answer.to_arrow()["pairs"].to_pylist() == [5]
+    assert answer[:0].to_arrow().schema == answer.to_arrow().schema
+    assert document["counters"]["values"] > 0
+    html = answer._repr_html_()
+    assert "12 Main St ~ 12 main street" in html and "distance" in html
+
+
+def test_sql_joins_the_pairs(lake: Lake) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    mine = {"address": [*STREETS, "nowhere", "12 main ST"], "n": list(range(7))}
+    result = first(lake.search(mine, on="address", by="meaning", tau=0.45))
+    with duckdb.connect() as base:
+        base.register("my_table", pa.table(mine))
+        base.register("lake_table", lake.table("offices.csv").to_arrow())
+        rows = base.execute(result.sql()).fetchall()
+    assert sorted((row[0], row[2]) for row in rows) == sorted(
+        [*zip(STREETS, LIKE_THEM, strict=True), ("12 main ST", "12 main street")]
+    )
+    assert len(rows) == round((result.fan_out or 0) * 7)
+
+
+def test_sql_takes_quotes_and_refuses_too_many_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    lake = meaning_lake(tmp_path, [PlainTable("t.csv", {"c": ["O'Hara", "d\nb"]})])
+    result = first(lake.search({"q": ["o'hara", "D\nB"]}, by="meaning", tau=0.1))
+    with duckdb.connect() as base:
+        base.register("my_table", pa.table({"q": ["o'hara", "D\nB"]}))
+        base.register("lake_table", lake.table("t.csv").to_arrow())
+        assert len(base.execute(result.sql()).fetchall()) == 2
+    monkeypatch.setattr("lakejoin.search.near_sql.MOST", 1)
+    with pytest.raises(InputError, match="2 pairs are near, too many to stand in a query"):
+        result.sql()
+
+
+# -- measures, copies, several columns -------------------------------------------------------------
+
+
+def test_measure_all_counts_pairs(tmp_path: Path) -> None:
+    many = PlainTable("many.csv", {"c": ["bern", "bern e", "bern x", "y bern"]})
+    one = PlainTable("one.csv", {"c": ["oslo", "bern"]})
+    lake = meaning_lake(tmp_path, [many, one])
+    hits = lake.search({"q": ["bern", "oslo"]}, by="meaning", tau=0.45, k=2)
+    assert [(r.table, r.matched) for r in hits] == [("one.csv", 2), ("many.csv", 1)]
+    pairs = lake.search({"q": ["bern", "oslo"]}, by="meaning", tau=0.45, k=2, measure="all")
+    assert [(r.table, r.matched, r.pairs) for r in pairs if isinstance(r, NearResult)] == [
+        ("many.csv", 1, 4),
+        ("one.csv", 2, 2),
+    ]
+    assert pairs.measure == "all" and [r.table for r in pairs.at_least(1.0)] == ["one.csv"]
+    least = lake.search({"q": ["bern", "oslo"]}, by="meaning", tau=0.45, min=1.0, measure="all")
+    assert len(least) == 2  # two pairs for two values are enough
+
+
+def test_the_table_itself_and_its_copies(lake: Lake) -> None:
+    found = lake.search("offices.csv", on="addr", by="meaning", tau=0.45, k=3)
+    assert [(r.table, r.copy) for r in found] == [("offices.csv", "itself"), ("half.csv", "")]
+    others = lake.search("offices.csv", on="addr", by="meaning", tau=0.45, k=3, others=True)
+    assert [r.table for r in others] == ["half.csv"]
+    assert others.notes == ("the table itself is left out",)
+
+
+def test_tables_that_have_gone_are_not_found(tmp_path: Path) -> None:
+    lake = meaning_lake(tmp_path, [OFFICES, HALF], dead=[[0]])
+    answer = lake.search({"q": STREETS}, by="meaning", tau=0.45, k=5)
+    assert [r.table for r in answer] == ["half.csv"]
+
+
+def test_every_text_column(lake: Lake) -> None:
+    mine = {"street": STREETS, "n": [1, 2, 3, 4, 5], "city": ["Berne", "Oslo"] * 2 + ["Zurich"]}
+    answers = lake.search(mine, "*", by="meaning", tau=0.45)
+    assert isinstance(answers, Answers)
+    assert [answer.query.columns for answer in answers] == [("street",), ("city",)]
+    with pytest.raises(InputError, match="has no column that holds text"):
+        lake.search({"n": [1, 2]}, "*", by="meaning")
+
+
+def test_the_most_key_like_text_column_is_taken(lake: Lake) -> None:
+    answer = lake.search({"n": [1, 2, 3, 4, 5], "street": STREETS}, by="meaning", tau=0.45)
+    assert answer.query.columns == ("street",) and "'street' is taken" in answer.notes[0]
+
+
+def test_threads(lake: Lake) -> None:
+    def one(i: int) -> list[tuple[str, int]]:
+        answer = lake.search({"q": STREETS[: 1 + i % 5]}, by="meaning", tau=0.45, k=2)
+        return [(r.table, r.matched) for r in answer]
+
+    alone = [one(i) for i in range(5)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(one, range(40))) == alone * 8
+    tables = [{"q": STREETS}, ({"a": [1], "q": ["oak"]}, "nothing"), {"q": ["Bern"]}]
+    found = list(lake.search_many(tables, by="meaning", tau=0.45, threads=2))
+    assert [bool(one.error) for one in found] == [False, True, False]
+
+
+# -- what is said ----------------------------------------------------------------------------------
+
+
+def test_unicode(tmp_path: Path) -> None:
+    cells = ["Zürich", "Köln", "東京都", "Αθήνα", "🙂 smile", "مرحبا"]
+    lake = meaning_lake(tmp_path, [PlainTable("ü.csv", {"Ort": cells})])
+    mine = ["zuerich", "ZURICH", "koln", "東京", "Αθηνα", "🙂 smiles", "مرحبا"]
+    result = first(lake.search({"q": mine}, by="meaning", tau=0.45, k=1))
+    assert result.columns == ("Ort",)
+    partners = dict(
+        zip(*(result.matches()[name].to_pylist() for name in ("value", "partner")), strict=True)
+    )
+    assert partners["koln"] == "Köln" and partners["مرحبا"] == "مرحبا"
+
+
+def test_nothing_is_said_plainly(lake: Lake) -> None:
+    nothing = lake.search({"q": ["xylophone", "quartz"]}, by="meaning", tau=0.2)
+    assert len(nothing) == 0 and nothing.notes == (
+        "no text column of the lake has partners within tau 20% for 60% of the 2 values of 'q'; "
+        "tau auto shows how many columns would qualify at each tau",
+    )
+    (note,) = lake.search({"q": ["xylophone", "quartz"]}, by="meaning", tau=0.2, k=3).notes
+    assert note.startswith("none of the 2 values of 'q' has a partner within tau 20% in any text")
+    (note,) = lake.search({"q": ["quartz"]}, by="meaning", tau=0.2, others=True).notes
+    assert note.startswith("the one value of 'q' has no partner within tau 20% in any other text")
+
+
+def test_one_value(lake: Lake) -> None:
+    result = first(lake.search({"q": ["bern"]}, by="meaning", tau=0.0))
+    assert (result.matched, result.containment, result.distance) == (1, 1.0, 0.0)
+
+
+def test_numbers_have_no_meaning(lake: Lake) -> None:
+    answer = lake.search({"n": [12, 7, 3]}, by="meaning", tau=0.3)
+    assert answer.notes[0] == (
+        "'n' is of type integer: only texts have a meaning, so what is found are texts that look "
+        "like its values; numbers are compared by distance"
+    )
+    assert "offices.csv" not in [r.table for r in answer]  # its n is no text
+
+
+def test_values_that_mean_nothing(tmp_path: Path) -> None:
+    def vowels(texts: Sequence[str]) -> list[list[float]]:
+        return [[text.count(v) for v in "aeiou"] for text in texts]
+
+    lake = meaning_lake(tmp_path, [PlainTable("t.csv", {"c": ["aa", "bb", "ei"]})], encoder=vowels)
+    answer = lake.search({"q": ["a", "xyz", "bb"]}, by="meaning", tau=0.1, k=1, encoder=vowels)
+    assert answer.notes == ("2 of the 3 values mean nothing to the encoder, and match nothing",)
+    assert first(answer).matched == 1
+
+
+def test_a_lake_without_texts(tmp_path: Path) -> None:
+    lake = meaning_lake(tmp_path / "a", [PlainTable("t.csv", {"n": ["1", "2"]})])
+    (note,) = lake.search({"q": ["one"]}, by="meaning").notes
+    assert note == "the index holds no text column that is searched"
+    (note,) = meaning_lake(tmp_path).search({"q": ["one"]}, by="meaning").notes
+    assert note == "the index holds no table"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"by": "overlap", "tau": 0.3}, "tau 0.3 is not for a search by overlap: it goes with a "
+         "search by meaning"),
+        ({"by": "containment", "encoder": "small"}, "encoder small is not for a search by cont"),
+        ({"by": "overlap", "method": "grid"}, "method grid is not for a search by overlap"),
+        ({"by": "overlap", "measure": "all"}, "it goes with a search by meaning or by distance"),
+        ({"by": "meaning", "within": "5m"}, "within 5m is not for a search by meaning: it is tau"),
+        ({"by": "meaning", "metric": "l1"}, "metric l1 is not for a search by meaning"),
+        ({"by": "meaning", "tau": 6}, "tau must be a share .* such as 0.06 or 6%, or auto, and n"),
+        ({"by": "meaning", "tau": "near"}, "and not near"),
+        ({"by": "meaning", "tau": -0.1}, "and not -0.1"),
+        ({"by": "meaning", "tau": True}, "and not True"),
+        ({"by": "meaning", "tau": float("nan")}, "and not nan"),
+        ({"by": "meaning", "measure": "some"}, "measure must be hit or all, not some"),
+        ({"by": "meaning", "method": "magic"}, "method must be auto, tree, flat, grid or groups"),
+        ({"by": "meaning", "verified": False}, "only a search by containment can go unverified"),
+        ({"by": "meaning", "algorithm": "josie"}, "it goes with by='overlap' and not with by='me"),
+        ({"by": "meaning", "initial": "a"}, "goes with two columns or more"),
+        ({"by": "meaning", "on": ["a", "b"]}, "a search by meaning is for one column"),
+        ({"by": "meaning", "on": "c"}, "no column"),
+        ({"by": "meaning", "encoder": "no/such.vec"}, "no encoder no/such.vec"),
+        ({"by": "meaning", "encoder": 7}, "an encoder is a name, a path or a function, not 7"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        lake.search({"a": ["x"], "b": ["y"]}, **{"on": "a", **options})
+
+
+def test_an_index_without_vectors(tmp_path: Path) -> None:
+    lake = lake_of(tmp_path, [[OFFICES]])
+    with pytest.raises(InputError, match=r"holds no vectors.*lakejoin index --with meaning adds"):
+        lake.search({"q": STREETS}, by="meaning")
+
+
+def test_another_encoder_is_refused(lake: Lake, tmp_path: Path) -> None:
+    def vowels(texts: Sequence[str]) -> list[list[float]]:
+        return [[text.count(v) for v in "aeiou"] + [1.0] for text in texts]
+
+    with pytest.raises(InputError) as refused:
+        lake.search({"q": STREETS}, by="meaning", encoder=vowels)
+    said = str(refused.value)
+    assert "is not the one that made the vectors of this index (characters " in said
+    assert "vowels" in said and "leave the encoder out" in said and "lakejoin index" in said
+    own = meaning_lake(tmp_path, [OFFICES], encoder=vowels, keep=True)
+    with pytest.raises(InputError, match=r"vowels.* which was given in Python: give it again"):
+        own.search({"q": STREETS}, by="meaning")
+    found = own.search({"q": LIKE_THEM}, by="meaning", encoder=vowels)
+    assert len(found) == 1 and found.tau == 0.06
+
+
+def test_the_default_encoder_end_to_end(tmp_path: Path) -> None:
+    pytest.importorskip("wordllama")
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    (folder / "jobs.csv").write_text("profession\nphysician\nattorney\nteacher\nbus driver\n")
+    lakejoin.index(folder, tmp_path / "index", spark=FakeSpark())
+    lake = lakejoin.open(tmp_path / "index")
+    answer = lake.search({"job": ["bus drivers", "Teachers"]}, by="meaning")
+    assert first(answer).examples["matched"] == ["bus drivers ~ bus driver", "Teachers ~ teacher"]
+    auto = lake.search({"job": ["bus drivers", "Teachers"]}, by="meaning", tau="auto")
+    assert auto.taus is not None and auto.tau == auto.taus.taken and auto[0].matched == 2

@@ -29,7 +29,7 @@ from lakejoin.store.coordinates import (
     vector_share,
     vectors_of,
 )
-from lakejoin.store.points import NUMBER, PLACE, VECTOR, PointSet, PointSource
+from lakejoin.store.points import NUMBER, PLACE, VECTOR, PointSet, PointSets, PointSource
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
@@ -53,6 +53,23 @@ def point_sets(source: PointSource) -> Iterator[PointSet]:
     first, width = tables["first"].to_pylist(), tables["width"].to_pylist()
     for begin, count in zip(first, width, strict=True):
         yield from reading.table(begin, begin + count)
+
+
+def points_agree(source: PointSource, kept: PointSets) -> bool:
+    """Whether kept point sets are those that the rows make."""
+    count = 0
+    for one in point_sets(source):
+        if count == kept.count or not _same(one, kept, count):
+            return False
+        count += 1
+    return count == kept.count
+
+
+def _same(one: PointSet, kept: PointSets, number: int) -> bool:
+    if (one.kind, one.columns) != (kept.kind(number), kept.columns(number)):
+        return False
+    same = np.array_equal(one.points, kept.points(number))
+    return same and np.array_equal(one.repeats, kept.repeats(number))
 
 
 class _Reading:

@@ -23,6 +23,7 @@ from lakejoin.store.meaning import (
     meaning_agrees,
 )
 from lakejoin.store.points import PointsComponent, PointSets
+from lakejoin.store.pointsets import points_agree
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import SketchComponent, Sketches
@@ -237,6 +238,8 @@ class Segment:
             laws.append(("super keys match the rows", lambda: keys_match(self, self.superkeys)))
         if MeaningComponent.name in record.components:
             laws.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
+        if PointsComponent.name in record.components:
+            laws.append(("points match the rows", lambda: points_agree(self, self.points)))
         return laws
 
     def _codes_return(self) -> bool:

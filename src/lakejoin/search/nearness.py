@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakejoin.search.nearby.within import Within
     from lakejoin.search.options import SearchOptions
     from lakejoin.search.places import Places
-    from lakejoin.search.vectors.hits import VectorHits
+    from lakejoin.search.vectors.hits import Pairs, VectorHits
     from lakejoin.store.points import PointSets
     from lakejoin.store.snapshot import Snapshot
 
@@ -165,7 +165,14 @@ class DistanceSearch:
         written = partial(_written, sets, points)
         rows = sets.repeats(points)[pairs.id]
         same = pairs.distance == 0
-        return Partners(pairs.place, pairs.id, pairs.distance, rows, same, written, written)
+        return Partners(pairs.place, pairs.id, self._told(pairs), rows, same, written, written)
+
+    def _told(self, pairs: Pairs) -> Array:
+        """Distances as `within` was given: by a share of my numbers, where it is one."""
+        if self._within.unit != "share":
+            return pairs.distance
+        mine = np.abs(self.query.points[pairs.place, 0])
+        return np.asarray(pairs.distance / np.where(mine > 0, mine, 1.0))
 
     def _meeting(self, number: int, points: int) -> Meeting:
         return self._partners(number, points).meeting

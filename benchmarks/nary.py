@@ -229,7 +229,7 @@ def run_real(folder: Path, data: Path, effort: Effort, out: Path | None) -> dict
 
     index = data / "nary-real"
     if not (index / "MANIFEST.json").exists():
-        lakejoin.index(str(folder), index=str(index))
+        lakejoin.index(str(folder), index=str(index), parts=())
     snapshot = Snapshot(Place.of(index))
     lake = Lake("real", snapshot.segments, sampled(snapshot, effort.real_queries))
     found = measure(lake, index / "cells.duckdb", effort, effort.whole)

@@ -27,7 +27,7 @@ def real_sets(lake: Path, folder: Path) -> SetLake:
     written = postings_stamp()
     if record.exists() and json.loads(record.read_text()).get("postings") == written:
         return open_lake(folder)
-    lakejoin.index(str(lake), index=str(folder / "index"))
+    lakejoin.index(str(lake), index=str(folder / "index"), parts=())
     start = time.perf_counter()
     base, bases = 0, []
     segments = Snapshot(Place.of(str(folder / "index"))).segments

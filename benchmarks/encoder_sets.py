@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 MOST_QUERIES = 200
 MOST_TARGETS = 3000
@@ -52,9 +53,17 @@ def _values(rows: list[dict[str, str]], column: str) -> list[str]:
 
 def labelled_sets(data: Path) -> list[Labelled]:
     """Every set that can be read and has pairs that equality does not find."""
-    found = [*_autofj(data / "autofj"), *_autojoin(data / "autojoin"), *_rows_of(data / "queries")]
-    kept = [_sampled(one) for one in found]
+    kept = [_sampled(one) for one in whole_sets(data)]
     return [one for one in kept if _findable(one) >= FEWEST_PAIRS]
+
+
+def whole_sets(data: Path) -> list[Labelled]:
+    """Every set that can be read, with all its values."""
+    return [
+        *_autofj(data / "autofj"),
+        *_autojoin(data / "autojoin"),
+        *_rows_of(data / "queries"),
+    ]
 
 
 def _autofj(folder: Path) -> Iterator[Labelled]:
@@ -122,13 +131,29 @@ def _findable(given: Labelled) -> int:
 
 
 def halves(sets: list[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
+    """(for tuning, held out) of labelled sets."""
+    return split_by_family(sets)
+
+
+class HasFamily(Protocol):
+    """Anything about the things of a family."""
+
+    @property
+    def family(self) -> str:
+        """Its name, of the form collection/family."""
+
+
+Familiar = TypeVar("Familiar", bound=HasFamily)
+
+
+def split_by_family(given: list[Familiar]) -> tuple[list[Familiar], list[Familiar]]:
     """(for tuning, held out): by family, alternating within a collection, in an order by hash."""
 
     def order(family: str) -> tuple[str, str]:
         return family.partition("/")[0], hashlib.blake2b(family.encode()).hexdigest()
 
-    chosen = set(sorted({one.family for one in sets}, key=order)[0::2])
+    chosen = set(sorted({one.family for one in given}, key=order)[0::2])
     return (
-        [one for one in sets if one.family in chosen],
-        [one for one in sets if one.family not in chosen],
+        [one for one in given if one.family in chosen],
+        [one for one in given if one.family not in chosen],
     )

@@ -37,7 +37,7 @@ from vectors_real import real_lake
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "docs" / "img"
 FAR = (0.15, 0.25, 0.35)
-REAL_TAUS = (0.06, 0.1, 0.2, 0.25, 0.3, 0.35)
+REAL_TAUS = (0.06, 0.15, 0.25, 0.3, 0.35)
 REAL_BASE = (0.3, 0.6)
 SHAPES = {"swdc": SWDC, "open": OPEN}
 SIZES = {"swdc": (1 / 16, 1 / 4, 1.0), "open": (1 / 8, 1 / 2, 1.0)}
@@ -84,7 +84,7 @@ def settings(entrant: Entrant, base: Setting, taus: Sequence[float], sweeps: boo
         asked += [(tau, base[1]) for tau in taus]
     if sweeps and entrant.far:
         asked += [(tau, base[1]) for tau in FAR if tau > taus[-1]]
-    if sweeps and entrant.shares:
+    if sweeps and entrant.shares and base == report.BASE:
         asked += [(tau, share) for share in SHARES for tau in taus if share != base[1]]
     return [*(one for one in asked if one != base), base]
 

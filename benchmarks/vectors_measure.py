@@ -89,11 +89,7 @@ class Race:
             times.append(seconds)
             answers.append(answer)
             self._compare(name, number, setting, answer)
-        assert self.ours is not None
-        ours = [
-            timed(self.ours, query, setting, self.repeats)[0]
-            for query in self.lake.queries[: len(times)]
-        ]
+        ours = times if contender is self.ours else self._ours(len(times), setting)
         computed = [a.distances for a in answers if a.distances is not None]
         return {
             "name": name,
@@ -109,6 +105,12 @@ class Race:
             "found": rounded(np.mean([len(a.columns) for a in answers])),
             "none_found": sum(len(a.columns) == 0 for a in answers),
         }
+
+    def _ours(self, queries: int, setting: Setting) -> list[float]:
+        """Our times for the first queries, taken now."""
+        assert self.ours is not None
+        asked = self.lake.queries[:queries]
+        return [timed(self.ours, query, setting, self.repeats)[0] for query in asked]
 
     def _compare(self, name: str, number: int, setting: Setting, answer: Answer) -> None:
         """Ends the run where two contenders differ."""

@@ -157,8 +157,9 @@ def show(found: dict[str, Any]) -> None:
     if found["sweeps"]:
         print(f"\n by tau, T {share:.0%}")
         print(tau_table(found))
-        print(f"\n by T and tau (table VII), {OURS}")
-        print(share_table(found, OURS))
+        if len({row["share"] for row in found["rows"]}) > 1:
+            print(f"\n by T and tau (table VII), {OURS}")
+            print(share_table(found, OURS))
         empty = max(row["none_found"] for row in found["rows"] if row["name"] == OURS)
         print(f"  queries without any column, at most: {empty} of {found['facts']['queries']}")
     lines = split(found)

@@ -6,8 +6,9 @@ Our build (`lakejoin.index`) and the peer (`peer_duckdb`: the same files into on
 `(column, value)` table in a database file) take turns on the same files with the same cores, each
 in a process of its own; the medians are compared. Neither Spark's start-up nor the imports count.
 The index holds more than the peer's table: rows, original spellings, multiplicities, profiles,
-posting lists, checksums; but no vectors and no points, which small lakes get unless told. CPU seconds are those of driver and workers (a busy machine disturbs them
-less than wall time); the JVM's are shown apart, because most of them are Spark's start-up.
+posting lists, checksums; but no vectors and no points, which small lakes get unless told. CPU
+seconds are those of driver and workers (a busy machine disturbs them less than wall time); the
+JVM's are shown apart, because most of them are Spark's start-up.
 
 The real lake (`../shared/data/lake` beside the project, else the demo lake) has dialects that
 DuckDB would have to guess; it is given clean copies, already decoded and comma-separated.

@@ -124,7 +124,8 @@ def test_large_lakes_get_no_part_unasked(
 ) -> None:
     monkeypatch.setattr(spark_parts, "SMALL_LAKE", 10)
     said = INDEX.run(str(lake), "--index", place).output
-    assert "add them with: lakejoin index --with meaning --with distance" in said
+    assert "note:  no search by meaning or distance, since the files have more than" in said
+    assert "add it with: lakejoin index --with meaning --with distance" in said
     assert parts(place) == NEITHER
     assert INDEX.answer("--index", place)["notes"] == [], "it is said once"
 
@@ -219,6 +220,26 @@ def test_an_encoder_that_has_changed_is_refused(
     assert parts(place) == BOTH
     found = {s.meaning.identity.split()[1] for s in lakejoin.open(place).snapshot.segments}
     assert found == {"2"}
+
+
+def test_a_file_of_word_vectors_is_known_by_its_path_and_content(
+    lake: Path, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEJOIN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    words = tmp_path / "words.txt"
+    words.write_text("bern 1 0 0\noslo 0 1 0\nnorway 0 0.9 0.1\n")
+    INDEX.answer(str(lake), "--index", place, "--encoder", "words.txt")
+    assert INFO.answer("--index", place)["encoder"]["given"] == str(words)
+    words.write_text("bern 1 0 0\noslo 0 1 0\nnorway 0 0.8 0.2\n")
+    (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
+    monkeypatch.chdir(lake)
+    assert f"make all vectors anew with: lakejoin index --encoder {words}" in INDEX.refused(
+        "--index", place
+    )
+    INDEX.answer("--index", place, "--encoder", str(words))
+    assert parts(place) == BOTH
+    assert {s.meaning.dimension for s in lakejoin.open(place).snapshot.segments} == {3 + 128}
 
 
 def test_parts_that_contradict_each_other_are_refused(lake: Path, place: str) -> None:

@@ -58,9 +58,10 @@ def choose_parts(before: IndexOptions, asked: BuildOptions, new: bool, size: int
 def _by_size(before: IndexOptions, asked: BuildOptions, named: set[str], size: int) -> Chosen:
     """All parts for a small lake, as far as the packages for them are there."""
     if size > SMALL_LAKE:
+        missing = [part for part in PARTS if part not in named]
         note = (
-            f"a lake of more than {SMALL_LAKE >> 20} MB gets vectors and points only when asked: "
-            "add them with: lakejoin index --with meaning --with distance"
+            f"no search by {' or '.join(missing)}, since the files have more than "
+            f"{SMALL_LAKE >> 20} MB: add it with: lakejoin index --with {' --with '.join(missing)}"
         )
         return replace(_with(before, asked, named), notes=(note,))
     if "meaning" in named:  # an encoder was asked for: if it is not there, that is an error

@@ -17,6 +17,7 @@ node has a box around its points.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -78,7 +79,7 @@ class MatrixSource:
         return np.ascontiguousarray(self.matrix[np.asarray(ids)], dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Compact:
     """The compact form of `count` vectors; zero vectors match nothing unless `zeros`.
 
@@ -113,6 +114,13 @@ class Compact:
     def coordinates(self, vectors: Array) -> tuple[Array, Array]:
         """The coordinates of other vectors, not rounded, and their rests; float64."""
         return _coordinates(vectors, self.mean, self.axes)
+
+    @cached_property
+    def leaf_nodes(self) -> Array:
+        """The node of every leaf."""
+        from lakejoin.kernels.vectors.ordering import leaf_nodes
+
+        return leaf_nodes(len(self.blocks))
 
     def check(self, leaves: Array) -> None:
         """Verifies what a file holds of some leaves; raises where it is damaged."""

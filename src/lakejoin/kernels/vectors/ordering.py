@@ -155,3 +155,24 @@ def box_nodes(
             span[node, 1] = max(span[left, 1], span[right, 1])
             span[node, 2] = max(span[left, 2], span[right, 2])
             top -= 1
+
+
+@kernel
+def leaf_nodes(leaves: int) -> Array:
+    """The node of every leaf."""
+    nodes = np.empty(leaves, dtype=np.int64)
+    stack = np.empty((128, 3), dtype=np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, leaves
+    top = 1 if leaves > 0 else 0
+    while top > 0:
+        top -= 1
+        node, first, last = stack[top]
+        if last - first == 1:
+            nodes[first] = node
+            continue
+        mid = middle(first, last)
+        stack[top, 0], stack[top, 1], stack[top, 2] = node + 1, first, mid
+        top += 1
+        stack[top, 0], stack[top, 1], stack[top, 2] = node + 2 * (mid - first), mid, last
+        top += 1
+    return nodes

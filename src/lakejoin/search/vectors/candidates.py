@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lakejoin.search.vectors import scanning
 from lakejoin.search.vectors.descending import Tree, descend, new_descent, reached_share
 from lakejoin.store.compact import LEAF, Compact, matches_any
 
@@ -16,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 TOGETHER = 1024  # queries that go down the tree together
 _ROOM = 1 << 18  # candidates that are handed out at once
-_FLAT = 0.65  # of all leaves: where more are reached, looking at boxes costs more than it saves
+_FLAT = 0.4  # of all leaves: where more are reached, looking at boxes costs more than it saves
 _SOME = 32  # queries, and leaves, of which it is estimated how many are reached
 _SINGLE = 2e-6  # what single precision may change of a distance, as a share of the largest number
 
@@ -76,11 +77,10 @@ class Finder:
 
     def _pays(self, mine: Array, beside: Array, reach: float) -> bool:
         """Whether looking at boxes saves more than it costs."""
-        leaves = len(self.compact.blocks)
-        if leaves < 2 * _SOME:
-            return True
+        nodes = self.compact.leaf_nodes
+        nodes = nodes[:: max(len(nodes) // _SOME, 1)]
         some = np.arange(0, len(mine), max(len(mine) // _SOME, 1))
-        share = reached_share(self._tree, mine[some], beside[some], reach, leaves // _SOME)
+        share = reached_share(self._tree, mine[some], beside[some], reach, nodes)
         return bool(share < _FLAT)
 
 
@@ -110,16 +110,48 @@ class Finding:
     def block(self, begin: int, end: int) -> Iterator[Candidates]:
         """The candidates of some queries, in parts that are bounded in size."""
         queries, rests = self.queries[begin:end], self.rests[begin:end]
-        out = np.empty((max(_ROOM, LEAF * len(queries)), 3), dtype=np.int32)
-        state = new_descent(len(queries), len(self.tree.blocks))
-        reach, sure = self.radius + self.slack, self.radius - self.slack
-        while state.top[0]:
-            found = out[: descend(self.tree, queries, rests, reach, sure, self.boxed, state, out)]
-            self.compact.check(np.flatnonzero(state.leaves))
-            state.leaves[:] = 0
+        parts = self._down(queries, rests) if self.boxed else self._over(queries, rests)
+        for found in parts:
             yield Candidates(
                 self.usable[begin + found[:, 0]].astype(np.int32),
                 self.compact.order[found[:, 1]],
                 found[:, 2] != 0,
             )
+
+    def _down(self, queries: Array, rests: Array) -> Iterator[Array]:
+        """Down the tree."""
+        out = np.empty((max(_ROOM, LEAF * len(queries)), 3), dtype=np.int32)
+        state = new_descent(len(queries), len(self.tree.blocks))
+        reach, sure = self.radius + self.slack, self.radius - self.slack
+        while state.top[0]:
+            found = descend(self.tree, queries, rests, reach, sure, state, out)
+            self.compact.check(np.flatnonzero(state.leaves))
+            state.leaves[:] = 0
+            yield out[:found]
         self.bounded += int(state.tally[0])
+
+    def _over(self, queries: Array, rests: Array) -> Iterator[Array]:
+        """Over all leaves."""
+        tree, leaves = self.tree, len(self.tree.blocks)
+        rows, own = scanning.rows_of(queries, rests)
+        columns = np.empty((rows.shape[1], scanning.LEAVES * LEAF), dtype=np.float32)
+        errors = self.compact.span[self.compact.leaf_nodes, 2]
+        out = np.empty((scanning.QUERIES * scanning.LEAVES * LEAF, 3), dtype=np.int32)
+        room = np.empty((scanning.QUERIES, scanning.LEAVES * LEAF), dtype=np.float32)
+        for first in range(0, leaves, scanning.LEAVES):
+            last = min(first + scanning.LEAVES, leaves)
+            self.compact.check(np.arange(first, last))
+            most = scanning.decode(tree.blocks, tree.rest, tree.scale, first, last, columns)
+            reach = self.radius + self.slack + errors[first:last]
+            limits = reach * reach + scanning.SINGLE * (float(own.max(initial=0.0)) + most)
+            wide = columns[:, : (last - first) * LEAF]
+            for at in range(0, len(rows), scanning.QUERIES):
+                part = slice(at, at + scanning.QUERIES)
+                some = rows[part]
+                products = np.matmul(some, wide, out=room[: len(some), : wide.shape[1]])
+                found = scanning.pick(
+                    products, limits.astype(np.float32), own[part], at, first, out
+                )
+                if found:
+                    yield out[:found]
+        self.bounded += leaves * LEAF * len(queries)

@@ -2,8 +2,7 @@
 
 Many queries go down together. At a node, those whose distance from its box is too large stay
 behind; at a leaf, the bound of each of its 64 points is summed up over ever more coordinates, until
-it is too large for all of them. Without a look at the boxes (`boxed` off) that is a scan of all
-leaves, which is quicker where hardly any query stays behind.
+it is too large for all of them.
 
 What comes out are candidates: every pair within the distance is among them.
 """
@@ -92,24 +91,15 @@ def stays(tree_low: Array, tree_high: Array, span: Array, scale: Array, node: in
 
 
 @kernel
-def reached_share(tree: Tree, queries: Array, rests: Array, reach: float, every: int) -> float:
-    """The share of (query, leaf) pairs whose boxes are within reach, over every `every`-th leaf."""
-    leaves = tree.blocks.shape[0]
+def reached_share(tree: Tree, queries: Array, rests: Array, reach: float, nodes: Array) -> float:
+    """The share of (query, node) pairs whose box is within reach."""
     low, high, span, scale = tree.low, tree.high, tree.span, tree.scale
-    seen, within = 0, 0
-    for leaf in range(every // 2, leaves, every):
-        node, first, last = 0, 0, leaves
-        while last - first > 1:
-            mid = middle(first, last)
-            if leaf < mid:
-                node, last = node + 1, mid
-            else:
-                node, first = node + 2 * (mid - first), mid
+    within = 0
+    for i in range(nodes.shape[0]):
         for one in range(queries.shape[0]):
-            seen += 1
-            if not stays(low, high, span, scale, node, queries[one], rests[one], reach):
+            if not stays(low, high, span, scale, nodes[i], queries[one], rests[one], reach):
                 within += 1
-    return within / max(seen, 1)
+    return within / max(nodes.shape[0] * queries.shape[0], 1)
 
 
 @njit(fastmath=_FAST)
@@ -148,7 +138,6 @@ def descend(
     rests: Array,
     reach: float,
     sure: float,
-    boxed: bool,
     state: Descent,
     out: Array,
 ) -> int:
@@ -174,14 +163,13 @@ def descend(
             break
         top -= 1
         upto = end
-        if boxed:
-            for i in range(begin, end):
-                one = active[i]
-                if not stays(low, high, span, scale, node, queries[one], rests[one], reach):
-                    active[upto] = one
-                    upto += 1
-            boxes += end - begin
-            begin, end = end, upto
+        for i in range(begin, end):
+            one = active[i]
+            if not stays(low, high, span, scale, node, queries[one], rests[one], reach):
+                active[upto] = one
+                upto += 1
+        boxes += end - begin
+        begin, end = end, upto
         if begin == end:
             continue
         if last - first > 1:

@@ -67,7 +67,11 @@ def test_what_does_not_fit_into_memory_is_counted_by_parts(data: Any) -> None:
         patch.setattr(segment_search, "_KEPT", 40)
         patch.setattr(segment_search, "_NEAR", 10)
         patch.setattr(segment_search, "_MEASURED", 7)
+        patch.setattr(segment_search, "_NOTED", 20)
         assert searched(lake, nearness) == expected(lake, nearness)
+        steps = np.array([nearness.radius / 2, nearness.radius])
+        found = VectorSearch(lake.spaces()).reached(lake.queries, steps, 2)
+        assert found.tolist() == [len(expected(lake, Nearness(r, least=2))) for r in steps.tolist()]
 
 
 @settings(max_examples=40, deadline=None)

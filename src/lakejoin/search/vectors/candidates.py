@@ -103,6 +103,10 @@ class Finding:
         """What is done: tree or flat."""
         return "tree" if self.boxed else "flat"
 
+    def place(self, query: Array) -> Array:
+        """The places of queries among those that can match anything."""
+        return np.searchsorted(self.usable, query)
+
     def __iter__(self) -> Iterator[Candidates]:
         for begin in range(0, len(self.queries), TOGETHER):
             yield from self.block(begin, begin + TOGETHER)

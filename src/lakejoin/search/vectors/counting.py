@@ -76,6 +76,41 @@ def count_columns(
 
 
 @kernel
+def mark_nearest(
+    query: Array,
+    step: Array,
+    begin: Array,
+    length: Array,
+    entries: Array,
+    allowed: Array,
+    nearest: Array,
+    pairs: Array,
+) -> None:
+    """Keeps in `nearest[stand, query]` the least step of any pair, counted from one; 0 is none.
+
+    The pairs may come in any order; all are added to `pairs`, by stand.
+    """
+    columns = allowed.shape[0]
+    for i in range(query.shape[0]):
+        for place in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[place])
+            if stand < columns and allowed[stand]:
+                pairs[stand] += 1
+                before = nearest[stand, query[i]]
+                if before == 0 or step[i] + 1 < before:
+                    nearest[stand, query[i]] = step[i] + 1
+
+
+@kernel
+def count_nearest(nearest: Array, out: Array) -> None:
+    """Adds to `out[stand, step]` the queries whose nearest pair is of that step."""
+    for stand in range(nearest.shape[0]):
+        for query in range(nearest.shape[1]):
+            if nearest[stand, query] != 0:
+                out[stand, nearest[stand, query] - 1] += 1
+
+
+@kernel
 def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Array) -> None:
     """Whether any column of each list is a wanted one."""
     columns = slot.shape[0]

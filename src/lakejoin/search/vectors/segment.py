@@ -9,8 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.vectors.candidates import TOGETHER, Candidates, Finding, together
-from lakejoin.search.vectors.counting import Board, count_by_step, count_columns, in_columns
+from lakejoin.search.vectors.candidates import Candidates, Finding, together
+from lakejoin.search.vectors.counting import (
+    Board,
+    count_by_step,
+    count_columns,
+    count_nearest,
+    in_columns,
+    mark_nearest,
+)
 from lakejoin.search.vectors.exact import distances, limit, straight
 from lakejoin.search.vectors.hits import VectorCounters
 from lakejoin.search.vectors.space import Nearness, Space
@@ -20,6 +27,7 @@ Array = np.ndarray[Any, Any]
 _KEPT = 1 << 23  # candidates of a segment that are kept at once
 _NEAR = 1 << 22  # pairs that are kept for the evidence
 _MEASURED = 1 << 14  # vectors that are taken at once
+_NOTED = 1 << 27  # (column, query) pairs whose nearest partner is noted at once, a byte each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,12 +89,17 @@ class SegmentSearch:
             self._allow_by_paper(least)
         kept = self._kept()
         if kept is None:
-            found = self._sum_up(self._streamed())
+            steps, pairs = self._streamed(np.array([self.nearness.radius]))
+            stands = np.flatnonzero(pairs)
+            found = Scores(stands, steps[stands, 0].astype(np.int64), pairs[stands])
         else:
             upper = self._count(kept)
             kept, least = self._leading(kept, upper, least, best)
             wanted = upper.stands[upper.by(self.nearness.measure) >= least]
-            found = self._sum_up(iter([kept.take(self._in(kept, wanted))]))
+            within = kept.take(self._in(kept, wanted))
+            within = within.take(self._within(within.found))
+            self._keep_near(within.found)
+            found = self._count(within)
         return found.take(found.by(self.nearness.measure) >= least)
 
     def _allow_by_paper(self, least: int) -> None:
@@ -118,47 +131,62 @@ class SegmentSearch:
         reached = np.concatenate([best, first])
         return kept, max(least, _kth(reached, k) if len(reached) >= k else least)
 
-    def _sum_up(self, parts: Iterator[_Listed]) -> Scores:
-        """Counts the candidates that are within the radius."""
-        near: list[Array] | None = []
-        with self._board() as board:
-            number = 0
-            for part in parts:
-                within = part.take(self._within(part.found))
-                number = self._add(within, board, number)
-                self.counters.near += len(within.found)
-                if near is not None:
-                    near.append(np.stack([within.found.query, within.found.id]).astype(np.int64))
-                    near = near if sum(one.shape[1] for one in near) <= _NEAR else None
-            scores = self._read(board, number)
-        if near is not None:
-            self.near = np.concatenate([np.zeros((2, 0), np.int64), *near], axis=1)
-        return scores
+    def _keep_near(self, within: Candidates) -> None:
+        self.counters.near += len(within)
+        if len(within) <= _NEAR:
+            self.near = np.stack([within.query.astype(np.int64), within.id.astype(np.int64)])
 
     # -- by radius ------------------------------------------------------------------------------
 
     def reached(self, radii: Array, least: int) -> Array:
         """How many columns hold a partner for at least `least` of my values, by radius."""
         kept = self._kept()
-        if kept is None:
-            wanted = np.flatnonzero(self.allowed)
-            parts = self._streamed()
-        else:
-            upper = self._count(kept)
-            wanted = upper.stands[upper.hits >= least]
-            parts = iter([kept.take(self._in(kept, wanted))])
-        limits = [limit(radius) for radius in radii.tolist()]
+        steps = self._streamed(radii)[0] if kept is None else self._by_step(kept, radii, least)
+        return np.count_nonzero(np.cumsum(steps, axis=1) >= least, axis=0)
+
+    def _by_step(self, kept: _Listed, radii: Array, least: int) -> Array:
+        """By column that can reach `least`: how many values have the nearest partner in a step."""
+        upper = self._count(kept)
+        wanted = upper.stands[upper.hits >= least]
+        part = kept.take(self._in(kept, wanted))
+        step = np.searchsorted(_limits(radii), self._distances(part.found))
+        order = np.lexsort((step, part.found.query))
+        order = order[step[order] < len(radii)]
+        part, step = part.take(order), step[order]
         steps = np.zeros((len(wanted), len(radii)), dtype=np.int32)
         last = np.zeros(len(wanted), dtype=np.int32)
         with self._marked(wanted) as slot:
-            for part in parts:
-                step = np.searchsorted(limits, self._distances(part.found))
-                order = np.lexsort((step, part.found.query))
-                order = order[step[order] < len(radii)]
-                one = part.take(order)
-                query, step = one.found.query, step[order]
-                count_by_step(query, step, one.begin, one.length, one.entries, slot, last, steps)
-        return np.count_nonzero(np.cumsum(steps, axis=1) >= least, axis=0)
+            query = part.found.query
+            count_by_step(query, step, part.begin, part.length, part.entries, slot, last, steps)
+        return steps
+
+    def _streamed(self, radii: Array) -> tuple[Array, Array]:
+        """Where candidates are too many to keep: by column, how many values have the nearest
+        partner in each step, and how many pairs are within the largest radius.
+
+        They come by vector, so that each is taken once for all queries, or for as many as there is
+        room to note the nearest partner of in every column.
+        """
+        limits, columns = _limits(radii), len(self.allowed)
+        steps = np.zeros((columns, len(radii)), dtype=np.int32)
+        pairs = np.zeros(columns, dtype=np.int64)
+        finding = self._find()
+        size = max(_NOTED // max(columns, 1), 1)
+        for begin in range(0, len(finding.queries), size):
+            some = min(size, len(finding.queries) - begin)
+            nearest = np.zeros((columns, some), dtype=np.uint8)
+            for found in finding.block(begin, begin + size):
+                far = self._distances(found)
+                part = self._listed(found.take(far <= limits[-1]))
+                step = np.searchsorted(limits, far[far <= limits[-1]])
+                self.counters.near += len(step)
+                query = finding.place(part.found.query) - begin
+                mark_nearest(
+                    query, step, part.begin, part.length, part.entries, self.allowed, nearest, pairs
+                )
+            count_nearest(nearest, steps)
+        self.counters.bounded += finding.bounded
+        return steps, pairs
 
     # -- candidates -----------------------------------------------------------------------------
 
@@ -185,20 +213,12 @@ class SegmentSearch:
             total += len(part)
             if total > _KEPT:
                 return None
-        return self._listed(parts)
-
-    def _streamed(self) -> Iterator[_Listed]:
-        """The candidates of few queries at a time: never more than are kept."""
-        finding = self._find()
-        size = min(max(_KEPT // max(self.space.compact.count, 1), 1), TOGETHER)
-        for begin in range(0, len(finding.queries), size):
-            yield self._listed(list(finding.block(begin, begin + size)))
-        self.counters.bounded += finding.bounded
-
-    def _listed(self, parts: list[Candidates]) -> _Listed:
         found = together(parts)
         if self.nearness.metric == "l1":  # the straight distance is smaller: none is sure
             found = Candidates(found.query, found.id, np.zeros(len(found), dtype=np.bool_))
+        return self._listed(found)
+
+    def _listed(self, found: Candidates) -> _Listed:
         begin, length = self.space.lists.spans(found.id)
         return _Listed(found, begin, length, self.space.lists.entries(begin, length))
 
@@ -295,3 +315,7 @@ class SegmentSearch:
 def _kth(scores: Array, k: int) -> int:
     """The k-th largest of at least k scores."""
     return int(np.partition(scores, len(scores) - k)[len(scores) - k])
+
+
+def _limits(radii: Array) -> list[float]:
+    return [limit(radius) for radius in radii.tolist()]

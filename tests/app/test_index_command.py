@@ -180,6 +180,23 @@ def test_without_the_package_a_small_lake_is_indexed_all_the_same(
     assert parts(place) == (["distance"], {"points"})
 
 
+def test_without_the_package_new_texts_are_refused(
+    lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    INDEX.answer(str(lake), "--index", place)
+    (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
+    monkeypatch.setattr(default, "find_spec", lambda name: None)
+    default.opened_words.cache_clear()
+    try:
+        result = INDEX.run("--index", place)
+        assert isinstance(result.exception, MissingPart)
+        assert str(result.exception).endswith("with: lakejoin index --with none")
+        INDEX.answer("--index", place, "--with", "none")
+        assert parts(place) == NEITHER
+    finally:
+        default.opened_words.cache_clear()
+
+
 def test_other_encoders_make_vectors_anew(lake: Path, place: str) -> None:
     INDEX.answer(str(lake), "--index", place, "--encoder", "characters")
     assert parts(place) == BOTH, "what a small lake gets, with this encoder"

@@ -109,7 +109,11 @@ def open_again(meaning: MeaningOptions) -> Encoder:
             "with lakejoin.index(..., encoder=...), or make other vectors with --encoder, or take "
             "them out with --with none"
         )
-    encoder = open_encoder(meaning.encoder)
+    try:
+        encoder = open_encoder(meaning.encoder)
+    except MissingPart as problem:
+        way_out = "or take the vectors out of this index with: lakejoin index --with none"
+        raise MissingPart(f"{problem}, {way_out}") from None
     if encoder.identity != meaning.identity:
         raise InputError(
             f"the encoder {meaning.encoder} is not the one that the vectors of this index were "

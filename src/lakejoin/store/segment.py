@@ -23,7 +23,6 @@ from lakejoin.store.meaning import (
     meaning_agrees,
 )
 from lakejoin.store.points import PointsComponent, PointSets
-from lakejoin.store.pointsets import points_agree
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import SketchComponent, Sketches
@@ -239,7 +238,7 @@ class Segment:
         if MeaningComponent.name in record.components:
             laws.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
         if PointsComponent.name in record.components:
-            laws.append(("points match the rows", lambda: points_agree(self, self.points)))
+            laws.append(("points match the rows", self._points_match_rows))
         return laws
 
     def _codes_return(self) -> bool:
@@ -259,6 +258,11 @@ class Segment:
             if not np.array_equal(self.postings.repeats_of(column), counts):
                 return False
         return True
+
+    def _points_match_rows(self) -> bool:
+        from lakejoin.store.pointsets import points_agree
+
+        return points_agree(self, self.points)
 
     def _lists_match_sets(self) -> bool:
         starts = self.postings.group_start()

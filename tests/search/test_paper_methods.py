@@ -1,4 +1,4 @@
-"""The published methods against brute force, and each of their lemmas by itself."""
+"""The published methods against brute force."""
 
 from __future__ import annotations
 
@@ -12,19 +12,8 @@ from hypothesis import strategies as st
 from lakejoin.errors import InputError
 from lakejoin.search.vectors import grid as grid_module
 from lakejoin.search.vectors.grid import GridMethod, GridOptions
-from lakejoin.search.vectors.grid_blocking import (
-    block,
-    cell_far_from_cell,
-    cell_matches_cell,
-    scale_of,
-    vector_far_from_cell,
-    vector_matches_cell,
-)
-from lakejoin.search.vectors.grid_cells import Frame, cells_of, most_levels, ordered
-from lakejoin.search.vectors.grid_cost import best_levels
-from lakejoin.search.vectors.grid_verifying import cannot_reach, point_far, point_matches
-from lakejoin.search.vectors.metric import number_of, reach_of
-from lakejoin.search.vectors.pivots import MOST, choose_pivots, mapped
+from lakejoin.search.vectors.groups import GroupMethod, GroupOptions
+from lakejoin.search.vectors.pivots import MOST
 from oracle.vectors import all_distances, near, scores
 from search.vector_spaces import Lake, lakes, radii, space_of, unit, vectors_of
 
@@ -46,31 +35,39 @@ def agree(found: Array, wanted: Array, least: int, allowed: Array, exact: bool =
     assert (found[enough] == (wanted[enough] if exact else max(least, 1))).all()
 
 
-@st.composite
-def grids(draw: Any) -> GridOptions:
-    return GridOptions(
-        draw(st.sampled_from([None, 1, 2, 3, 5, 9, MOST])),
-        draw(st.sampled_from([None, None, 1, 2, 3, 5, 40])),
-        draw(st.sampled_from(["pca", "hf"])),
-        draw(st.booleans()),
-        draw(st.booleans()),
-    )
+grids = st.builds(
+    GridOptions,
+    st.sampled_from([None, 1, 2, 3, 5, 9, MOST]),
+    st.sampled_from([None, None, 1, 2, 3, 5, 40]),
+    st.sampled_from(["pca", "hf"]),
+    st.booleans(),
+    st.booleans(),
+)
+groupings = st.builds(
+    GroupOptions,
+    st.sampled_from([1, 2, 7, 40, 1000]),
+    st.sampled_from(["data", "space"]),
+    st.sampled_from([1, 2, 7]),
+    st.sampled_from([0.01, 0.08, 1.0]),
+    st.booleans(),
+    st.booleans(),
+)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_the_grid_counts_what_brute_force_counts(data: Any) -> None:
+def test_counts_are_those_of_brute_force(data: Any) -> None:
     metric = data.draw(st.sampled_from(METRICS))
     lake = data.draw(lakes(units=metric == "angular", segments=1))
-    options = data.draw(grids())
-    method = GridMethod.of(lake.spaces()[0], metric, options)
+    options = data.draw(st.one_of(grids, groupings))
+    Method = GridMethod if isinstance(options, GridOptions) else GroupMethod  # noqa: N806
+    method = Method.of(lake.spaces()[0], metric, options)
     allowed = np.array([data.draw(st.integers(0, 5)) > 0 for _ in lake.columns[0]], np.bool_)
     for _ in range(3):
         radius = data.draw(radii(lake, metric))
         measure = data.draw(st.sampled_from(["hit", "all"]))
         wanted = expected(lake, radius, metric, measure)
-        least = data.draw(st.sampled_from([1, 2, len(lake.queries), *wanted.tolist()]))
-        least = max(least, 1)
+        least = max(data.draw(st.sampled_from([1, 2, len(lake.queries), *wanted.tolist()])), 1)
         found = method.counts(lake.queries, radius, measure, least, allowed)
         agree(found, wanted, least, allowed, options.exact)
 
@@ -95,13 +92,16 @@ def steps(count: int, rng: np.random.Generator) -> Array:
     return rng.integers(-3, 4, (count, 3)).astype(np.float32) / 4
 
 
-@pytest.mark.parametrize("by", ["pca", "hf"])
-def test_a_distance_that_equals_the_radius_counts(by: str) -> None:
+@pytest.mark.parametrize(
+    "options", [GridOptions(), GridOptions(by="hf"), GroupOptions(), GroupOptions(50, "space")]
+)
+def test_a_distance_that_equals_the_radius_counts(options: Any) -> None:
     rng = np.random.default_rng(3)
     vectors = np.unique(steps(400, rng), axis=0)
     columns = tuple(np.sort(rng.choice(len(vectors), 20, replace=False)) for _ in range(40))
     lake = Lake((vectors,), (columns,), steps(30, rng), False)
-    method = GridMethod.of(lake.spaces()[0], options=GridOptions(by=by))
+    Method = GridMethod if isinstance(options, GridOptions) else GroupMethod  # noqa: N806
+    method = Method.of(lake.spaces()[0], options=options)
     allowed = np.ones(40, np.bool_)
     for radius in np.unique(all_distances(lake.queries, vectors).round(9))[::2]:
         for exact in (radius, np.nextafter(radius, 0)):  # equal up to rounding
@@ -145,40 +145,42 @@ def test_a_vector_once_for_each_of_its_columns_gives_the_same() -> None:
     own = tuple(np.arange(first[c], first[c + 1]) for c in range(len(columns)))
     for measure in ("hit", "all"):
         counts = [
-            GridMethod.of(space).counts(lake.queries, 0.4, measure, 1, np.ones(200, np.bool_))
+            method.of(space).counts(lake.queries, 0.4, measure, 1, np.ones(200, np.bool_)).tolist()
             for space in (lake.spaces()[0], space_of(copied, own))
+            for method in (GridMethod, GroupMethod)
         ]
-        assert counts[0].tolist() == counts[1].tolist() and counts[0].any()
+        assert any(counts[0]) and all(each == counts[0] for each in counts)
 
 
-# -- pivots ----------------------------------------------------------------------------------
+def test_groups_measure_fewer_distances_than_there_are() -> None:
+    lake = lake_of_clusters()
+    space, allowed = lake.spaces()[0], np.ones(200, np.bool_)
+    for options in (GroupOptions(100), GroupOptions(100, dominance=False, exact=False)):
+        method = GroupMethod.of(space, options=options)
+        found = method.counts(lake.queries, 0.12, "hit", 18, allowed)
+        assert np.flatnonzero(found >= 18).tolist() == [3]
+        assert 30 * 100 < method.counters.verified < 30 * 200 * 30 / 4
 
 
-def test_pivots_are_ends() -> None:
-    rng = np.random.default_rng(1)
-    vectors = (rng.normal(size=(500, 2)) * [10, 1]).astype(np.float32)
-    order = np.abs(vectors[:, 0]).argsort()[::-1]
-    for by in ("pca", "hf"):
-        pivots = choose_pivots(vectors, 2, 0, by)
-        assert len(pivots) == 2
-        assert any((pivots == vectors[i]).all(axis=1).any() for i in order[:3])
-
-
-@pytest.mark.parametrize("by", ["pca", "hf"])
-def test_of_few_different_vectors_as_many_pivots_as_there_are(by: str) -> None:
-    equal = np.ones((9, 4), np.float32)
-    assert len(choose_pivots(equal, 3, 0, by)) == 1
-    assert len(choose_pivots(equal[:0], 3, 0, by)) == 0
-    two = np.concatenate([equal, 2 * equal])
-    assert len(choose_pivots(two, 5, 0, by)) == 2
-
-
-def test_foci_are_about_equally_far_from_each_other() -> None:
-    angles = 2 * np.pi * np.arange(12) / 12
-    ring = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    foci = choose_pivots(ring, 3, 0, "hf")
-    apart = all_distances(foci, foci)[np.triu_indices(3, 1)]
-    assert apart.max() == pytest.approx(2) and apart.min() > 1
+def test_groups_part_each_column() -> None:
+    lake = lake_of_clusters(500, 6)
+    method = GroupMethod.of(lake.spaces()[0], options=GroupOptions(20))
+    groups = method.groups
+    away = all_distances(lake.vectors[0], method.centres)
+    for column, ids in enumerate(lake.columns[0]):
+        mine = range(groups.first[column], groups.first[column + 1])
+        members = np.concatenate(
+            [groups.member[groups.start[g] : groups.start[g + 1]] for g in mine]
+        )
+        assert sorted(members.tolist()) == ids.tolist()
+        for group in mine:
+            part = slice(groups.start[group], groups.start[group + 1])
+            centre = groups.centre[group]
+            assert groups.column[group] == column
+            assert np.allclose(away[groups.member[part], centre], groups.away[part], rtol=1e-6)
+            assert np.allclose(away[groups.member[part]].min(axis=1), groups.away[part], atol=1e-3)
+            assert groups.away[part].tolist() == sorted(groups.away[part].tolist())
+            assert groups.radius[group] == groups.away[part][-1]
 
 
 @pytest.mark.parametrize(
@@ -192,169 +194,16 @@ def test_foci_are_about_equally_far_from_each_other() -> None:
 def test_options_that_make_no_sense(options: GridOptions, words: str) -> None:
     with pytest.raises(InputError, match=words):
         GridMethod.of(space_of(np.eye(3, dtype=np.float32), ()), options=options)
-    with pytest.raises(InputError, match="metric"):
-        GridMethod.of(space_of(np.eye(3, dtype=np.float32), ()), "chebyshev")
 
 
-# -- the lemmas of the grid ------------------------------------------------------------------
-
-
-class Mapped:
-    """Vectors and queries with their distances, mapped, and the cells they are in."""
-
-    def __init__(self, data: Any) -> None:
-        metric = data.draw(st.sampled_from(METRICS))
-        rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-        kind = data.draw(st.sampled_from(["random", "clustered", "line", "equal", "huge"]))
-        vectors = vectors_of(kind, 40, data.draw(st.sampled_from([1, 2, 8])), rng)
-        queries = vectors_of(kind, 12, vectors.shape[1], rng)
-        if metric == "angular":
-            vectors, queries = unit(vectors), unit(queries)
-        far = all_distances(queries, vectors, metric)
-        self.radius = float(far.ravel()[data.draw(st.integers(0, far.size - 1))])
-        self.near = far <= self.radius * (1 + 1e-9)
-        number = number_of(metric)
-        pivots = choose_pivots(vectors, data.draw(st.integers(1, 4)), number)
-        self.points, self.mine = mapped(vectors, pivots, number), mapped(queries, pivots, number)
-        self.reach = reach_of(self.radius, number, self.points, self.mine)
-        self.frame, self.levels = Frame.around(self.points), data.draw(st.integers(1, 5))
-        self.places = self.frame.places(self.points, self.levels)
-        self.width = self.frame.widths(self.levels)[-1]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_lemmas_1_and_2(data: Any) -> None:
-    case = Mapped(data)
-    for q, point in enumerate(case.mine):
-        for v, other in enumerate(case.points):
-            assert not (point_far(point, other, case.reach.far) and case.near[q, v])
-            assert not point_matches(point, other, case.reach.sure) or case.near[q, v]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_lemmas_3_and_5(data: Any) -> None:
-    case = Mapped(data)
-    low, width = case.frame.low, case.width
-    for q, point in enumerate(case.mine):
-        for v, place in enumerate(case.places):
-            if vector_far_from_cell(point, place, low, width, case.reach.far):
-                assert not case.near[q, v]
-            if vector_matches_cell(point, place, low, width, case.reach.sure):
-                assert case.near[q, v]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_lemmas_4_and_6(data: Any) -> None:
-    case = Mapped(data)
-    low, width = case.frame.low, case.width
-    scale = scale_of(low, case.frame.widths(case.levels), case.reach.far, case.reach.sure)
-    mine = case.frame.places(case.mine, case.levels)
-    for q, place in enumerate(mine):
-        together = np.flatnonzero((mine == place).all(axis=1))
-        top = case.mine[together].max(axis=0)
-        for v, other in enumerate(case.places):
-            if cell_far_from_cell(place, other, scale.steps[-1]):
-                assert not case.near[q, v]
-            if cell_matches_cell(top, other, low, width, case.reach.sure):
-                assert case.near[together, v].all()
-
-
-def test_lemmas_settle_something() -> None:
-    """A pivot at 0 on a line: far and near are told apart without a distance."""
-    low, width = np.zeros(1), np.ones(1)
-    at = np.array([2.5], np.float32)
-    assert point_far(at, np.array([4.0], np.float32), 1.0)
-    assert point_matches(at, np.array([0.5], np.float32), 3.0)
-    assert vector_far_from_cell(at, np.array([4], np.uint16), low, width, 1.0)
-    assert not vector_far_from_cell(at, np.array([3], np.uint16), low, width, 1.0)
-    assert vector_matches_cell(at, np.array([0], np.uint16), low, width, 3.5)
-    assert not vector_matches_cell(at, np.array([1], np.uint16), low, width, 3.5)
-    two, five = np.array([2], np.uint16), np.array([5], np.uint16)
-    assert cell_far_from_cell(two, five, scale_of(low, width[None], 1.5, 1.5).steps[0])
-    assert not cell_far_from_cell(two, five, scale_of(low, width[None], 2.5, 2.5).steps[0])
-    assert cell_matches_cell(np.array([2.9], np.float32), two, low, width, 6.0)
-    assert not cell_matches_cell(np.array([2.9], np.float32), two, low, width, 5.8)
-
-
-def test_lemma_7() -> None:
-    assert cannot_reach(2, 3, 1, 6) and not cannot_reach(2, 3, 1, 5)
-    assert cannot_reach(2, 3, 4, 15) and not cannot_reach(2, 3, 4, 14)
-
-
-# -- cells and blocking ----------------------------------------------------------------------
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.data())
-def test_cells_of_a_level_part_those_above(data: Any) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    points = rng.normal(size=(data.draw(st.integers(0, 60)), data.draw(st.integers(1, 5))))
-    points = points.astype(np.float32)
-    deep = most_levels(points.shape[1])
-    levels = data.draw(st.integers(1, deep))
-    frame = Frame.around(points)
-    places = frame.places(points, deep)
-    order, numbers = ordered(places, deep)
-    cells = cells_of(places[order], numbers, deep, levels, points[order])
-    for level in range(1, levels + 1):
-        first, last = cells.start[level - 1], cells.start[level]
-        mine = cells.place[first:last]
-        assert len(np.unique(mine, axis=0)) == len(mine)
-        assert {tuple(row) for row in mine.tolist()} == {
-            tuple(row) for row in (places >> (deep - level)).tolist()
-        }
-        for cell in range(first, last):
-            inside = range(cells.begin[cell], cells.end[cell])
-            assert len(inside) > 0
-            below = places[order[list(inside)]] if level == levels else cells.place[list(inside)]
-            shift = deep - level if level == levels else 1
-            assert (below >> shift == cells.place[cell]).all()
-        assert cells.begin[first:last].tolist() == sorted(cells.begin[first:last].tolist())
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.data())
-def test_blocking_pairs_every_match_with_its_leaf_once(data: Any) -> None:
-    case = Mapped(data)
-    order, numbers = ordered(case.places, case.levels)
-    lake = cells_of(case.places[order], numbers, case.levels, case.levels, case.points[:0])
-    places = case.frame.places(case.mine, case.levels)
-    my_order, my_numbers = ordered(places, case.levels)
-    points = case.mine[my_order]
-    mine = cells_of(places[my_order], my_numbers, case.levels, case.levels, points)
-    scale = scale_of(
-        case.frame.low, case.frame.widths(case.levels), case.reach.far, case.reach.sure
-    )
-    nothing = np.full(len(mine.begin) - mine.start[case.levels - 1], -1)
-    matching, candidates = block(mine, lake, points, nothing, scale, np.zeros(1, np.int64))
-    leaf = np.searchsorted(lake.begin[lake.start[case.levels - 1] :], np.arange(40), "right") - 1
-    within = case.near[my_order][:, order]
-    sure = {(q, c) for q, first, last in matching.tolist() for c in range(first, last)}
-    maybe = {(q, c) for q, c in candidates.tolist()}
-    assert len(sure) == sum(last - first for _, first, last in matching.tolist())
-    assert len(maybe) == len(candidates) and not sure & maybe
-    for q, v in np.ndindex(*within.shape):
-        if (q, leaf[v]) in sure:
-            assert within[q, v]
-        elif within[q, v]:
-            assert (q, leaf[v]) in maybe
-
-
-def levels_for(points: Array) -> int:
-    frame, deep = Frame.around(points), 8
-    places = frame.places(points, deep)
-    order, numbers = ordered(places, deep)
-    sorted_places = places[order]
-    return best_levels(
-        points, frame, lambda n: cells_of(sorted_places, numbers, deep, n, points[:0]), deep
-    )
-
-
-def test_the_cost_model_wants_more_levels_for_more_vectors() -> None:
-    rng = np.random.default_rng(2)
-    chosen = [levels_for(rng.random((count, 3)).astype(np.float32)) for count in (20, 500, 50_000)]
-    assert chosen == sorted(chosen) and 1 <= chosen[0] < chosen[-1] < 8
-    assert levels_for(np.zeros((0, 3), np.float32)) == levels_for(np.ones((5, 3), np.float32)) == 1
+def test_grouping_that_makes_no_sense() -> None:
+    space = space_of(np.eye(3, dtype=np.float32), ())
+    with pytest.raises(InputError, match="at least one centre, not 0"):
+        GroupMethod.of(space, options=GroupOptions(centres=0))
+    with pytest.raises(InputError, match="'space' or from the 'data'"):
+        GroupMethod.of(space, options=GroupOptions(drawn="air"))
+    with pytest.raises(InputError, match="more than 0"):
+        GroupOptions(share=0)
+    for method in (GridMethod, GroupMethod):
+        with pytest.raises(InputError, match="metric"):
+            method.of(space, "chebyshev")

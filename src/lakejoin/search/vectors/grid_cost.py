@@ -62,7 +62,7 @@ def best_levels(points: Array, frame: Frame, lake: Callable[[int], Cells], deep:
 def least_at(costs: list[float]) -> int:
     """Where a curve through the costs of 1, 2, … levels is least, rounded up.
 
-    >>> least_at([100.0, 10.0, 20.0]), least_at([100.0, 10.0, 90.0]), least_at([1.0, 2.0])
+    >>> least_at([100.0, 10.0, 20.0]), least_at([90.0, 10.0, 100.0]), least_at([1.0, 2.0])
     (3, 2, 1)
     """
     low = int(np.argmin(costs))

@@ -98,3 +98,10 @@ def distances(metric: int, vectors: Array, others: Array, out: Array) -> None:
     for i in range(vectors.shape[0]):
         for j in range(others.shape[0]):
             out[i, j] = bounding(metric, vectors[i], others[j])
+
+
+@kernel
+def paired_distances(metric: int, vectors: Array, others: Array, which: Array, out: Array) -> None:
+    """The distance for bounds of each vector from one of the others."""
+    for i in range(vectors.shape[0]):
+        out[i] = bounding(metric, vectors[i], others[which[i]])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
 from lakejoin.search.vectors import grid as grid_module
+from lakejoin.search.vectors.engine import Nearness, VectorSearch
 from lakejoin.search.vectors.grid import GridMethod, GridOptions
 from lakejoin.search.vectors.groups import GroupMethod, GroupOptions
 from lakejoin.search.vectors.pivots import MOST
@@ -70,6 +71,23 @@ def test_counts_are_those_of_brute_force(data: Any) -> None:
         least = max(data.draw(st.sampled_from([1, 2, len(lake.queries), *wanted.tolist()])), 1)
         found = method.counts(lake.queries, radius, measure, least, allowed)
         agree(found, wanted, least, allowed, options.exact)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_searching_by_them_finds_the_same(data: Any) -> None:
+    metric = data.draw(st.sampled_from(METRICS))
+    lake = data.draw(lakes(units=metric == "angular"))
+    search, radius = VectorSearch(lake.spaces()), data.draw(radii(lake, metric))
+    measure, k = data.draw(st.sampled_from(["hit", "all"])), data.draw(st.sampled_from([None, 2]))
+    least = data.draw(st.integers(0, 4))
+    found = [
+        search.search(lake.queries, Nearness(radius, metric, measure, least, k, method))
+        for method in ("auto", "grid", "groups")
+    ]
+    for other in found[1:]:
+        for name in ("segment", "column", "matched", "pairs"):
+            assert getattr(other, name).tolist() == getattr(found[0], name).tolist()
 
 
 @settings(max_examples=20, deadline=None)

@@ -104,7 +104,8 @@ class SegmentSearch:
 
     def _allow_by_paper(self, least: int) -> None:
         """Leaves only the columns that a method of the papers finds."""
-        method, nearness = self.space.paper(self.nearness.method), self.nearness
+        nearness = self.nearness
+        method = self.space.paper(nearness.method, nearness.metric)
         counts = method.counts(self.queries, nearness.radius, nearness.measure, least, self.allowed)
         self.allowed = self.allowed & (counts >= least)
         self.counters.add(method.counters)

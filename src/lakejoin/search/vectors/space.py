@@ -57,7 +57,7 @@ class Space:
     compact: Compact
     source: VectorSource
     lists: ColumnLists
-    papers: dict[str, Any] = field(default_factory=dict, repr=False)  # methods, once they are built
+    papers: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)  # once built
     boards: list[Board] = field(default_factory=list, repr=False)  # those that nobody uses
 
     @cached_property
@@ -65,18 +65,18 @@ class Space:
         """Finds candidates."""
         return Finder(self.compact)
 
-    def paper(self, name: str) -> Any:
-        """A method of the papers, built when it is first asked for."""
-        if name not in self.papers:
-            self.papers[name] = _build(name, self)
-        return self.papers[name]
+    def paper(self, name: str, metric: str) -> Any:
+        """A method of the papers for a metric, built when it is first asked for."""
+        if (name, metric) not in self.papers:
+            self.papers[name, metric] = _build(name, metric, self)
+        return self.papers[name, metric]
 
 
-def _build(name: str, space: Space) -> Any:
+def _build(name: str, metric: str, space: Space) -> Any:
     if name == "grid":
         from lakejoin.search.vectors.grid import GridMethod
 
-        return GridMethod.of(space)
+        return GridMethod.of(space, metric)
     from lakejoin.search.vectors.groups import GroupMethod
 
-    return GroupMethod.of(space)
+    return GroupMethod.of(space, metric)

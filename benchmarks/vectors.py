@@ -9,7 +9,7 @@ FAISS, scikit-learn's BallTree, scipy's cKDTree, a matrix product and a pivot ta
 of the largest distance, T one of the query's values. CPU time on one thread; all must give the same
 columns, and where they count to the end the same hits, or the run ends.
 
-By default the two smaller sizes of each lake; `--all` adds the full size and draws the plots.
+By default the smallest size of each lake; `--all` takes all three and draws the plots.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ os.environ["MKL_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"
 
 import harness
 import vectors_report as report
-from vectors_data import OPEN, SHARES, SWDC, TAUS, Lake, Shape, make_lake
+from vectors_data import LARGEST, OPEN, SHARES, SWDC, TAUS, Lake, Shape, make_lake
 from vectors_measure import Entrant, Race, Setting
 from vectors_ours import Ours, Prepared, Published
 from vectors_peers import Ball, FaissFlat, MatrixProduct, PivotTable, RotatedTree
@@ -40,7 +40,7 @@ FAR = (0.15, 0.25, 0.35)
 REAL_TAUS = (0.06, 0.15, 0.25, 0.3, 0.35)
 REAL_BASE = (0.3, 0.6)
 SHAPES = {"swdc": SWDC, "open": OPEN}
-SIZES = {"swdc": (1 / 16, 1 / 4, 1.0), "open": (1 / 8, 1 / 2, 1.0)}
+SIZES = {"swdc": (1 / 16, 1 / 4, 1.0), "open": (1 / 8, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +52,34 @@ class Effort:
     sizes: int  # how many of the sizes, the smallest first
     queries: int | None = None
     shrunk: float = 1.0
+    only: tuple[str, ...] = ()  # contenders beside ours; all if empty
 
 
-def entrants(lake: Lake, prepared: Prepared, wide: bool) -> list[Entrant]:
-    """All contenders, ours first; `wide` says that the vectors are long and trees are slow."""
+def entrants(lake: Lake, prepared: Prepared, base: Setting = report.BASE) -> list[Entrant]:
+    """All contenders, ours first. Slow ones run on a part of the lake, or with few settings."""
+    wide = lake.vectors.shape[1] > 100  # where trees and FAISS take seconds
     part = 1 / 8 if wide else 1 / 4
-    repeated = lambda: Ours(Prepared(lake.repeated()))  # noqa: E731
+    near = base == report.BASE  # the papers' methods are for small tau
     return [
-        Entrant(report.OURS, lambda: Ours(prepared), taus=True, far=True, shares=True),
+        Entrant(report.OURS, lambda: Ours(prepared), taus=True, far=True, shares=near),
         Entrant("tree", lambda: Ours(prepared, "tree"), taus=True, far=True),
         Entrant("flat", lambda: Ours(prepared, "flat"), taus=True, far=True),
         Entrant(report.MATRIX, lambda: MatrixProduct(lake), taus=True, far=True),
-        Entrant(report.GRID, lambda: Published.grid(prepared), taus=True),
+        Entrant(report.GRID, lambda: Published.grid(prepared), taus=near),
         Entrant("PEXESO-H", lambda: Published.grid(prepared, naive=True), part),
         Entrant("PEXESO (groups)", lambda: Published.groups(prepared), part),
-        Entrant(report.ROTATED, lambda: RotatedTree(lake), part if wide else 1.0, taus=not wide),
+        Entrant(report.ROTATED, lambda: RotatedTree(lake), part if wide else 1.0, taus=True),
         Entrant("BallTree", lambda: Ball(lake), part),
-        Entrant("pivot table (EPT)", lambda: PivotTable(lake), taus=True),
-        Entrant(report.FAISS_TUNED, lambda: FaissFlat(lake, blas=True), taus=True),
+        Entrant("pivot table (EPT)", lambda: PivotTable(lake), taus=not wide),
+        Entrant(report.FAISS_TUNED, lambda: FaissFlat(lake, blas=True), taus=not wide),
         Entrant(report.FAISS, lambda: FaissFlat(lake)),
-        Entrant(report.FAISS_ALL_TUNED, lambda: FaissFlat(lake, repeated=True, blas=True)),
-        Entrant(report.FAISS_ALL, lambda: FaissFlat(lake, repeated=True)),
-        Entrant(report.OURS_ALL, repeated, part),
+        Entrant(
+            report.FAISS_ALL_TUNED,
+            lambda: FaissFlat(lake, repeated=True, blas=True),
+            part if wide else 1.0,
+        ),
+        Entrant(report.FAISS_ALL, lambda: FaissFlat(lake, repeated=True), part if wide else 1.0),
+        Entrant(report.OURS_ALL, lambda: Ours(Prepared(lake.repeated())), part),
     ]
 
 
@@ -84,7 +90,7 @@ def settings(entrant: Entrant, base: Setting, taus: Sequence[float], sweeps: boo
         asked += [(tau, base[1]) for tau in taus]
     if sweeps and entrant.far:
         asked += [(tau, base[1]) for tau in FAR if tau > taus[-1]]
-    if sweeps and entrant.shares and base == report.BASE:
+    if sweeps and entrant.shares:
         asked += [(tau, share) for share in SHARES for tau in taus if share != base[1]]
     return [*(one for one in asked if one != base), base]
 
@@ -103,7 +109,9 @@ def measure(
     race = Race(lake, effort.budget, effort.repeats)
     print(f"\n{lake.name}, size {size:g}: {lake.distinct:,} distinct vectors", flush=True)
     left = []
-    for entrant in [*entrants(lake, prepared, lake.vectors.shape[1] > 100), *more]:
+    for entrant in [*entrants(lake, prepared, base), *more]:
+        if effort.only and entrant.name not in (report.OURS, *effort.only):
+            continue
         if size > entrant.largest:
             left.append(f"{entrant.name} (too slow beyond {entrant.largest:g} of the full size)")
             continue
@@ -120,6 +128,19 @@ def measure(
         "built": race.built,
         "left_out": left,
     }
+
+
+def warm_up() -> None:
+    """Compiles what is compiled, on a toy: the time to build a contender has no compiling in it."""
+    for dimension in (50, 300):
+        toy = make_lake(Shape("toy", 300, 10.0, 1_000, dimension, 1))
+        for entrant in entrants(toy, Prepared(toy)):
+            try:
+                contender = entrant.make()
+            except ModuleNotFoundError:
+                continue
+            for tau in (report.BASE[0], FAR[-1]):
+                contender.search(toy.queries[0], LARGEST * tau, 1)
 
 
 def run_made(kind: str, effort: Effort, out: Path | None) -> list[dict[str, Any]]:
@@ -183,6 +204,8 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="the full size too, and the plots")
     parser.add_argument("--quick", action="store_true", help="small lakes, few queries")
     parser.add_argument("--lakes", nargs="+", default=["swdc", "open", "real"])
+    parser.add_argument("--only", nargs="+", default=[], help="these contenders beside ours")
+    parser.add_argument("--sizes", type=int, default=1, help="how many, the smallest first")
     parser.add_argument("--index", type=Path, help="an index made with --with meaning")
     parser.add_argument("--budget", type=float, default=3.0, help="CPU s a contender and setting")
     parser.add_argument("--out", type=Path, help="where to append the figures")
@@ -191,10 +214,12 @@ def main() -> None:
     if given.plots_only:
         draw(recorded(given.out))
         return
-    effort = Effort(given.budget, 3, 3 if given.all else 2)
+    only = tuple(given.only)
+    effort = Effort(given.budget, 3, 3 if given.all else given.sizes, only=only)
     if given.quick:
-        effort = Effort(0.2, 1, 1, 4, 1 / 4)
+        effort = Effort(0.2, 1, 1, 4, 1 / 4, only)
     found: list[dict[str, Any]] = []
+    warm_up()
     for kind in given.lakes:
         if kind != "real":
             found += run_made(kind, effort, given.out)

@@ -2,7 +2,7 @@
 
 CPU time of one thread. A contender is built, warmed up and asked; ours is asked the same queries
 again right after it, so that a slow minute hits both. A slow contender gets fewer queries: it stops
-when its time for a setting is used up, but not before two.
+when its time for a setting is used up, but not before two, or one that takes very long.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from vectors_data import LARGEST, Array, Lake
 from vectors_peers import Answer, Contender
 
 FEWEST_QUERIES = 2
+LONG = 5.0  # seconds: after a query that takes longer there is no other
 QUICK = 0.3  # seconds: what is quicker is repeated
 Setting = tuple[float, float]  # (tau, T as a share of the query's values)
 
@@ -83,7 +84,8 @@ class Race:
         times, answers = [], []
         until = time.process_time() + self.budget
         for number, query in enumerate(self.lake.queries):
-            if number >= FEWEST_QUERIES and time.process_time() > until:
+            enough = number >= FEWEST_QUERIES or (number and times[-1] > LONG)
+            if enough and time.process_time() > until:
                 break
             seconds, answer = timed(contender, query, setting, self.repeats)
             times.append(seconds)

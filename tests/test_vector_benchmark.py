@@ -100,7 +100,7 @@ def test_a_turned_vector_is_as_far_as_was_asked_for() -> None:
 def contenders(lake: Any) -> dict[str, Any]:
     vectors, ours = script("vectors"), script("vectors_ours")
     made = {}
-    for entrant in vectors.entrants(lake, ours.Prepared(lake), wide=False):
+    for entrant in vectors.entrants(lake, ours.Prepared(lake)):
         needed = PEERS.get(entrant.name)
         if entrant.name in PEERS and (needed is None or importlib.util.find_spec(needed)):
             made[entrant.name] = entrant.make()
@@ -138,7 +138,7 @@ def found(lake: Any) -> dict[str, Any]:
     vectors, ours = script("vectors"), script("vectors_ours")
     measure, report = script("vectors_measure"), script("vectors_report")
     race = measure.Race(lake, budget=0.0, repeats=1)
-    for entrant in vectors.entrants(lake, ours.Prepared(lake), wide=False):
+    for entrant in vectors.entrants(lake, ours.Prepared(lake)):
         if entrant.name in (report.OURS, report.MATRIX):
             race.run(entrant, vectors.settings(entrant, report.BASE, (0.02, 0.06), True))
     return {

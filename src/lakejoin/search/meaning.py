@@ -21,7 +21,7 @@ from lakejoin.search.options import DEFAULT_MIN
 from lakejoin.search.query import Query, locate
 from lakejoin.search.reach import Reach
 from lakejoin.search.result import Found, NearResult
-from lakejoin.search.tau import GRID, LARGEST, Taus, choose_tau, default_tau
+from lakejoin.search.tau import GRID, LARGEST, Taus, choose_tau, default_tau, sample_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,11 +104,12 @@ class MeaningSearch:
         if self._asked.tau != AUTO:
             return None
         share = DEFAULT_MIN if self.options.min is None else self.options.min
-        least = max(1, enough(self.query, share))
+        some = sample_of(len(self.query))
+        least = max(1, enough(some, share))
         radii = LARGEST * np.array(GRID)
-        columns = self._engine.reached(self._vectors, radii, least, self.excluded)
+        columns = self._engine.reached(self._vectors[some], radii, least, self.excluded)
         usual = default_tau(self._encoder.identity)
-        return choose_tau(columns.tolist(), least, len(self.query), usual)
+        return choose_tau(columns.tolist(), least, len(some), usual, len(self.query))
 
     @property
     def _engine(self) -> VectorSearch:
@@ -232,9 +233,13 @@ class MeaningSearch:
 
 
 def written_in(segment: Segment, column: int, codes: Array) -> pa.LargeStringArray:
-    """Values of a column by their codes, as they are written there (in one way of several)."""
-    ids = segment.rows.local(column, int(segment.column_rows[column]))[1]
+    """Values of a column by their codes, each as most of its rows write it."""
+    cells, ids = segment.rows.local(column, int(segment.column_rows[column]))
+    if cells is None:  # one value id a row
+        ids, rows = np.unique(ids, return_counts=True)
+    else:
+        rows = np.bincount(np.minimum(cells, len(ids)), minlength=len(ids) + 1)[: len(ids)]
     spelled = segment.rows.codes_of(ids)
-    order = np.argsort(spelled, kind="stable")
+    order = np.lexsort((-rows, spelled))
     at = order[np.searchsorted(spelled[order], codes)]
     return segment.rows.texts(ids[at], segment.dictionary.texts)

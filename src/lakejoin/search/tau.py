@@ -18,6 +18,7 @@ LARGEST = 2.0  # the largest distance of two vectors of length 1; tau is a share
 OURS = 0.30  # measured for encoders that join words with characters: docs/encoders.md
 USUAL = 0.06  # of the PEXESO paper, for averaged word vectors
 _OWN_CHARACTERS = "characters"
+SAMPLE = 100  # values of mine that the choice is made from; more tell little more, and take long
 GRID = tuple(percent / 100 for percent in range(1, 51))  # unrelated texts lie at 71 %
 
 
@@ -45,7 +46,8 @@ class Taus:
     """How many columns would qualify at each tau, and which tau was taken.
 
     It prints as a small plot, in a notebook as a picture; `to_arrow` and `to_pandas` make a table
-    of it. `least` of my `values` must have a partner for a column to qualify.
+    of it. `least` of `values` of mine must have a partner for a column to qualify; where I have
+    more, `of` them all, these are a sample.
     """
 
     tau: tuple[float, ...]
@@ -54,6 +56,7 @@ class Taus:
     why: str
     least: int
     values: int
+    of: int
 
     def __len__(self) -> int:
         return len(self.tau)
@@ -64,6 +67,8 @@ class Taus:
         return {
             "taken": self.taken,
             "why": self.why,
+            "least": self.least,
+            "values": self.values,
             "counts": [{"tau": tau, "columns": columns} for tau, columns in counts],
         }
 
@@ -91,7 +96,21 @@ class Taus:
         return as_svg(self)
 
 
-def choose_tau(columns: Sequence[int], least: int, values: int, usual: float) -> Taus:
+def sample_of(values: int) -> Array:
+    """The places of the values that the choice is made from: all, or some at random; always the
+    same ones.
+
+    >>> sample_of(3).tolist(), len(sample_of(10_000))
+    ([0, 1, 2], 100)
+    """
+    if values <= SAMPLE:
+        return np.arange(values)
+    return np.sort(np.random.default_rng(values).choice(values, SAMPLE, replace=False))
+
+
+def choose_tau(
+    columns: Sequence[int], least: int, values: int, usual: float, of: int | None = None
+) -> Taus:
     """The tau to take, where `columns[i]` columns qualify at the i-th tau of `GRID`.
 
     The rule: of the curve from the first tau at which any column qualifies to the first from which
@@ -105,7 +124,9 @@ def choose_tau(columns: Sequence[int], least: int, values: int, usual: float) ->
     """
     counts = np.asarray(columns, dtype=np.int64)
     taken, why = _chosen(counts, usual)
-    return Taus(GRID, tuple(counts.tolist()), taken, why, least, values)
+    if of is not None and of > values:
+        why += f" (counted for {values:,} of the {of:,} values)"
+    return Taus(GRID, tuple(counts.tolist()), taken, why, least, values, of or values)
 
 
 def _chosen(counts: Array, usual: float) -> tuple[float, str]:

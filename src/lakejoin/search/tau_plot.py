@@ -22,7 +22,7 @@ def as_text(taus: Taus) -> list[str]:
     most = max(taus.columns, default=0)
     gauge = max(len(f"{most:,}"), 2)
     eighths = [_height(count, most, _HEIGHT * 8) for count in taus.columns]
-    lines = [f"columns with partners for {taus.least:,} of {taus.values:,} values, by tau"]
+    lines = [f"columns with partners for {taus.least:,} of {_values(taus)}, by tau"]
     for line in range(_HEIGHT - 1, -1, -1):
         label = f"{most:,}" if line == _HEIGHT - 1 else "0" if line == 0 else ""
         bars = "".join(_EIGHTHS[min(8, max(0, height - 8 * line))] for height in eighths)
@@ -31,6 +31,11 @@ def as_text(taus: Taus) -> list[str]:
     lines.append(" " * gauge + " └" + "".join("▲" if i == taken else "─" for i in range(len(taus))))
     lines.append(" " * (gauge + 2) + _labels(taus))
     return lines
+
+
+def _values(taus: Taus) -> str:
+    sampled = f" (a sample of {taus.of:,})" if taus.of > taus.values else ""
+    return f"{taus.values:,} values{sampled}"
 
 
 def _height(count: int, most: int, room: int) -> int:
@@ -66,7 +71,7 @@ def as_svg(taus: Taus) -> str:
     ground, taken = _ABOVE + _TALL, _taken(taus)
     parts = [
         f"<title>{taus.why}</title>",
-        _words(_LEFT, 12, f"columns by tau ({taus.least:,} of {taus.values:,} values)", "start"),
+        _words(_LEFT, 12, f"columns by tau ({taus.least:,} of {_values(taus)})", "start"),
         _words(_LEFT - 6, _ABOVE + 8, f"{most:,}", "end"),
         _words(_LEFT - 6, ground, "0", "end"),
         f'<line x1="{_LEFT}" y1="{ground}" x2="{width - 10}" y2="{ground}" stroke="{_INK}"/>',

@@ -111,6 +111,25 @@ def count_nearest(nearest: Array, out: Array) -> None:
 
 
 @kernel
+def number_ids(ids: Array, slot: Array, which: Array, unique: Array) -> int:
+    """Numbers distinct ids in the order in which they come: unique[which[i]] is ids[i].
+
+    `slot`, by id, is zero before and after. Returns how many there are.
+    """
+    number = 0
+    for i in range(ids.shape[0]):
+        one = np.int64(ids[i])
+        if slot[one] == 0:
+            unique[number] = one
+            number += 1
+            slot[one] = number
+        which[i] = slot[one] - 1
+    for i in range(number):
+        slot[unique[i]] = 0
+    return number
+
+
+@kernel
 def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Array) -> None:
     """Whether any column of each list is a wanted one."""
     columns = slot.shape[0]

@@ -17,6 +17,7 @@ from lakejoin.search.vectors.counting import (
     count_nearest,
     in_columns,
     mark_nearest,
+    number_ids,
 )
 from lakejoin.search.vectors.exact import distances, limit, straight
 from lakejoin.search.vectors.hits import VectorCounters
@@ -26,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 _KEPT = 1 << 23  # candidates of a segment that are kept at once
 _NEAR = 1 << 22  # pairs that are kept for the evidence
-_MEASURED = 1 << 14  # vectors that are taken at once
+_MEASURED = 1 << 16  # vectors that are taken at once
 _NOTED = 1 << 27  # (column, query) pairs whose nearest partner is noted at once, a byte each
 
 
@@ -233,19 +234,30 @@ class SegmentSearch:
         return within
 
     def _distances(self, found: Candidates) -> Array:
-        unique, which = np.unique(found.id, return_inverse=True)
+        unique, which = self._distinct(found.id)
         self.counters.verified += len(found)
         self.counters.encoded += len(unique)
         out = np.empty(len(found), dtype=np.float64)
-        order = np.argsort(which, kind="stable")
         for begin in range(0, len(unique), _MEASURED):
             vectors = self.space.source.take(unique[begin : begin + _MEASURED])
-            first, last = np.searchsorted(which[order], [begin, begin + len(vectors)])
-            some = order[first:last]
+            some = np.flatnonzero((which >= begin) & (which < begin + len(vectors)))
             out[some] = distances(
                 self.queries, vectors, found.query[some], which[some] - begin, self.nearness.metric
             )
         return out
+
+    def _distinct(self, ids: Array) -> tuple[Array, Array]:
+        """The distinct ids, and the place of each of all among them."""
+        free = self.space.slots
+        try:
+            slot = free.pop()
+        except IndexError:
+            slot = np.zeros(self.space.compact.count, dtype=np.int32)
+        which = np.empty(len(ids), dtype=np.int64)
+        unique = np.empty(min(len(ids), len(slot)), dtype=np.int64)
+        number = number_ids(ids, slot, which, unique)
+        free.append(slot)
+        return unique[:number], which
 
     def pairs_with(self, ids: Array) -> tuple[Array, Array, Array]:
         """(query, id, distance) of all pairs within the radius whose vectors are among some."""

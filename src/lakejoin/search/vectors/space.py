@@ -15,6 +15,8 @@ from lakejoin.search.vectors.exact import check_metric
 from lakejoin.search.vectors.lists import ColumnLists
 from lakejoin.store.compact import Compact, VectorSource
 
+Array = np.ndarray[Any, Any]
+
 MEASURES = ("hit", "all")
 METHODS = ("auto", "tree", "flat", "grid", "groups")
 
@@ -59,6 +61,7 @@ class Space:
     lists: ColumnLists
     papers: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)  # once built
     boards: list[Board] = field(default_factory=list, repr=False)  # those that nobody uses
+    slots: list[Array] = field(default_factory=list, repr=False)  # room by id, of the same kind
 
     @cached_property
     def finder(self) -> Finder:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.nearby.parts import parts_of
+from lakejoin.search.nearby.parts import Fineness, MyParts, parts_of
 from lakejoin.search.nearby.within import Within, haversine_limit, metres_of
 from lakejoin.search.vectors.hits import VectorCounters
 
@@ -20,6 +21,8 @@ Array = np.ndarray[Any, Any]
 
 _MEASURED = 1 << 21  # distances computed at once for pairs
 _DEGREE = np.pi / 180
+# Of grids of bits, and of grids of counts, which are summed up for each set.
+_BITS, _COUNTS = Fineness(8.0, 64), Fineness(6.0, 8)
 
 
 class PlacesNearby:
@@ -34,7 +37,6 @@ class PlacesNearby:
         real = np.isfinite(points).all(axis=1) & (np.abs(points[:, 0]) <= 90)
         self._which = np.flatnonzero(real)
         self._places = points[self._which]
-        self._parts = parts_of(self._places, self._limit)
 
     def fits(self, sets: PointSets) -> Array:
         """The sets of places; with vectors, those of two numbers that can be places."""
@@ -44,26 +46,37 @@ class PlacesNearby:
             fit |= (sets.dimensions == 2) & (box[:, 0] <= 90) & (box[:, 1] <= 180)
         return np.asarray(fit)
 
+    @cached_property
+    def _with_bits(self) -> MyParts:
+        return parts_of(self._places, self._limit, _BITS)
+
+    @cached_property
+    def _with_counts(self) -> MyParts:
+        return parts_of(self._places, self._limit, _COUNTS)
+
     def meet(self, sets: PointSets, wanted: Wanted) -> Found:
-        """Counts with a bitmap for each set."""
+        """Counts hits with bitmaps of 64 sets at a time, or pairs with counts by cell."""
         from lakejoin.search.nearby.engine import Found
-        from lakejoin.search.nearby.places import meet_places
+        from lakejoin.search.nearby.places import pair_places
         from lakejoin.search.nearby.pool import pool_of
+        from lakejoin.search.nearby.sliced import hit_places
 
         mine = len(self._places)
         most = mine * (sets.sizes[wanted.sets] if wanted.all_ else np.int64(1))
         which = wanted.sets[np.broadcast_to(most >= wanted.least, len(wanted.sets))]
         hits, pairs = np.zeros((2, len(which)), dtype=np.int64)
+        work = np.zeros(2, dtype=np.int64)
         if len(which) and mine:
-            work = np.zeros(2, dtype=np.int64)
-            blocks = sets.blocks.all().reshape(-1, 4)
-            meet_places(
-                pool_of(sets, which), blocks, sets.block_start, which, self._parts, self._limit,
-                wanted.all_, wanted.least, wanted.best, hits, pairs, work,
-            )  # fmt: skip
-            self.counters.bounded += int(work[0])
-            self.counters.verified += int(work[1])
-        self.counters.methods["bitmap"] = self.counters.methods.get("bitmap", 0) + len(which)
+            theirs = pool_of(sets, which), sets.blocks.all().reshape(-1, 4), sets.block_start
+            bar = wanted.least, wanted.best
+            if wanted.all_:
+                pair_places(*theirs, which, self._with_counts, self._limit, *bar, hits, pairs, work)
+            else:
+                hit_places(*theirs, which, self._with_bits, self._limit, *bar, hits, work)
+        name = "cells" if wanted.all_ else "bitmaps"
+        self.counters.methods[name] = self.counters.methods.get(name, 0) + len(which)
+        self.counters.bounded += int(work[0])
+        self.counters.verified += int(work[1])
         self.counters.near += int(pairs.sum())
         return Found(which, hits, pairs)
 

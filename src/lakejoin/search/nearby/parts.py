@@ -20,8 +20,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-CELLS = 1 << 17  # of one grid
-FINENESS = 6.0  # cells to the reach
+FEWEST, MOST = 1 << 12, 1 << 17  # cells of a grid, whatever the places
 CROWD = 32  # of my places in a cell that is coarser than that
 SMALL = 32  # my places in a part without a grid
 SAFE = 1e-9  # of a bound: more than rounding can be off, in units of the limit
@@ -33,25 +32,31 @@ _DEGREE = math.pi / 180
 class MyParts(NamedTuple):
     """My places, part by part and cell by cell, as compiled code reads them.
 
-    `frame` has for each part: the south, north, west of its places, how wide they are (degrees);
-    the south and west of its grid, and the height and width of a cell. `shape` has: the first and
-    the end of its places, of its cells, the rows and columns of its grid, how many rows apart two
-    cells can be near, where its rows begin in `cosines` and its spans in `sure` and `maybe`; no
-    rows: no grid. `order` tells which place of the query is where.
+    `east` is how far east a place is of its grid's west; `bounds` are those of the product of its
+    cosine and that of any place within reach. A cell is a row, a column and its first
+    place. `frame` has for each part: the south, north, west of its places, how wide they are
+    (degrees); the south and west of its grid, and the height and width of a cell. `shape` has: the
+    first and the end of its places, of its cells, the rows and columns of its grid (no rows: no
+    grid), how many rows apart two cells can be near, where its rows and where its spans begin, and
+    how many columns apart two cells can be near.
+
+    `cosines` has the least and the largest of each row. A span is for a row and one near it: to how
+    many columns on both sides places are near for `sure`, or `maybe` (-1: none). `boxes` has the
+    widest of these for each row.
     """
 
-    order: Array
     latitude: Array
     longitude: Array
+    east: Array
     cosine: Array
-    cell_row: Array
-    cell_column: Array
-    cell_begin: Array
+    bounds: Array
+    cells: Array
     frame: Array
     shape: Array
-    cosines: Array  # the least and the largest of each row of each grid
-    sure: Array  # columns to both sides, for each row of a grid and each row near it; -1: none
+    cosines: Array
+    sure: Array
     maybe: Array
+    boxes: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,17 @@ class _Grid:
     columns: int
 
 
-def parts_of(places: Array, limit: float) -> MyParts:
+@dataclass(frozen=True, slots=True)
+class Fineness:
+    """How fine grids are: so many cells to the reach, unless that is more for each place."""
+
+    reach: float
+    each: int
+
+
+def parts_of(places: Array, limit: float, fineness: Fineness) -> MyParts:
     """The parts of (latitude, longitude) in degrees, none of them NaN."""
-    making = _Making(limit)
+    making = _Making(limit, fineness)
     if len(places):
         longitude = places[:, 1] % 360.0
         origin = _behind_largest_gap(longitude)
@@ -82,16 +95,19 @@ def _behind_largest_gap(longitude: Array) -> float:
 
 
 class _Making:
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, fineness: Fineness) -> None:
         self._limit = limit
+        self._fineness = fineness
         self._angle = math.degrees(2 * math.asin(math.sqrt(min(limit, 1.0))))
         self._order: list[Array] = []
-        self._cells: list[tuple[Array, Array, Array]] = []
+        self._cells: list[Array] = []
         self._frames: list[tuple[float, ...]] = []
         self._shapes: list[tuple[int, ...]] = []
         self._cosines: list[Array] = []
         self._sure: list[Array] = []
         self._maybe: list[Array] = []
+        self._boxes: list[Array] = []
+        self._east: list[Array] = []
         self._at = self._cell_at = self._row_at = self._span_at = 0
 
     def cut(self, latitude: Array, east: Array, origin: float, which: Array) -> None:
@@ -129,16 +145,18 @@ class _Making:
             return None
         narrowing = math.cos((south + north) / 2 * _DEGREE)
         tall = north - south
-        cell = max(self._angle / FINENESS, _LEAST)
-        cell = max(cell, math.sqrt(tall * wide * narrowing / (CELLS / 2)), tall / 4096)
-        cell = max(cell, wide * narrowing / 4096)
+        cell = max(self._angle / self._fineness.reach, _LEAST)
+        cells = min(MOST, max(FEWEST, self._fineness.each * len(latitude)))
+        cell = max(cell, math.sqrt(tall * wide * narrowing / cells))
+        cell = max(cell, 4 * tall / cells, 4 * wide * narrowing / cells)
         across = cell / narrowing
         # A margin of a cell all around: no place within reach is outside, whatever the rounding.
         rows, columns = int(tall / cell) + 3, int(wide / across) + 3
-        return _Grid(south - cell, west - across, cell, across, rows, columns)
+        west = (west - across + 180.0) % 360.0 - 180.0
+        return _Grid(south - cell, west, cell, across, rows, columns)
 
     def _crowded(self, grid: _Grid, latitude: Array, east: Array, origin: float) -> bool:
-        if grid.height <= 1.01 * self._angle / FINENESS or len(latitude) <= CROWD:
+        if grid.height <= 1.01 * self._angle / self._fineness.reach or len(latitude) <= CROWD:
             return False
         row, column = _cells_of(grid, latitude, origin + east)
         most = int(np.unique(row * grid.columns + column, return_counts=True)[1].max())
@@ -154,9 +172,10 @@ class _Making:
             origin + float(east.min()),
             float(np.ptp(east)),
         )
-        cells, rows, near, columns = 0, 0, 0, 0
+        cells, rows, near, columns, widest = 0, 0, 0, 0, 0
         if grid is None:
             self._frames.append((*frame, 0.0, 0.0, 1.0, 1.0))
+            self._east.append(east)
         else:
             row, column = _cells_of(grid, latitude, origin + east)
             _, first, inverse = np.unique(
@@ -168,16 +187,18 @@ class _Making:
             rank[mixed] = np.arange(len(first))
             order = np.argsort(rank[inverse], kind="stable")
             begin = np.searchsorted(rank[inverse][order], np.arange(len(first)))
-            self._cells.append((row[first][mixed], column[first][mixed], begin + self._at))
+            where = row[first][mixed], column[first][mixed], begin + self._at
+            self._cells.append(np.stack(where, axis=1))
             which = which[order]
+            self._east.append((origin + east[order] - grid.west) % 360.0)
             cells, rows, columns = len(first), grid.rows, grid.columns
-            near = self._add_spans(grid)
+            near, widest = self._add_spans(grid)
             self._frames.append((*frame, grid.south, grid.west, grid.height, grid.width))
         self._order.append(which)
         self._shapes.append(
             (
                 self._at, self._at + len(which), self._cell_at, self._cell_at + cells,
-                rows, columns, near, self._row_at, self._span_at,
+                rows, columns, near, self._row_at, self._span_at, widest,
             )
         )  # fmt: skip
         self._at += len(which)
@@ -185,8 +206,8 @@ class _Making:
         self._row_at += rows
         self._span_at += rows * (2 * near + 1)
 
-    def _add_spans(self, grid: _Grid) -> int:
-        """The spans of all rows of a grid; returns how many rows apart two cells can be near."""
+    def _add_spans(self, grid: _Grid) -> tuple[int, int]:
+        """The spans of all rows of a grid; (rows, columns apart that can be near)."""
         near = min(grid.rows - 1, int(self._angle / grid.height) + 2)
         edges = grid.south + grid.height * np.arange(grid.rows + 1)
         edges = np.clip(edges, -90.0, 90.0) * _DEGREE
@@ -208,10 +229,12 @@ class _Making:
         )
         maybe = np.where(there & (maybe >= 0), np.floor(maybe + 1 + _EDGE), -1)
         sure = np.where(there, np.floor(sure - 1 - _EDGE), -1)
-        self._maybe.append(np.clip(maybe, -1, grid.columns).astype(np.int32).reshape(-1))
-        self._sure.append(np.clip(sure, -1, grid.columns).astype(np.int32).reshape(-1))
+        sure, maybe = np.clip(sure, -1, grid.columns), np.clip(maybe, -1, grid.columns)
+        self._boxes.append(maybe.max(axis=1))
+        self._maybe.append(maybe.reshape(-1))
+        self._sure.append(sure.reshape(-1))
         self._cosines.append(np.stack([least, largest], axis=1) * [1 - SAFE, 1 + SAFE])
-        return near
+        return near, int(maybe.max())
 
     @staticmethod
     def _columns(tall: Array, cosines: Array, grid: _Grid, limit: float) -> Array:
@@ -225,23 +248,25 @@ class _Making:
             return np.concatenate([np.zeros((0, *shape)), *arrays]).astype(kind)
 
         order = together(self._order, np.int64)
-        rows, columns, begin = (
-            together([cells[i] for cells in self._cells], np.int64) for i in range(3)
-        )
         mine = places[order]
+        cosine = np.cos(mine[:, 0] * _DEGREE)
+        ends = np.clip(mine[:, :1] + [-self._angle, self._angle], -90.0, 90.0)
+        sides = np.cos(ends * _DEGREE)
+        most = np.where(ends[:, 0] * ends[:, 1] < 0, 1.0, sides.max(axis=1))
+        bounds = np.stack([sides.min(axis=1) * (1 - SAFE), most * (1 + SAFE)], axis=1)
         return MyParts(
-            order,
             np.ascontiguousarray(mine[:, 0]),
             np.ascontiguousarray(mine[:, 1]),
-            np.cos(mine[:, 0] * _DEGREE),
-            rows,
-            columns,
-            begin,
+            together(self._east, np.float64),
+            cosine,
+            bounds * cosine[:, None],
+            together(self._cells, np.int64, 3),
             np.array(self._frames, dtype=np.float64).reshape(-1, 8),
-            np.array(self._shapes, dtype=np.int64).reshape(-1, 9),
+            np.array(self._shapes, dtype=np.int64).reshape(-1, 10),
             together(self._cosines, np.float64, 2),
             together(self._sure, np.int32),
             together(self._maybe, np.int32),
+            together(self._boxes, np.int32),
         )
 
 

@@ -48,22 +48,61 @@ def pool_of(sets: PointSets, which: Array) -> Pool:
     )
 
 
+class Frame(NamedTuple):
+    """A grid over the map: its south and west, rows and columns in a degree, how many of each."""
+
+    south: float
+    west: float
+    down: float
+    across: float
+    rows: int
+    columns: int
+
+
 @njit
-def _decode(raw: Array, begin: int, count: int, divisor: float, out: Array) -> None:
-    if divisor == 1.0:
-        for i in range(count):
-            out[i] = np.float64(raw[begin + i])
-    else:
-        for i in range(count):
-            out[i] = np.float64(raw[begin + i]) / divisor
+def _decode(raw: Array, at: int, count: int, divisor: float, out: Array) -> None:
+    part = raw[at : at + count]  # places from 0 on need no look at whether they are negative
+    for i in range(count):
+        out[i] = np.float64(part[i]) / divisor
+
+
+@njit
+def _cells(
+    raw: Array, lat: int, lon: int, count: int, divisor: float, frame: Frame, out: Array
+) -> None:
+    """Without a branch, so that several are found at once."""
+    scale = 1.0 / divisor
+    south, west, down, across = frame.south, frame.west, frame.down, frame.across
+    rows, columns = np.float64(frame.rows), np.float64(frame.columns)
+    stride = np.int32(frame.columns + 1)
+    norths, easts = raw[lat : lat + count], raw[lon : lon + count]
+    for i in range(count):
+        up = (np.float64(norths[i]) * scale - south) * down
+        far = np.float64(easts[i]) * scale - west
+        far = (far + 360.0 if far < 0.0 else far) * across
+        inside = (up >= 0.0) & (up < rows) & (far < columns)
+        cell = (np.int32(up) + np.int32(1)) * stride + np.int32(far) + np.int32(1)
+        out[i] = cell if inside else np.int32(0)
+
+
+@njit
+def _gather(
+    raw: Array, lat: int, lon: int, order: Array, count: int, divisor: float, west: float,
+    out: Array,
+) -> None:  # fmt: skip
+    for at in range(count):
+        i = order[at]
+        there = np.float64(raw[lon + i]) / divisor
+        far = there - west
+        out[0, at] = np.float64(raw[lat + i]) / divisor
+        out[1, at] = there
+        out[2, at] = far + 360.0 if far < 0.0 else far
 
 
 @njit
 def decode(pool: Pool, s: int, begin: int, count: int, out: Array) -> None:
     """Writes numbers [begin, begin + count) of a set, as float64."""
-    at = pool.begin[s] + begin
-    form = pool.form[s]
-    divisor = pool.divisor[s]
+    at, form, divisor = pool.begin[s] + begin, pool.form[s], pool.divisor[s]
     if form == 0:
         _decode(pool.bytes_, at, count, divisor, out)
     elif form == 1:
@@ -74,3 +113,38 @@ def decode(pool: Pool, s: int, begin: int, count: int, out: Array) -> None:
         _decode(pool.floats, at, count, divisor, out)
     else:
         _decode(pool.doubles, at, count, divisor, out)
+
+
+@njit
+def find_cells(pool: Pool, s: int, begin: int, end: int, frame: Frame, out: Array) -> None:
+    """The cells of places [begin, end) of a set: (row + 1) * (columns + 1) + column + 1; 0 is
+    outside. A place at the edge of a cell may be found in the next one."""
+    lat, form, divisor = pool.begin[s] + begin, pool.form[s], pool.divisor[s]
+    lon, count = lat + pool.size[s], end - begin
+    if form == 0:
+        _cells(pool.bytes_, lat, lon, count, divisor, frame, out)
+    elif form == 1:
+        _cells(pool.shorts, lat, lon, count, divisor, frame, out)
+    elif form == 2:
+        _cells(pool.words, lat, lon, count, divisor, frame, out)
+    elif form == 3:
+        _cells(pool.floats, lat, lon, count, divisor, frame, out)
+    else:
+        _cells(pool.doubles, lat, lon, count, divisor, frame, out)
+
+
+@njit
+def gather(pool: Pool, s: int, order: Array, count: int, west: float, out: Array) -> None:
+    """Latitude, longitude, and degrees east of the west, of the places that `order` names."""
+    lat, form, divisor = pool.begin[s], pool.form[s], pool.divisor[s]
+    lon = lat + pool.size[s]
+    if form == 0:
+        _gather(pool.bytes_, lat, lon, order, count, divisor, west, out)
+    elif form == 1:
+        _gather(pool.shorts, lat, lon, order, count, divisor, west, out)
+    elif form == 2:
+        _gather(pool.words, lat, lon, order, count, divisor, west, out)
+    elif form == 3:
+        _gather(pool.floats, lat, lon, order, count, divisor, west, out)
+    else:
+        _gather(pool.doubles, lat, lon, order, count, divisor, west, out)

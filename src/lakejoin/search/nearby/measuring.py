@@ -1,0 +1,149 @@
+"""Places measured against places: what counting cells leaves open."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.search.nearby.blocks import BLOCK, OPEN
+from lakejoin.search.nearby.parts import MyParts
+from lakejoin.search.nearby.sphere import box_bounds, haversine
+from lakejoin.search.nearby.squares import first_in
+
+Array = np.ndarray[Any, Any]
+
+_SAFE = 1e-9  # of a limit
+_ROUNDING = 2e-15  # of half an angle: more than adding and subtracting degrees can be off
+_HALF = np.pi / 360
+
+
+@njit
+def _count_near(
+    lat: float, east: float, least: float, most: float, theirs: Array, begin: int, end: int,
+    limit: float,
+) -> tuple[int, int]:  # fmt: skip
+    """(places of a stretch that are near for sure, that may be near), without a sine.
+
+    `least` and `most` bound the product of both cosines; x^2 - x^4 / 3 <= sin(x)^2 <= x^2.
+    """
+    root = math.sqrt(limit)
+    low, high = max(0.0, root * (1 - _SAFE) - _ROUNDING), root * (1 + _SAFE) + _ROUNDING
+    low, high = low * low, high * high
+    sure, may = 0, 0
+    norths, easts = theirs[0, begin:end], theirs[2, begin:end]
+    for i in range(end - begin):
+        tall = (lat - norths[i]) * _HALF
+        wide = (east - easts[i]) * _HALF
+        tall2, wide2 = tall * tall, wide * wide
+        sure += int(tall2 + most * wide2 < low)
+        may += int(tall2 * (1 - tall2 / 3) + least * wide2 * (1 - wide2 / 3) <= high)
+    return sure, may
+
+
+@njit
+def _count_exactly(mine: MyParts, j: int, theirs: Array, begin: int, end: int, limit: float) -> int:
+    near = 0
+    lat, lon, cosine = mine.latitude[j], mine.longitude[j], mine.cosine[j]
+    for i in range(begin, end):
+        near += int(haversine(lat, lon, cosine, theirs[0, i], theirs[1, i]) <= limit)
+    return near
+
+
+@njit
+def any_near(mine: MyParts, j: int, theirs: Array, begin: int, end: int, limit: float) -> bool:
+    """Whether any place of a stretch is near one of mine."""
+    if begin == end:
+        return False
+    sure, may = _count_near(
+        mine.latitude[j], mine.east[j], mine.bounds[j, 0], mine.bounds[j, 1], theirs, begin, end,
+        limit,
+    )  # fmt: skip
+    if sure > 0 or may == 0:
+        return sure > 0
+    return _count_exactly(mine, j, theirs, begin, end, limit) > 0
+
+
+@njit
+def measure_cell(
+    mine: MyParts, shape: Array, row: int, column: int, begin: int, end: int, sums: Array,
+    theirs: Array, limit: float, met: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """(places in a cell of mine that have a partner, pairs).
+
+    `theirs` are latitudes, longitudes and degrees east of the grid's west, sorted by cell. `met` is
+    room for a count for each place of mine.
+    """
+    rows, columns, near = shape[4], shape[5], shape[6]
+    spans = shape[8] + row * (2 * near + 1) + near
+    my_lat, my_east, cosine = mine.latitude, mine.east, mine.cosine
+    sures, maybes, cosines = mine.sure, mine.maybe, mine.cosines
+    certain = 0
+    met[begin:end] = 0
+    for apart in range(-near, near + 1):
+        half, other = maybes[spans + apart], row + apart
+        if half < 0 or other < 0 or other >= rows:
+            continue
+        west = first_in(sums, columns, other, max(column - half, 0))
+        east = first_in(sums, columns, other, min(column + half + 1, columns))
+        if west == east:
+            continue
+        core = sures[spans + apart]
+        inner_west, inner_east = west, west
+        if core >= 0:
+            inner_west = first_in(sums, columns, other, max(column - core, 0))
+            inner_east = first_in(sums, columns, other, min(column + core + 1, columns))
+            certain += inner_east - inner_west
+        least, most = cosines[shape[7] + other, 0], cosines[shape[7] + other, 1]
+        for side in range(2):
+            low = west if side == 0 else inner_east
+            high = inner_west if side == 0 else east
+            if low == high:
+                continue
+            for j in range(begin, end):
+                sure, may = _count_near(
+                    my_lat[j], my_east[j], cosine[j] * least, cosine[j] * most, theirs, low, high,
+                    limit,
+                )  # fmt: skip
+                if sure != may:
+                    sure = _count_exactly(mine, j, theirs, low, high, limit)
+                met[j] += sure
+    hits, pairs = 0, 0
+    for j in range(begin, end):
+        hits += int(met[j] + certain > 0)
+        pairs += met[j] + certain
+    return hits, pairs
+
+
+@njit
+def measure_plainly(
+    mine: MyParts, shape: Array, lat: Array, lon: Array, size: int, state: Array, blocks: Array,
+    first: int, limit: float, all_: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """(places of a part of mine without a grid that have a partner, pairs), by open blocks."""
+    my_lat, my_lon, cosine = mine.latitude, mine.longitude, mine.cosine
+    hits, pairs = 0, 0
+    for j in range(shape[0], shape[1]):
+        near = 0
+        for b in range((size + BLOCK - 1) // BLOCK):
+            if state[b] != OPEN:
+                continue
+            least, most = box_bounds(my_lat[j], my_lat[j], my_lon[j], 0.0, blocks[first + b])
+            if least > limit * (1 + _SAFE):
+                continue
+            end = min(size, (b + 1) * BLOCK)
+            if most <= limit * (1 - _SAFE):
+                near += end - b * BLOCK
+            else:
+                for i in range(b * BLOCK, end):
+                    if haversine(my_lat[j], my_lon[j], cosine[j], lat[i], lon[i]) <= limit:
+                        near += 1
+                        if not all_:
+                            break
+            if near and not all_:
+                break
+        pairs += near
+        hits += int(near > 0)
+    return hits, pairs

@@ -1,0 +1,83 @@
+"""Counts of places by cell of a grid, summed up so that any rectangle of cells takes four looks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.search.nearby.blocks import BLOCK, OPEN
+from lakejoin.search.nearby.pool import Frame, Pool, find_cells
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def count_cells(pool: Pool, s: int, state: Array, frame: Frame, cell_of: Array, sums: Array) -> int:
+    """Counts the places of a set's open blocks by cell; returns how many are in the grid.
+
+    `cell_of` has the cell of each as `find_cells` numbers them, and `sums` at such a number how
+    many are in all cells up to that one, in both directions.
+    """
+    size = pool.size[s]
+    stride = frame.columns + 1
+    sums[: (frame.rows + 1) * stride] = 0
+    looked = 0
+    for b in range((size + BLOCK - 1) // BLOCK):
+        begin, end = b * BLOCK, min(size, (b + 1) * BLOCK)
+        if state[b] != OPEN:
+            cell_of[begin:end] = 0
+            continue
+        part = cell_of[begin:end]
+        find_cells(pool, s, begin, end, frame, part)
+        for i in range(end - begin):
+            sums[np.uint64(part[i])] += 1
+        looked += end - begin
+    inside = looked - sums[0]
+    sums[0] = 0
+    if inside > 0:
+        for row in range(1, frame.rows + 1):
+            below = sums[(row - 1) * stride : row * stride]
+            here = sums[row * stride : (row + 1) * stride]
+            along = np.int32(0)
+            for column in range(stride):
+                along += here[column]
+                here[column] = along + below[column]
+    return inside
+
+
+@njit(inline="always")
+def count_in(
+    sums: Array, rows: int, columns: int, row: int, tall: int, column: int, wide: int
+) -> int:
+    """How many places are in the cells around one: so many rows and columns to both sides."""
+    stride = columns + 1
+    low, high = max(row - tall, 0) * stride, min(row + tall + 1, rows) * stride
+    west, east = max(column - wide, 0), min(column + wide + 1, columns)
+    return sums[high + east] - sums[high + west] - sums[low + east] + sums[low + west]
+
+
+@njit(inline="always")
+def first_in(sums: Array, columns: int, row: int, column: int) -> int:
+    """Where the places from a cell on begin, once they are sorted by cell."""
+    at = row * (columns + 1)
+    below = sums[at + columns]
+    return below + sums[at + columns + 1 + column] - sums[at + column]
+
+
+@njit
+def sort_by_cell(
+    frame: Frame, size: int, cell_of: Array, sums: Array, cursor: Array, order: Array
+) -> None:
+    """The places in the order of their cells, row by row."""
+    stride = frame.columns + 1
+    for row in range(1, frame.rows + 1):
+        below = sums[row * stride - 1]
+        for cell in range(row * stride + 1, row * stride + stride):
+            cursor[cell] = below + sums[cell - 1] - sums[cell - 1 - stride]
+    for i in range(size):
+        cell = cell_of[i]
+        if cell > 0:
+            order[cursor[cell]] = i
+            cursor[cell] += 1

@@ -209,10 +209,12 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="an index made with --with meaning")
     parser.add_argument("--budget", type=float, default=3.0, help="CPU s a contender and setting")
     parser.add_argument("--out", type=Path, help="where to append the figures")
-    parser.add_argument("--plots-only", action="store_true", help="of what was recorded last")
+    parser.add_argument("--recorded", action="store_true", help="plots of what was recorded last")
     given = parser.parse_args()
-    if given.plots_only:
-        draw(recorded(given.out))
+    if given.recorded:
+        kept = recorded(given.out)
+        print(report.markdown(kept))
+        draw(kept)
         return
     only = tuple(given.only)
     effort = Effort(given.budget, 3, 3 if given.all else given.sizes, only=only)

@@ -127,8 +127,7 @@ def make_lake(shape: Shape) -> Lake:
     column, value = strings.columns(counts, chance)
     asked = np.searchsorted(column, shape.columns)
     queries = _queries(strings, column[asked:], value[asked:], chance)
-    column, value = column[:asked], value[:asked]
-    grown = [strings.vectors]
+    columns, values, grown = [column[:asked]], [value[:asked]], [strings.vectors]
     planted: list[tuple[int, int, float, float]] = []
     number, room = shape.columns, len(strings.vectors)
     for asking, query in enumerate(queries):
@@ -138,11 +137,12 @@ def make_lake(shape: Shape) -> Lake:
                 padding = chance.integers(0, len(strings.vectors), _padding(shape, len(own)))
                 mine = np.concatenate([room + np.arange(len(own)), np.unique(padding)])
                 grown.append(own)
-                column = np.concatenate([column, np.full(len(mine), number)])
-                value = np.concatenate([value, mine])
+                columns.append(np.full(len(mine), number))
+                values.append(mine)
                 planted.append((asking, number, tau, share))
                 number, room = number + 1, room + len(own)
-    return _numbered(shape.name, np.concatenate(grown), column, value, number, queries, planted)
+    held = (np.concatenate(columns), np.concatenate(values))
+    return _numbered(shape.name, np.concatenate(grown), *held, number, queries, planted)
 
 
 def _numbered(

@@ -146,6 +146,42 @@ def targets(found: dict[str, Any]) -> list[tuple[str, bool]]:
     return said
 
 
+def markdown(found: Sequence[dict[str, Any]]) -> str:
+    """The base setting of all lakes side by side, as a table for the documentation.
+
+    Where a contender did not run on the largest size, its figure is of a smaller one, which is said.
+    """
+    by_lake: dict[str, list[dict[str, Any]]] = {}
+    for one in found:
+        by_lake.setdefault(one["facts"]["lake"], []).append(one)
+    every = list(dict.fromkeys(name for one in found for name in names(one)))
+    heads = [_head(sizes[-1]) for sizes in by_lake.values()]
+    lines = [["", *heads], ["---"] * (1 + len(heads))]
+    for name in every:
+        lines.append([name, *(_cell(sizes, name) for sizes in by_lake.values())])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _head(found: dict[str, Any]) -> str:
+    facts, (tau, share) = found["facts"], found["base"]
+    return (
+        f"{facts['lake']}, {facts['dimension']} dimensions, {facts['distinct']:,} distinct, "
+        f"{facts['query_values']:g} values a query; tau {tau:.0%}, T {share:.0%}"
+    )
+
+
+def _cell(sizes: Sequence[dict[str, Any]], name: str) -> str:
+    for found in reversed(sizes):
+        row = row_of(found, name, *found["base"])
+        if row is not None:
+            shown = f"{row['median_ms']:,.3g}" if row["median_ms"] < 100 else ""
+            shown = shown or f"{row['median_ms']:,.0f}"
+            slower = "" if name == OURS else f" ({row['ratio']:,.3g} x)"
+            where = "" if found is sizes[-1] else f", at {found['size']:g}"
+            return shown + slower + where
+    return ""
+
+
 def show(found: dict[str, Any]) -> None:
     """Prints the figures of one lake."""
     tau, share = found["base"]

@@ -160,6 +160,9 @@ def test_the_report_prints(found: dict[str, Any], capsys: pytest.CaptureFixture[
         assert said in printed
     assert any("matrix product" in said for said, _ in report.targets(found))
     assert "matrix product" in report.growth_table([found, found])
+    smaller = {**found, "size": 0.5}
+    larger = {**found, "rows": [row for row in found["rows"] if row["name"] == report.OURS]}
+    assert report.markdown([smaller, larger]).splitlines()[-1].endswith("at 0.5 |")
 
 
 def test_plots_are_the_same_each_time(found: dict[str, Any], tmp_path: Path) -> None:

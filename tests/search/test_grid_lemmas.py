@@ -80,7 +80,8 @@ class Mapped:
         number = number_of(metric)
         pivots = choose_pivots(vectors, data.draw(st.integers(1, 4)), number)
         self.points, self.mine = mapped(vectors, pivots, number), mapped(queries, pivots, number)
-        self.reach = reach_of(self.radius, number, self.points, self.mine)
+        largest = max(float(self.points.max()), float(self.mine.max()))
+        self.reach = reach_of(self.radius, number, largest)
         self.frame, self.levels = Frame.around(self.points), data.draw(st.integers(1, 5))
         self.places = self.frame.places(self.points, self.levels)
         self.width = self.frame.widths(self.levels)[-1]

@@ -205,6 +205,7 @@ def test_groups_part_each_column() -> None:
     ("options", "words"),
     [
         (GridOptions(pivots=99), "1 to 16 pivots, not 99"),
+        (GridOptions(pivots=0), "1 to 16 pivots, not 0"),
         (GridOptions(by="luck"), "by 'pca' or by 'hf'"),
         (GridOptions(levels=0), "at least one level"),
     ],

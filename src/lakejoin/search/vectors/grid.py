@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _SAMPLE = 16_384  # vectors to choose pivots from
-_BATCH = 512  # queries that are blocked together: bounds the room that pairs take
+_BATCH = 512  # queries that are blocked together, or fewer, so that there are not more than
+_PAIRS = 1 << 24  # pairs with leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,12 @@ class GridMethod:
         self.counters = VectorCounters()
         self._metric = number_of(metric)
         self._zeros = loaded.zeros
-        dimension = loaded.vectors.shape[1]
-        count = self.options.pivots or usual_pivots(dimension)
+        count = self.options.pivots
+        if count is None:
+            count = usual_pivots(loaded.vectors.shape[1])
         self.pivots = choose_pivots(loaded.sample(_SAMPLE), count, self._metric, self.options.by)
         points = mapped_rows(loaded.vectors, loaded.ids, self.pivots, self._metric)
+        self._largest = float(points.max(initial=0.0))
         self._frame = Frame.around(points)
         deep = most_levels(len(self.pivots))
         places = self._frame.places(points, deep)
@@ -117,7 +120,7 @@ class GridMethod:
         Exact for columns that reach `least`, others have some number below it.
         """
         columns, vectors = len(self._lake.size), live(queries, self._zeros)
-        self.counters = VectorCounters(segments=1, values=len(self._lake.ids))
+        self.counters = VectorCounters(1, len(self._lake.ids))
         maps = Maps(
             np.zeros(columns, dtype=np.int64),
             np.where(allowed, 0, DONE).astype(np.int32),
@@ -126,20 +129,21 @@ class GridMethod:
         if not len(self._lake.ids) or not len(vectors):
             return maps.matched
         points = mapped(vectors, self.pivots, self._metric)
-        reach = reach_of(radius, self._metric, self._lake.points, points)
+        largest = max(self._largest, float(points.max()))
+        reach = reach_of(radius, self._metric, largest)
         width = self._frame.widths(self.levels)
         scale = scale_of(self._frame.low, width, reach.far, reach.sure)
         tally = np.zeros(3, dtype=np.int64)
         tally[MEASURED] = points.size
         run = verify_naively if self.options.naive else verify
-        for first in range(0, len(vectors), _BATCH):
-            part = slice(first, first + _BATCH)
+        batch = max(min(_BATCH, _PAIRS // len(self._leaf_number)), 1)
+        for first in range(0, len(vectors), batch):
+            part = slice(first, first + batch)
             asked = self._blocked(vectors[part], points[part], scale, tally)
             bar = Bar(least, len(vectors) - first, measure == "all", self.options.exact)
             run(self._lake, asked, reach, bar, maps, first, tally)
-        self.counters.bounded = int(tally[COMPARED])
-        self.counters.verified = int(tally[MEASURED])
-        self.counters.near = int(tally[NEAR])
+        bounded, verified, near = (int(tally[i]) for i in (COMPARED, MEASURED, NEAR))
+        self.counters = VectorCounters(1, len(self._lake.ids), bounded, verified, near)
         return maps.matched
 
     def _blocked(self, vectors: Array, points: Array, scale: Scale, tally: Array) -> Asked:

@@ -78,6 +78,7 @@ class GroupMethod:
         self._zeros, self._vectors, self._values = loaded.zeros, loaded.vectors, len(loaded.ids)
         self.centres = choose_centres(loaded, self.options.centres, self.options.drawn)
         self.groups = build_groups(loaded, self.centres, self._metric)
+        self._largest = float(self.groups.radius.max(initial=0.0))
         self._lists = build_lists(self.groups, len(self.centres))
         chosen = rarest(self.groups, len(self.centres))
         self._keys = build_lists(self.groups, len(self.centres), chosen)
@@ -99,7 +100,7 @@ class GroupMethod:
         Exact for columns that reach `least`, others have some number below it.
         """
         columns, vectors = len(self.groups.first) - 1, live(queries, self._zeros)
-        self.counters = VectorCounters(segments=1, values=self._values)
+        self.counters = VectorCounters(1, self._values)
         count = np.zeros(columns, dtype=np.int64)
         if not self._values or not len(vectors):
             return count
@@ -122,9 +123,8 @@ class GroupMethod:
                 order, self.groups, self._lists, self._keys, self._vectors,
                 asked, reach, goal, marks, tally,
             )  # fmt: skip
-        self.counters.bounded = int(tally[COMPARED])
-        self.counters.verified = int(tally[MEASURED])
-        self.counters.near = int(tally[NEAR])
+        bounded, verified, near = (int(tally[i]) for i in (COMPARED, MEASURED, NEAR))
+        self.counters = VectorCounters(1, self._values, bounded, verified, near)
         return count
 
     def _asked(self, vectors: Array, radius: float, tally: Array) -> tuple[Asked, Reach]:
@@ -133,7 +133,7 @@ class GroupMethod:
         away = np.empty((len(vectors), len(centres)), dtype=np.float32)
         distances(metric, vectors, centres, away)
         # Centres are no farther from each other than twice what a query is from one.
-        reach = reach_of(radius, metric, 2 * away, self.groups.away)
+        reach = reach_of(radius, metric, max(2 * float(away.max()), self._largest))
         centre, own = away.argmin(axis=1), away.min(axis=1)
         order = np.lexsort((own, centre))
         centre, own = centre[order], own[order]

@@ -40,13 +40,14 @@ def number_of(metric: str) -> int:
     return METRICS.index(metric)
 
 
-def reach_of(radius: float, metric: int, *kept: Array) -> Reach:
-    """How far a radius reaches among distances for bounds; the largest of these are in `kept`.
+def reach_of(radius: float, metric: int, largest: float) -> Reach:
+    """How far a radius reaches among distances for bounds, of which one is the largest.
 
-    >>> reach_of(0.5, 0, np.ones(1)).sure < 0.5 < reach_of(0.5, 0, np.ones(1)).far
+    >>> reach = reach_of(0.5, 0, largest=2.0)
+    >>> reach.sure < 0.5 < reach.far
     True
     """
-    slack = _ROUNDING * max((float(each.max(initial=0.0)) for each in kept), default=0.0)
+    slack = _ROUNDING * largest
     within = limit(radius)
     bound = within
     if metric == _ANGULAR:

@@ -76,7 +76,10 @@ def test_json(here: Path) -> None:
 def test_explained(here: Path) -> None:
     asked = ("mine.csv", "--on", "address", "--by", "meaning", "--tau", "0.45", "--explain", "1")
     shown = SEARCH.run(*asked).output
-    assert "pairs, the nearest first" in shown and "values of mine without a partner" in shown
+    assert (
+        "3 pairs of others, the nearest first" in shown
+        and "values of mine without a partner" in shown
+    )
     assert "3 Elm Rd." in shown and "xylophone" in shown and "method:" in shown
     assert "lakejoin join" not in shown
     found = SEARCH.answer(*asked)
@@ -89,11 +92,12 @@ def test_explained(here: Path) -> None:
 
 
 def test_the_farthest_are_shown_of_many(here: Path) -> None:
-    rows = "".join(f"{n} elm road,{n}\n" for n in range(40))
+    rows = "".join(f"{n} elm rd.,{n}\n" for n in range(40))
     (here / "many.csv").write_text(f"street,n\n{rows}")
     asked = ("many.csv", "--on", "street", "--by", "meaning", "--tau", "0.6", "--explain", "1")
     shown = SEARCH.run(*asked).output
     assert "the farthest within tau 60%" in shown and "more; --json shows all" in shown
+    assert "1 pair of equal values" in shown
 
 
 def test_tau_auto(here: Path) -> None:
@@ -153,7 +157,7 @@ def test_places(here: Path) -> None:
     explained = SEARCH.answer(*asked, "--explain", "1")
     assert explained["sql"] is None and explained["join"] is None
     assert explained["matches"][0]["value"].count(", ") == 1
-    assert "pairs, the nearest first" in SEARCH.run(*asked, "--explain", "1").output
+    assert "2 pairs of others, the nearest first" in SEARCH.run(*asked, "--explain", "1").output
 
 
 def test_numbers(here: Path) -> None:

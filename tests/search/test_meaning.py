@@ -21,12 +21,15 @@ from lakejoin.api import Lake
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import InputError
 from lakejoin.search.answer import Answer, Answers
+from lakejoin.search.meanings import Meanings
 from lakejoin.search.result import NearResult
 from lakejoin.search.tau import LARGEST
+from lakejoin.search.unit_pairs import unit_pairs
+from lakejoin.search.vectors.space import Nearness
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 from oracle.vectors import all_distances
-from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake
+from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake, text_columns
 
 OFFICES = PlainTable("offices.csv", {"addr": LIKE_THEM, "n": ["1", "2", "3", "4", "5"]})
 HALF = PlainTable("half.csv", {"street": ["12 MAIN STREET", "3 elm road", None, "Bern"]})
@@ -149,7 +152,29 @@ def test_pairs_with_distances(lake: Lake) -> None:
     assert result.distance == pytest.approx(float(np.median(expected)), abs=1e-7)
     far = result.farthest(2)
     assert far["distance"].to_pylist() == pairs["distance"].to_pylist()[:-3:-1]
+    assert result.matches(differing=True).num_rows == 4  # one is the same
     assert result.matches(1).num_rows == 1 and result.unmatched().num_rows == 0
+
+
+def test_pairs_are_found_again_where_they_were_not_kept(lake: Lake) -> None:
+    encoder = open_encoder("characters")
+    mine = encoder.encode([*STREETS, "", "Bern", "oak"])
+    engine = Meanings(lake.snapshot).engine(encoder)
+    for tau in (0.0, 0.3, 0.5, 0.8, 1.0):
+        for number, space in enumerate(engine.spaces):
+            for column in text_columns(lake.snapshot.segments[number]):
+                kept = engine.pairs(mine, Nearness(LARGEST * tau), number, column)
+                ids = space.lists.ids_of(column)
+                again = unit_pairs(mine, space.source, ids, LARGEST * tau)
+                for name in ("place", "id", "distance"):
+                    np.testing.assert_array_equal(getattr(kept, name), getattr(again, name))
+
+
+def test_an_answer_may_forget_what_is_large(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"by": "meaning", "tau": 0.45, "k": 2}
+    kept = [r.matches() for r in lake.search({"q": STREETS}, **asked)]
+    monkeypatch.setattr("lakejoin.search.meaning._KEPT", 0)
+    assert [r.matches() for r in lake.search({"q": STREETS}, **asked)] == kept
 
 
 def test_rows_are_counted_over_all_pairs(tmp_path: Path) -> None:

@@ -59,21 +59,26 @@ def print_taus(screen: Console, taus: Taus) -> None:
 
 
 def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
-    """The nearest pairs, those that are only just near enough, and my values without a partner."""
+    """The nearest pairs that differ, those that are only just near enough, and my values without
+    a partner."""
     from lakejoin.search.result import NearResult
 
     assert isinstance(result, NearResult)
-    few = result.pairs <= 2 * _EXPLAINED
-    nearest = result.matches(2 * _EXPLAINED if few else _EXPLAINED)
+    equal = result.equal
+    others = result.pairs - equal
     screen.print()
-    screen.print(Text("pairs, the nearest first", "bold"), "" if len(nearest) else "none")
-    _print_pairs(nearest, reach)
-    if not few:
-        farthest = result.farthest(_EXPLAINED)
+    if equal:
+        screen.print(Text(f"{counted(equal, 'pair')} of equal values", "bold"))
         screen.print()
-        screen.print(Text(f"the farthest {reach.said}", "bold"))
-        _print_pairs(farthest.take(list(range(len(farthest) - 1, -1, -1))), reach)
-        say_more(screen, result.pairs - 2 * _EXPLAINED)
+    head = f"{counted(others, 'pair')} of others, the nearest first" if others else "no other pairs"
+    screen.print(Text(head, "bold"))
+    few = others <= 2 * _EXPLAINED
+    _print_pairs(result.matches(others if few else _EXPLAINED, differing=True), reach)
+    if not few:
+        screen.print(Text(f"… and the farthest {reach.said}", "bold"))
+        farthest = result.farthest(_EXPLAINED, differing=True)
+        _print_pairs(farthest.take([*range(len(farthest))][::-1]), reach)
+        say_more(screen, others - 2 * _EXPLAINED)
     missing = result.unmatched(_EXPLAINED)
     screen.print()
     screen.print(Text("values of mine without a partner", "bold"), "" if len(missing) else "none")

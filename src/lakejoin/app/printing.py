@@ -161,7 +161,7 @@ def print_listed(values: pa.Table) -> None:
         [f"{cell:,}" for cell in column.to_pylist()] if name in numbers else column.to_pylist()
         for name, column in zip(values.column_names, values.columns, strict=True)
     ]
-    print_table(heads, list(zip(*columns, strict=True)), right=list(numbers.values()))
+    print_table(heads, list(zip(*columns, strict=True)), right=[*numbers.values(), "distance"])
 
 
 def say_more(screen: Console, more: int) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lakejoin.search.options import SearchOptions
     from lakejoin.search.places import Places
     from lakejoin.search.vectors.engine import VectorSearch
-    from lakejoin.search.vectors.hits import VectorHits
+    from lakejoin.search.vectors.hits import Pairs, VectorHits
     from lakejoin.search.vectors.space import Nearness
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
@@ -174,8 +174,7 @@ class MeaningSearch:
         from lakejoin.search.near_evidence import Partners
 
         segment = self.snapshot.segments[number]
-        nearness = self._nearness(1, None)
-        pairs = self._engine.pairs(self._vectors, nearness, number, column, self._found)
+        pairs = self._pairs(number, column)
         codes = segment.meaning.codes.take(pairs.id)
         at = np.searchsorted(segment.postings.codes_of(column), codes)
         return Partners(
@@ -187,6 +186,16 @@ class MeaningSearch:
             segment.dictionary.texts.take,
             partial(written_in, segment, column),
         )
+
+    def _pairs(self, number: int, column: int) -> Pairs:
+        from lakejoin.search.unit_pairs import unit_pairs
+
+        engine, nearness = self._engine, self._nearness(1, None)
+        if self._found is not None and self._found.near[number] is not None:
+            return engine.pairs(self._vectors, nearness, number, column, self._found)
+        space = engine.spaces[number]
+        ids = space.lists.ids_of(column)
+        return unit_pairs(self._vectors, space.source, ids, nearness.radius)
 
     def _meeting(self, number: int, column: int) -> Meeting:
         return self._partners(number, column).meeting

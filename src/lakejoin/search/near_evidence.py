@@ -79,13 +79,19 @@ def _examples(query: Wanted, partners: Partners) -> tuple[str, ...]:
 
 
 def near_matches(
-    query: Wanted, partners: Partners, limit: int | None, farthest: bool = False
+    query: Wanted,
+    partners: Partners,
+    limit: int | None,
+    differing: bool = False,
+    farthest: bool = False,
 ) -> pa.Table:
-    """All pairs, or the first `limit`: the nearest first, or the farthest."""
+    """All pairs, or the first `limit`: the nearest first, or the farthest; those of equal values
+    too, or only `differing` ones."""
     import pyarrow as pa
 
-    away = -partners.distance if farthest else partners.distance
-    order = np.argsort(away, kind="stable")[:limit]
+    chosen = np.flatnonzero(~partners.same) if differing else np.arange(len(partners))
+    away = partners.distance[chosen]
+    order = chosen[np.argsort(-away if farthest else away, kind="stable")[:limit]]
     places = partners.place[order]
     return pa.table(
         {

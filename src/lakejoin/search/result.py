@@ -191,12 +191,17 @@ class NearResult(Result):
 
         return near_evidence_of(self._found.query, self._partners())
 
-    def matches(self, limit: int | None = None) -> pa.Table:
+    def matches(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
         """The pairs that are near, the nearest first: `value` as I write it, `partner` as they do,
-        their `distance`, rows of `mine` and of `theirs`."""
+        their `distance`, rows of `mine` and of `theirs`. `differing` leaves out equal values."""
         from lakejoin.search.near_evidence import near_matches
 
-        return near_matches(self._found.query, self._partners(), limit)
+        return near_matches(self._found.query, self._partners(), limit, differing)
+
+    @property
+    def equal(self) -> int:
+        """How many of the pairs are of equal values."""
+        return int(self._partners().same.sum())
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
         """My values that have no partner: `value`, rows of `mine`."""
@@ -204,11 +209,11 @@ class NearResult(Result):
 
         return near_unmatched(self._found.query, self._partners(), limit)
 
-    def farthest(self, limit: int | None = None) -> pa.Table:
+    def farthest(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
         """The same pairs, the farthest first: those that are only just near enough."""
         from lakejoin.search.near_evidence import near_matches
 
-        return near_matches(self._found.query, self._partners(), limit, farthest=True)
+        return near_matches(self._found.query, self._partners(), limit, differing, farthest=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: the keys of every result, `pairs` and `distance`."""

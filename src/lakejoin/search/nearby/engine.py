@@ -77,13 +77,15 @@ class NearbySearch:
         k: int | None = None,
         least: int = 1,
         excluded: Excluded | None = None,
+        counted: bool = True,
     ) -> VectorHits:
         """The point sets that score at least `least`, best first; the best `k` of them.
 
         `points` are my distinct points, one a row; those with NaN meet nothing. The score is how
         many of them have a partner, or by `measure` all how many pairs there are. Of equal scores,
         the smaller set comes first, then the order of the index. The `column` of a hit numbers the
-        point set in its segment.
+        point set in its segment. A search for hits can do without the pairs of what it found,
+        which take longer to count: where they are not `counted` they are -1.
         """
         if measure not in MEASURES:
             raise InputError(f"measure must be hit or all, not {measure}")
@@ -116,7 +118,9 @@ class NearbySearch:
         table = np.concatenate([np.zeros((6, 0), dtype=np.int64), *rows], axis=1)
         order = np.lexsort((table[1], table[0], table[3], -table[2]))[:k]
         segment, column, _, _, hits, pairs = table[:, order]
-        if measure == "hit":
+        if measure == "hit" and not counted:
+            pairs = np.full(len(pairs), -1)
+        elif measure == "hit":
             hits, pairs = self._counted(method, segment, column)
         return VectorHits(segment, column, hits, pairs, method.counters)
 

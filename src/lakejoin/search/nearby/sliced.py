@@ -77,7 +77,7 @@ def _fill(
             for i in range(count):
                 cell = np.uint64(cell_of[i])
                 words[cell] |= bit
-                any_ |= cell > 0
+                any_ = any_ or bool(cell > 0)
     words[0] = outside
     return any_
 

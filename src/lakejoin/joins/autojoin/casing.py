@@ -1,0 +1,35 @@
+"""On which characters do systems agree about lower and upper case?
+
+We use Arrow's `utf8_lower` and `utf8_upper`: each character by itself. pandas, polars, DuckDB and
+Spark do the same for all but a few characters: those whose other case is several characters (ß),
+that depend on their neighbours (Σ), or that are so new that not every system knows them. Programs
+that are learned change the case only of columns without such characters, so that the code to take
+away gives what we give.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Found by asking every system for every character; tests/joins/autojoin/test_code.py asks again.
+CONTESTED = (
+    "[ßİıŉƛǄ-ǌǰǱ-ǳɤɷɼͅΐΰΣςև\u10d0-\u10ff\u13a0-\u13ff\u1c80-\u1cbf\u1e96-\u1e9e\u1f50-\u1fff"
+    "\u2c2f\u2c5f\ua7ae-\ua7ff\uab53-\uabbf\ufb00-\ufb17\U00010570-\U000105bf"
+    "\U00010d50-\U00010d8f\U00016ea0-\U00016eff\U0001df00-\U0001dfff]"
+)
+
+
+def agreed(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all systems give this column's texts the same lower and upper case.
+
+    >>> import pyarrow as pa
+    >>> agreed(pa.array(["Zürich", None, "ΑΒΓ"])), agreed(pa.array(["Straße"]))
+    (True, False)
+    """
+    import pyarrow.compute as pc
+
+    found = pc.any(pc.match_substring_regex(column, CONTESTED)).as_py()
+    return not found

@@ -1,0 +1,94 @@
+"""Random programs and random columns, and what a program means in plain Python."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from lakejoin.joins.autojoin.casing import CONTESTED
+from lakejoin.joins.autojoin.programs import (
+    Casing,
+    Constant,
+    Extract,
+    Operator,
+    Program,
+    extract,
+    simplified,
+    window,
+)
+
+COLUMNS = ("a", "b.c", 'x "y`z')
+contested = re.compile(CONTESTED)
+
+# Separators and letters meet often; some characters are wide, odd or special to a language.
+_letters = st.sampled_from("abAB,; .|'\"\\$%({[^+*?äÉЖ世😀\u0301\t")
+_any = st.characters(blacklist_categories=("Cs",), blacklist_characters="\0").filter(
+    lambda c: not contested.match(c)
+)
+texts = st.text(st.one_of(_letters, _letters, _any), max_size=9)
+cells = st.one_of(st.none(), texts)
+separators = st.one_of(
+    st.sampled_from([",", " ", ", ", ".", "|", "\\", "'", "(", "aa", "世", "$", "\\E"]),
+    st.text(_letters, min_size=1, max_size=2),
+)
+splits = st.tuples(separators, st.integers(-3, 3))
+
+
+@st.composite
+def extracts(draw: Any) -> Extract:
+    return extract(
+        draw(st.sampled_from(COLUMNS)),
+        tuple(draw(st.lists(splits, max_size=2))),
+        draw(st.integers(-4, 4)),
+        draw(st.one_of(st.none(), st.integers(0, 5))),
+        draw(st.sampled_from(Casing)),
+    )
+
+
+operators: st.SearchStrategy[Operator] = st.one_of(
+    extracts(), extracts(), st.builds(Constant, texts)
+)
+
+
+@st.composite
+def programs(draw: Any) -> Program:
+    found = draw(st.lists(operators, max_size=3))
+    found.insert(draw(st.integers(0, len(found))), draw(extracts()))
+    return simplified(found)
+
+
+@st.composite
+def tables(draw: Any, max_rows: int = 8) -> pa.Table:
+    rows = draw(st.lists(st.tuples(cells, cells, cells), max_size=max_rows))
+    columns = [pa.array([row[i] for row in rows], pa.string()) for i in range(3)]
+    return pa.table(columns, names=list(COLUMNS))
+
+
+def in_python(program: Program, row: dict[str, str | None]) -> str | None:
+    """What the program gives for one row, by Python's own texts."""
+    result = ""
+    for operator in program.operators:
+        text = operator.text if isinstance(operator, Constant) else _extracted(operator, row)
+        if text is None:
+            return None
+        result += text
+    return result
+
+
+def _extracted(part: Extract, row: dict[str, str | None]) -> str | None:
+    text = row[part.column]
+    for separator, piece in part.splits:
+        if text is None:
+            return None
+        pieces = text.split(separator)
+        text = pieces[piece] if -len(pieces) <= piece < len(pieces) else None
+    if text is None:
+        return None
+    start, stop = window(part)
+    text = text[start:stop]
+    if part.casing is Casing.LOWER:
+        return text.lower()
+    return text.upper() if part.casing is Casing.UPPER else text

@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 
 from lakejoin.search.vectors.groups import GroupMethod, GroupOptions
 from lakejoin.search.vectors.groups_building import build_groups, build_lists, rarest
-from lakejoin.search.vectors.groups_checking import (
-    OPEN,
-    SETTLED,
-    Goal,
-    Marks,
-    check_columns,
-    leading,
-)
+from lakejoin.search.vectors.groups_checking import check_columns
+from lakejoin.search.vectors.groups_dominance import leading
 from lakejoin.search.vectors.groups_lemmas import (
     groups_far,
     groups_match,
@@ -25,6 +19,7 @@ from lakejoin.search.vectors.groups_lemmas import (
     object_matches,
     within,
 )
+from lakejoin.search.vectors.groups_state import OPEN, SETTLED, Goal, Marks
 from lakejoin.search.vectors.groups_tree import apart, build_tree
 from lakejoin.search.vectors.loaded import load
 from lakejoin.search.vectors.metric import distances, number_of

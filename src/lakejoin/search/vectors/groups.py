@@ -4,7 +4,7 @@ The vectors of a column are parted into groups around centres that all columns s
 as well; groups are compared by their centres' distance and their radii (`groups_lemmas`), through a
 tree over the centres (`groups_tree`), and only what that leaves open is compared vector by vector.
 Columns are checked one after the other (`groups_checking`), those first that tell the most of
-others (algorithm 3).
+others (`groups_dominance`). Algorithm 4 is `GroupMethod.counts`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from lakejoin.search.vectors.groups_building import (
     choose_centres,
     rarest,
 )
-from lakejoin.search.vectors.groups_checking import (
+from lakejoin.search.vectors.groups_checking import check_columns
+from lakejoin.search.vectors.groups_dominance import leading
+from lakejoin.search.vectors.groups_state import (
     COMPARED,
     MEASURED,
     NEAR,
@@ -30,8 +32,6 @@ from lakejoin.search.vectors.groups_checking import (
     Asked,
     Goal,
     Marks,
-    check_columns,
-    leading,
 )
 from lakejoin.search.vectors.groups_tree import apart, build_tree
 from lakejoin.search.vectors.hits import VectorCounters

@@ -7,8 +7,8 @@ similarity of words, edit distance, fuzzy words and our default encoder, among l
 columns of a real lake (see `meaning_quality_lake`). A column is found if at least T of the query's
 values have a partner in it that is similar enough; both thresholds of every method are those with
 the best F1 on one half of the queries, and figures are of the other half (split by family, so that
-no two queries about the same things are in both). At the thresholds chosen, our real search is run
-too, and must find the same columns.
+no two queries about the same things are in both); "swapped" has the halves the other way round. At
+the thresholds chosen, our real search is run too, and must find the same columns.
 
 Then table V (see `meaning_quality_enriched`): what a model gains from the joined columns, with the
 same thresholds.
@@ -67,22 +67,28 @@ def table_four(lake: LabelledLake) -> list[dict[str, Any]]:
     rows = []
     for name, similarity in similarities().items():
         best = {one.name: lake.best(similarity(one.values, lake.values)) for one in lake.asked}
-        chosen = {name: tuned(tuning, best, name == "equi-join")}
+        only_equal = name == "equi-join"
+        chosen = {name: (tuned(tuning, best, only_equal), tuned(held, best, only_equal))}
         if name == OURS:
-            chosen[f"{OURS}, defaults"] = DEFAULTS
-        for called, (similar, share) in chosen.items():
-            row: dict[str, Any] = {"name": called, "similar": similar, "share": share}
+            chosen[f"{OURS}, defaults"] = DEFAULTS, DEFAULTS
+        for called, (here, swapped) in chosen.items():
+            row: dict[str, Any] = {"name": called, "similar": here[0], "share": here[1]}
             for kind in ("", *sorted({one.kind for one in held})):
                 own = [one for one in held if one.kind.startswith(kind)]
-                row[kind or "all"] = summed(
-                    [counted(one, best[one.name], similar, share) for one in own]
-                )
-            row["tuning"] = summed([counted(one, best[one.name], similar, share) for one in tuning])
+                row[kind or "all"] = _figures(own, best, here)
+            row["swapped"] = _figures(tuning, best, swapped)
+            row["swapped"] |= {"similar": swapped[0], "share": swapped[1]}
             if name == OURS:
-                agrees(lake, held, best, similar, share)
+                agrees(lake, held, best, *here)
             rows.append(row)
         print(f"  {name} measured", flush=True)
     return rows
+
+
+def _figures(
+    asked: list[Asked], best: dict[str, Array], chosen: tuple[float, float]
+) -> dict[str, float]:
+    return summed([counted(one, best[one.name], *chosen) for one in asked])
 
 
 def agrees(
@@ -115,7 +121,9 @@ def agrees(
 
 def show_four(rows: list[dict[str, Any]]) -> None:
     """Prints table IV."""
-    kinds = [kind for kind in ("all", "autofj", "autojoin", "row_level") if kind in rows[0]]
+    kinds = [
+        kind for kind in ("all", "autofj", "autojoin", "row_level", "swapped") if kind in rows[0]
+    ]
     head = ["", "similar", "T", *(f"{kind} P / R / F1" for kind in kinds)]
     body = [
         [row["name"], f"{row['similar']:.3f}", f"{row['share']:.1f}"]
@@ -157,7 +165,6 @@ def main() -> None:
         "--index", type=Path, help="of a real lake; made from the data if not given"
     )
     parser.add_argument("--others", type=int, default=600, help="columns of the real lake")
-    parser.add_argument("--only", choices=("columns", "enriched"))
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if not (given.data / "autofj").exists():

@@ -21,7 +21,7 @@ import numpy as np
 from encoder_sets import canonical
 from meaning_quality_matching import Array, similarities
 
-FOLDS, REPEATS = 4, 10
+FOLDS, REPEATS = 4, 5
 TREES = 100
 Source = dict[str, list[float]]  # name -> features
 

@@ -149,7 +149,7 @@ def targets(found: dict[str, Any]) -> list[tuple[str, bool]]:
 def markdown(found: Sequence[dict[str, Any]]) -> str:
     """The base setting of all lakes side by side, as a table for the documentation.
 
-    Where a contender did not run on the largest size, its figure is of a smaller one, which is said.
+    Where a contender did not run on the largest size, its figure is of a smaller one, as is said.
     """
     by_lake: dict[str, list[dict[str, Any]]] = {}
     for one in found:
@@ -174,12 +174,14 @@ def _cell(sizes: Sequence[dict[str, Any]], name: str) -> str:
     for found in reversed(sizes):
         row = row_of(found, name, *found["base"])
         if row is not None:
-            shown = f"{row['median_ms']:,.3g}" if row["median_ms"] < 100 else ""
-            shown = shown or f"{row['median_ms']:,.0f}"
-            slower = "" if name == OURS else f" ({row['ratio']:,.3g} x)"
+            slower = "" if name == OURS else f" ({_short(row['ratio'])} x)"
             where = "" if found is sizes[-1] else f", at {found['size']:g}"
-            return shown + slower + where
+            return _short(row["median_ms"]) + slower + where
     return ""
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def show(found: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from lakejoin.app.near_answers import (
     near_cells,
     near_looked_for,
     pairs_hint,
+    print_near_examples,
     print_near_values,
     print_taus,
 )
@@ -240,9 +241,11 @@ def _print_beneath(screen: Console, result: Result, answer: Answer, indent: str)
         screen.print(Text(indent + pairs_text(mine, result.columns), "bold"), soft_wrap=True)
         if result.runner_up is not None:
             screen.print(Text(indent + runner_up_text(result), "dim"), soft_wrap=True)
+    if answer.reach is not None:
+        print_near_examples(screen, result, indent)
+        return
     # The parts of a combination have a point between them, as single examples have.
-    plain = len(mine) == 1 and answer.reach is None
-    between, longest = (" · ", _EXAMPLE) if plain else (" | ", _COMBINATION)
+    between, longest = (" · ", _EXAMPLE) if len(mine) == 1 else (" | ", _COMBINATION)
     line = Text(indent)
     for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
         found = result.examples[kind]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from lakejoin.app.printing import counted, print_listed, say_more
+from lakejoin.app.printing import clip, counted, print_listed, say_more
 from lakejoin.search.display import percent
+from lakejoin.search.near_evidence import BETWEEN
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
     from lakejoin.search.tau import Taus
 
+_OR = " | "  # between examples
+_SHORTEST = 24  # what is left of one
 _EXPLAINED = 12  # of each: the nearest pairs, the farthest, my values without a partner
 
 
@@ -46,6 +50,34 @@ def near_looked_for(answer: Answer, tables: int) -> str:
 def pairs_hint(rank: int) -> str:
     """How to see what is paired with what."""
     return f"to see the pairs of number {rank}, add: --explain {rank} (with --json, all of them)"
+
+
+def print_near_examples(screen: Console, result: Result, indent: str) -> None:
+    """Values with their partners, and those without one, each in a line of their own."""
+    for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
+        found = result.examples[kind]
+        if found:
+            room = screen.width - cell_len(f"{indent}{mark} ")
+            each = max(_SHORTEST, (room - len(_OR) * (len(found) - 1)) // len(found))
+            line = Text.assemble(indent, (f"{mark} ", style))
+            line.append(_OR.join(clip_pair(text, each) for text in found), "dim")
+            line.truncate(screen.width, overflow="ellipsis")
+            screen.print(line, soft_wrap=True)
+
+
+def clip_pair(text: str, width: int) -> str:
+    """An example in so much room: of both values something is left.
+
+    >>> clip_pair("Saint Barthélemy ~ Saint Barthelemy", 23), clip_pair("Rom ~ Rome (Italy)", 11)
+    ('Saint Bar… ~ Saint Bar…', 'Rom ~ Rome…')
+    """
+    mine, between, theirs = text.partition(BETWEEN)
+    room = width - len(between)
+    if len(mine) + len(theirs) <= room or not between:
+        return clip(text, width)
+    half = max(room // 2, room - len(theirs))
+    mine = clip(mine, half)
+    return f"{mine}{between}{clip(theirs, room - len(mine))}"
 
 
 def print_taus(screen: Console, taus: Taus) -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import psutil  # type: ignore[import-untyped, unused-ignore]
 
 from vectors_data import LARGEST, Array, Lake
+from vectors_memory import held
 from vectors_peers import Answer, Contender
 
 FEWEST_QUERIES = 2
@@ -58,15 +58,14 @@ class Race:
         """Builds a contender, asks it, and forgets it."""
         settings, _ = list(settings), self.lake.lists
         gc.collect()
-        before, start = resident(), time.process_time()
+        start = time.process_time()
         contender = entrant.make()
-        seconds, grown = time.process_time() - start, resident() - before
+        seconds = time.process_time() - start
         self.ours = self.ours or contender
         for tau, _ in settings:  # compiles
             contender.search(self.lake.queries[-1][:2], LARGEST * tau, 1)
-        self.built.append(
-            {"name": entrant.name, "seconds": round(seconds, 2), "bytes": max(0, grown)}
-        )
+        size = held(contender, self.lake)
+        self.built.append({"name": entrant.name, "seconds": round(seconds, 2), "bytes": size})
         for setting in settings:
             self.rows.append(self._asked(entrant.name, contender, setting))
         print(" ", self.last(entrant.name), flush=True)
@@ -140,11 +139,6 @@ def timed(
         answer = contender.search(query, radius, least)
         taken.append(time.process_time() - start)
     return float(np.median(taken)), answer
-
-
-def resident() -> int:
-    """Memory of this process now."""
-    return int(psutil.Process().memory_info().rss)
 
 
 def rounded(value: Any) -> float:

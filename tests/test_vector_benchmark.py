@@ -121,6 +121,19 @@ def test_contenders_agree_with_brute_force(name: str, lake: Any, contenders: Any
                 assert found.hits.tolist() == wanted.hits.tolist()
 
 
+def test_memory_is_what_is_held_beside_the_lake(lake: Any, contenders: Any) -> None:
+    held = script("vectors_memory").held
+    stamps = 2 * 4 * lake.columns
+    assert held(contenders["matrix product"], lake) == stamps
+    assert held(contenders["lakejoin"], lake) >= 12 * lake.distinct  # a byte a dimension
+    if "FAISS all" in contenders:
+        assert held(contenders["FAISS all"], lake) >= 4 * 12 * lake.occurrences
+    if "cKDTree, rotated" in contenders:
+        assert held(contenders["cKDTree, rotated"], lake) >= 8 * 12 * lake.distinct
+    if "BallTree" in contenders:
+        assert held(contenders["BallTree"], lake) >= 8 * 12 * lake.distinct
+
+
 def test_a_border_is_computed_in_float64() -> None:
     counting = script("vectors_counting")
     query = np.array([[1.0, 0.0]], np.float32)

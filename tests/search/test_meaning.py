@@ -75,7 +75,7 @@ def test_tau_is_the_encoders_own_where_none_is_given(lake: Lake) -> None:
     assert answer.tau == 0.3 and "within tau 30%" in repr(answer)
 
 
-@pytest.mark.parametrize("method", ["auto", "tree", "flat"])
+@pytest.mark.parametrize("method", ["auto", "tree", "flat", "grid", "groups"])
 def test_every_method_gives_the_same(lake: Lake, method: str) -> None:
     answer = lake.search({"address": STREETS}, by="meaning", tau=0.45, k=5, method=method)
     assert [(r.table, r.matched, r.pairs) for r in answer] == [

@@ -76,6 +76,9 @@ def test_places_are_found_however_they_are_written(lake: Lake) -> None:
     }
     assert answer.within == "100m" and answer.measure == "hit" and answer.tau is None
     assert answer.query.columns == ("lat", "lon") and not answer.notes
+    mappings = {r.table: r.mapping for r in answer}
+    assert mappings["together.csv"] == {"lat": "position", "lon": "position"}
+    assert mappings["signed.csv"] == {"lat": "breite", "lon": "laenge"}
     assert "lat, lon → position" in repr(answer) and "lat, lon → position" in answer._repr_html_()
 
 
@@ -129,6 +132,8 @@ def test_both_in_one_column(lake: Lake, texts: list[str]) -> None:
     answer = lake.search({"where": texts}, on="where", by="distance", within="0.1km")
     assert {r.matched for r in answer} == {2} and len(answer) == 3
     assert first(answer).matches()["value"].to_pylist()[0] in texts
+    stations = next(r for r in answer if r.table == "stations.csv")
+    assert stations.mapping == {"where": "lat, lon"}
 
 
 def test_my_coordinates_are_found_by_themselves(lake: Lake) -> None:

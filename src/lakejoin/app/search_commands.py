@@ -39,7 +39,7 @@ OF_EACH = 3  # results shown of each answer where there are several
     "k",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many columns, or tables.  [default: {DEFAULT_K}]",
+    help=f"How many columns, or tables.  [default: {DEFAULT_K} with --by overlap, else all]",
 )
 @click.option(
     "--by",
@@ -190,9 +190,9 @@ def search_command(
 
     \b
     By meaning and distance also: tau, within, metric, measure, encoder,
-    taus{taken, why, counts[{tau, columns}]}; of each result pairs, distance; matches[] with value,
-    partner, distance, mine, theirs; counters{segments, values, bounded, verified, near, encoded,
-    methods}
+    taus{taken, why, least, values, counts[{tau, columns}]}; of each result pairs, distance;
+    matches[] with value, partner, distance, mine, theirs; counters{segments, values, bounded,
+    verified, near, encoded, methods}
     """
     from lakejoin.app.answers import Asked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +100,8 @@ def _anew(made: MeaningOptions, name: str | None = None) -> str:
 
 def _named(given: Any) -> str:
     """How a person would name an encoder that was given."""
-    if isinstance(given, str):
-        return given
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
     return str(getattr(given, "name", None) or getattr(given, "__qualname__", None) or given)
 
 

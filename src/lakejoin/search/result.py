@@ -180,6 +180,15 @@ class NearResult(Result):
     partners: Callable[[], Partners] | None = field(default=None, repr=False, compare=False)
 
     @property
+    def mapping(self) -> dict[str, str]:
+        """Which of its columns each column of mine goes with; a place in one column goes with both
+        of another, named in one text."""
+        mine = told_apart(self._found.query.columns)
+        if len(mine) == len(self.columns):
+            return dict(zip(mine, self.columns, strict=True))
+        return dict.fromkeys(mine, ", ".join(self.columns))
+
+    @property
     def distance(self) -> float | None:
         """The median distance of my values' nearest partners, as `matches` tells distances."""
         return self.evidence.distance if self.evidence else None

@@ -88,7 +88,8 @@ def fan_out_text(value: float | None) -> str:
 
 def _title(answer: Answer, width: int) -> str:
     query = answer.query
-    noun = "value" if len(query.columns) == 1 else "combination"
+    noun = "place" if answer.reach else "combination"
+    noun = "value" if len(query.columns) == 1 else noun
     values = f"{len(query):,} {noun}" + ("" if len(query) == 1 else "s")
     rows = f"{query.rows:,} row" + ("" if query.rows == 1 else "s")
     found = "nothing found" if not len(answer) else f"{len(answer):,} found"
@@ -168,8 +169,7 @@ def _table(answer: Answer, width: int) -> list[str]:
         if len(mine) > 1:
             said = [pairs_text(mine, result.columns), runner_up_text(result)]
             shown += [" " * indent + _clip(text, width - indent) for text in said if text]
-        between = ", " if len(mine) == 1 and answer.reach is None else " | "
-        shown += _examples(result, width, indent, between)
+        shown += _examples(result, width, indent, answer.reach is not None)
     return shown
 
 
@@ -195,16 +195,18 @@ def _cells(result: Result) -> list[str]:
     ]
 
 
-def _examples(result: Result, width: int, indent: int, between: str) -> list[str]:
+def _examples(result: Result, width: int, indent: int, near: bool) -> list[str]:
+    """Values that it holds and that it lacks: in one line, or where they are `near`, in two."""
     marks = {"matched": "+", "unmatched": "-"}
+    between = ", " if len(result.columns) == 1 and not near else " | "
     parts = [
         f"{marks[kind]} {between.join(map(one_line, texts))}"
         for kind, texts in result.examples.items()
         if texts
     ]
-    if not parts:
-        return []
     room = width - indent
+    if near or not parts:
+        return [" " * indent + _clip(part, room) for part in parts]
     half = (room - 3) // 2
     if len(parts) == 2 and _width(parts[0]) + 3 + _width(parts[1]) > room:
         longest = max(half, room - 3 - _width(parts[1]))

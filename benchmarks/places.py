@@ -139,12 +139,12 @@ class PlacesBench:
         """Seconds of each contender for hits and for pairs, and how many sets were found."""
         from scipy.spatial import cKDTree
 
-        from lakejoin.search.nearby.within import EARTH, Within
+        from lakejoin.search.nearby.within import Within, haversine_limit
 
         mine = self.city.places(query)
         metres = tau / 100 * EXTENT
         within, least = Within(metres, "m"), math.ceil(share * len(mine))
-        chord = 2 * math.sin(metres / EARTH / 2) * (1 + 1e-9)
+        chord = 2 * math.sqrt(haversine_limit(within))  # to the same micrometre
         vectors = unit(mine)
 
         def ours(counted: bool) -> dict[int, int]:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.search.nearby.blocks import BLOCK, OPEN
 from lakejoin.search.nearby.parts import MyParts
-from lakejoin.search.nearby.sphere import box_bounds, haversine
+from lakejoin.search.nearby.sphere import haversine
 from lakejoin.search.nearby.squares import first_in
 
 Array = np.ndarray[Any, Any]
@@ -44,26 +43,29 @@ def _count_near(
 
 
 @njit
-def _count_exactly(mine: MyParts, j: int, theirs: Array, begin: int, end: int, limit: float) -> int:
+def _count_exactly(
+    lat: float, lon: float, cosine: float, theirs: Array, begin: int, end: int, limit: float
+) -> int:
     near = 0
-    lat, lon, cosine = mine.latitude[j], mine.longitude[j], mine.cosine[j]
     for i in range(begin, end):
         near += int(haversine(lat, lon, cosine, theirs[0, i], theirs[1, i]) <= limit)
     return near
 
 
 @njit
-def any_near(mine: MyParts, j: int, theirs: Array, begin: int, end: int, limit: float) -> bool:
-    """Whether any place of a stretch is near one of mine."""
+def any_near(
+    place: tuple[float, float, float, float], least: float, most: float, theirs: Array, begin: int,
+    end: int, limit: float,
+) -> bool:  # fmt: skip
+    """Whether any place of a stretch is near one of mine, which is its latitude, longitude, degrees
+    east of the grid's west and cosine."""
     if begin == end:
         return False
-    sure, may = _count_near(
-        mine.latitude[j], mine.east[j], mine.bounds[j, 0], mine.bounds[j, 1], theirs, begin, end,
-        limit,
-    )  # fmt: skip
+    lat, lon, east, cosine = place
+    sure, may = _count_near(lat, east, least, most, theirs, begin, end, limit)
     if sure > 0 or may == 0:
         return sure > 0
-    return _count_exactly(mine, j, theirs, begin, end, limit) > 0
+    return _count_exactly(lat, lon, cosine, theirs, begin, end, limit) > 0
 
 
 @njit
@@ -78,7 +80,7 @@ def measure_cell(
     """
     rows, columns, near = shape[4], shape[5], shape[6]
     spans = shape[8] + row * (2 * near + 1) + near
-    my_lat, my_east, cosine = mine.latitude, mine.east, mine.cosine
+    my_lat, my_lon, my_east, cosine = mine.latitude, mine.longitude, mine.east, mine.cosine
     sures, maybes, cosines = mine.sure, mine.maybe, mine.cosines
     certain = 0
     met[begin:end] = 0
@@ -108,42 +110,10 @@ def measure_cell(
                     limit,
                 )  # fmt: skip
                 if sure != may:
-                    sure = _count_exactly(mine, j, theirs, low, high, limit)
+                    sure = _count_exactly(my_lat[j], my_lon[j], cosine[j], theirs, low, high, limit)
                 met[j] += sure
     hits, pairs = 0, 0
     for j in range(begin, end):
         hits += int(met[j] + certain > 0)
         pairs += met[j] + certain
-    return hits, pairs
-
-
-@njit
-def measure_plainly(
-    mine: MyParts, shape: Array, lat: Array, lon: Array, size: int, state: Array, blocks: Array,
-    first: int, limit: float, all_: bool,
-) -> tuple[int, int]:  # fmt: skip
-    """(places of a part of mine without a grid that have a partner, pairs), by open blocks."""
-    my_lat, my_lon, cosine = mine.latitude, mine.longitude, mine.cosine
-    hits, pairs = 0, 0
-    for j in range(shape[0], shape[1]):
-        near = 0
-        for b in range((size + BLOCK - 1) // BLOCK):
-            if state[b] != OPEN:
-                continue
-            least, most = box_bounds(my_lat[j], my_lat[j], my_lon[j], 0.0, blocks[first + b])
-            if least > limit * (1 + _SAFE):
-                continue
-            end = min(size, (b + 1) * BLOCK)
-            if most <= limit * (1 - _SAFE):
-                near += end - b * BLOCK
-            else:
-                for i in range(b * BLOCK, end):
-                    if haversine(my_lat[j], my_lon[j], cosine[j], lat[i], lon[i]) <= limit:
-                        near += 1
-                        if not all_:
-                            break
-            if near and not all_:
-                break
-        pairs += near
-        hits += int(near > 0)
     return hits, pairs

@@ -16,9 +16,10 @@ import numpy as np
 from lakejoin.kernels.compiled import kernel
 from lakejoin.search.nearby.bar import bar_of, push
 from lakejoin.search.nearby.blocks import BLOCK, sort_blocks
-from lakejoin.search.nearby.measuring import measure_cell, measure_plainly
+from lakejoin.search.nearby.globe import measure_plainly, spread_out
+from lakejoin.search.nearby.measuring import measure_cell
 from lakejoin.search.nearby.parts import MyParts
-from lakejoin.search.nearby.pool import Frame, Pool, decode, gather
+from lakejoin.search.nearby.pool import Frame, Pool, gather
 from lakejoin.search.nearby.squares import count_cells, count_in, sort_by_cell
 
 Array = np.ndarray[Any, Any]
@@ -40,8 +41,8 @@ def pair_places(
         largest = max(largest, pool.size[s])
     for p in range(shapes.shape[0]):
         cells_most = max(cells_most, (shapes[p, 4] + 1) * (shapes[p, 5] + 1))
-    lat, lon = np.empty(largest, dtype=np.float64), np.empty(largest, dtype=np.float64)
     theirs = np.empty((3, largest), dtype=np.float64)
+    spread, balls = np.empty((5, largest)), np.empty((largest // BLOCK + 1, 5))
     cell_of, order = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
     state = np.empty(largest // BLOCK + 1, dtype=np.uint8)
     met = np.empty(mine.latitude.shape[0], dtype=np.int64)
@@ -53,6 +54,7 @@ def pair_places(
         size = pool.size[s]
         got_hits, got_pairs = 0, 0
         left = mine.latitude.shape[0]
+        is_spread = False
         for p in range(shapes.shape[0]):
             if got_pairs + left * size < bar:
                 break
@@ -65,11 +67,10 @@ def pair_places(
             if open_ == 0:
                 continue
             if shape[4] == 0:
-                decode(pool, s, 0, size, lat)
-                decode(pool, s, size, size, lon)
-                more = measure_plainly(
-                    mine, shape, lat, lon, size, state, blocks, block_start[s], limit, True
-                )
+                if not is_spread:
+                    spread_out(pool, s, limit, spread, balls)
+                    is_spread = True
+                more = measure_plainly(mine, shape, spread, balls, size, state, limit, True)
                 got_hits += more[0] if whole == 0 else 0
                 got_pairs += more[1]
                 work[1] += here

@@ -16,9 +16,10 @@ from numba import njit
 from lakejoin.kernels.compiled import kernel
 from lakejoin.search.nearby.bar import bar_of, push
 from lakejoin.search.nearby.blocks import BLOCK, OPEN, sort_blocks
-from lakejoin.search.nearby.measuring import any_near, measure_plainly
+from lakejoin.search.nearby.globe import measure_plainly, spread_out
+from lakejoin.search.nearby.measuring import any_near
 from lakejoin.search.nearby.parts import MyParts
-from lakejoin.search.nearby.pool import Frame, Pool, decode, find_cells, gather
+from lakejoin.search.nearby.pool import Frame, Pool, find_cells, gather
 
 Array = np.ndarray[Any, Any]
 
@@ -123,7 +124,8 @@ def _measure_open(
     )
     inside = _sort_coarsely(pool, s, coarse, cell_of, start, order)
     gather(pool, s, order, inside, frame[5], theirs)
-    cells = mine.cells
+    cells, bounds, cosine = mine.cells, mine.bounds, mine.cosine
+    my_lat, my_lon, my_east = mine.latitude, mine.longitude, mine.east
     looked = 0
     for c in range(shape[2], shape[3]):
         if open_[c - shape[2]] & bit == 0:
@@ -135,14 +137,49 @@ def _measure_open(
         unsettled -= end - begin
         looked += 1
         for j in range(begin, end):
+            place = my_lat[j], my_lon[j], my_east[j], cosine[j]
+            least, most = bounds[j, 0], bounds[j, 1]
             for other in range(max(row - 1, 0), min(row + 2, rows)):
                 base = (other + 1) * (columns + 1) + 1
-                if any_near(mine, j, theirs, start[base + west], start[base + east], limit):
+                first, last = start[base + west], start[base + east]
+                if any_near(place, least, most, theirs, first, last, limit):
                     got += 1
                     break
         if got + unsettled + left < bar:
             break
     return got, looked
+
+
+@njit
+def _hit_plainly(
+    pool: Pool, blocks: Array, block_start: Array, which: Array, mine: MyParts, plain: int,
+    limit: float, bar: int, state: Array, spread: Array, balls: Array, got: Array,
+) -> None:  # fmt: skip
+    """Counts my places that have a partner, of the `plain` ones in parts without a grid."""
+    frames, shapes = mine.frame, mine.shape
+    others = mine.latitude.shape[0] - plain
+    for b in range(which.shape[0]):
+        s = which[b]
+        size = pool.size[s]
+        is_spread = False
+        left = plain
+        for p in range(shapes.shape[0]):
+            shape, frame = shapes[p], frames[p]
+            if shape[4] > 0:
+                continue
+            if got[b] + left + others < bar:
+                break
+            here = shape[1] - shape[0]
+            left -= here
+            whole, some = sort_blocks(frame, blocks, block_start[s], size, limit, state)
+            if whole > 0:
+                got[b] += here
+            elif some > 0:
+                if not is_spread:
+                    spread_out(pool, s, limit, spread, balls)
+                    is_spread = True
+                more = measure_plainly(mine, shape, spread, balls, size, state, limit, False)
+                got[b] += more[0]
 
 
 @kernel
@@ -156,14 +193,15 @@ def hit_places(
     were looked at for, once for 64 sets, and those that were measured, once for each set.
     """
     cells, frames, shapes, sure, maybe = mine.cells, mine.frame, mine.shape, mine.sure, mine.maybe
-    largest, cells_most, mine_most = 1, 1, 1
+    largest, cells_most, mine_most, plain = 1, 1, 1, 0
     for s in which:
         largest = max(largest, pool.size[s])
     for p in range(shapes.shape[0]):
         cells_most = max(cells_most, (shapes[p, 4] + 2) * (shapes[p, 5] + 2))
         mine_most = max(mine_most, shapes[p, 3] - shapes[p, 2])
-    lat, lon = np.empty(largest, dtype=np.float64), np.empty(largest, dtype=np.float64)
+        plain += shapes[p, 1] - shapes[p, 0] if shapes[p, 4] == 0 else 0
     theirs = np.empty((3, largest), dtype=np.float64)
+    spread, balls = np.empty((5, largest)), np.empty((largest // BLOCK + 1, 5))
     cell_of, order = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
     state = np.empty(largest // BLOCK + 1, dtype=np.uint8)
     words = np.zeros(cells_most, dtype=np.uint64)
@@ -175,9 +213,17 @@ def hit_places(
         count = min(_SETS, which.shape[0] - first)
         bar = bar_of(best, least)
         got[:] = 0
-        left = mine.latitude.shape[0]
+        if plain > 0:
+            _hit_plainly(
+                pool, blocks, block_start, which[first : first + count], mine, plain, limit, bar,
+                state, spread, balls, got,
+            )  # fmt: skip
+            work[1] += plain * count
+        left = mine.latitude.shape[0] - plain
         for p in range(shapes.shape[0]):
             shape, frame = shapes[p], frames[p]
+            if shape[4] == 0:
+                continue
             here = shape[1] - shape[0]
             grid = Frame(frame[4], frame[5], 1.0 / frame[6], 1.0 / frame[7], shape[4], shape[5])
             there = np.uint64(0)
@@ -189,17 +235,10 @@ def hit_places(
                 whole, some = sort_blocks(frame, blocks, block_start[s], size, limit, state)
                 if whole > 0:
                     got[b] += here
-                elif some > 0 and shape[4] > 0:
+                elif some > 0:
                     bit = _ONE << np.uint64(b)
                     if _fill(pool, s, state, grid, bit, cell_of, words):
                         there |= bit
-                elif some > 0:
-                    decode(pool, s, 0, size, lat)
-                    decode(pool, s, size, size, lon)
-                    got[b] += measure_plainly(
-                        mine, shape, lat, lon, size, state, blocks, block_start[s], limit, False
-                    )[0]
-                    work[1] += here
             left -= here
             if there == 0:
                 continue

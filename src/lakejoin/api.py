@@ -228,10 +228,10 @@ class Lake:
         since = time.perf_counter()
         from lakejoin.search.answer import Answers
         from lakejoin.search.choice import choose
-        from lakejoin.search.near_options import Given
+        from lakejoin.search.near_options import NearAsked
         from lakejoin.search.options import SearchOptions
 
-        near = Given(tau, encoder, method, measure, within, metric).near(by)
+        near = NearAsked(tau, encoder, method, measure, within, metric).near(by)
         options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
         mine, notes = self._mine(table)
         found = []

@@ -177,7 +177,8 @@ def search_command(
 
     With --json: one object; with --on '*', its answers are in a list; with --explain, one result
     is opened; with --batch, an object a line for each answer, and for one that failed, its query
-    and its error. The exit code is then 2.
+    and its error. The exit code is then 2. By meaning and by distance there are also the keys in
+    the last lines.
 
     \b
     JSON keys: query{table, column, columns, size, rows}, by, k, min, results[] with rank, table,
@@ -189,10 +190,9 @@ def search_command(
     unmatched[] with value, mine, sql, join
 
     \b
-    By meaning and distance also: tau, within, metric, measure, encoder,
-    taus{taken, why, least, values, counts[{tau, columns}]}; of each result pairs, distance;
-    matches[] with value, partner, distance, mine, theirs; counters{segments, values, bounded,
-    verified, near, encoded, methods}
+    or with tau, within, metric, measure, encoder, taus{taken, why, least, values, counts[] with
+    tau, columns}, results[] with pairs, distance, matches[] with value, partner, distance, mine,
+    theirs, counters{segments, values, bounded, verified, near, encoded, methods}
     """
     from lakejoin.app.answers import Asked
 

@@ -61,7 +61,7 @@ Near: TypeAlias = ByMeaning | ByDistance
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class NearAsked:
     """What a caller gave of all this; nothing of it is a default of ours."""
 
     tau: Any = None

@@ -16,7 +16,21 @@ def test_all_contenders_agree_and_figures_are_kept(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     pytest.importorskip("duckdb")
     out = tmp_path / "places.jsonl"
-    small = "--sets 5 --size 300 --queries 50 --taus 2 8 --repeats 1 --numbers 4".split()
+    small = [
+        "--sets",
+        "5",
+        "--size",
+        "300",
+        "--queries",
+        "50",
+        "--taus",
+        "2",
+        "8",
+        "--repeats",
+        "1",
+        "--numbers",
+        "4",
+    ]
     command = [sys.executable, str(SCRIPT), *small, "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

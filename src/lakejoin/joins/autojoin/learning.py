@@ -1,0 +1,192 @@
+"""Which program turns these sources into these targets? The one with the fewest operators.
+
+A program makes the target from left to right, so its operators are the steps of a path: a place in
+every example's target is a node, an operator that gives the next characters of all examples leads
+to the node behind them. The path with the fewest steps, and among those the plainest, is found by
+best-first search with backtracking (thesis, section 4.4.2, where it is greedy). Case is ignored.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from lakejoin.joins.autojoin.pieces import Piece, Rows, folded, pieces_of
+from lakejoin.joins.autojoin.programs import Constant, Operator, extract
+
+MOST_OPERATORS = 8
+_MOST_NODES = 300
+_MOST_WAYS = 16
+
+Node = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator of a learned program, in all the ways that the examples allow."""
+
+    ways: tuple[Operator, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a piece: where it begins in each example, and its length (None: all the rest)."""
+
+    piece: Piece
+    starts: tuple[int, ...]
+    length: int | None
+
+
+_Edge = Constant | _Part
+
+
+def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[Step, ...] | None:
+    """The steps that make each target from its row, or None if no short program does.
+
+    >>> rows = [{"n": "Obama, Barack"}, {"n": "Bush, George W."}, {"n": "Clinton, Bill"}]
+    >>> steps = learn(rows, ["Barack Obama", "George W. Bush", "Bill Clinton"], ["n"])
+    >>> from lakejoin.joins.autojoin.programs import Program
+    >>> print(Program(tuple(step.ways[0] for step in steps)))
+    split(n, ", ")[1] + " " + split(n, ",")[0]
+    """
+    if not rows or any(not target for target in targets):
+        return None
+    goals = tuple(folded(target) for target in targets)
+    search = _Search(goals, targets, pieces_of(rows, columns))
+    edges = search.run()
+    if edges is None or all(isinstance(edge, Constant) for edge in edges):
+        return None
+    return tuple(Step(tuple(_ways(edge))) for edge in edges)
+
+
+class _Search:
+    def __init__(self, goals: tuple[str, ...], targets: Sequence[str], pieces: list[Piece]):
+        self.goals = goals
+        self.targets = targets
+        # Where each character occurs in the first example's pieces.
+        self.places: dict[str, list[tuple[Piece, int]]] = {}
+        for piece in pieces:
+            for place, character in enumerate(piece.texts[0]):
+                self.places.setdefault(character, []).append((piece, place))
+
+    def run(self) -> list[_Edge] | None:
+        """The edges of the best path."""
+        start: Node = (0,) * len(self.goals)
+        end: Node = tuple(len(goal) for goal in self.goals)
+        order = count()
+        queue: list[tuple[int, float, int, Node, tuple[_Edge, ...]]] = [(0, 0.0, 0, start, ())]
+        done: set[tuple[Node, bool]] = set()
+        while queue and len(done) < _MOST_NODES:
+            steps, effort, _, node, path = heapq.heappop(queue)
+            if node == end:
+                return list(path)
+            after_constant = bool(path) and isinstance(path[-1], Constant)
+            if (node, after_constant) in done or steps == MOST_OPERATORS:
+                continue
+            done.add((node, after_constant))
+            if any(place == len(goal) for place, goal in zip(node, self.goals, strict=True)):
+                continue
+            edges = list(self._parts(node))
+            if not after_constant:
+                edges += self._constants(node)
+            for edge, following, more in edges:
+                if (following, isinstance(edge, Constant)) not in done:
+                    entry = (steps + 1, effort + more, next(order), following, (*path, edge))
+                    heapq.heappush(queue, entry)
+        return None
+
+    def _constants(self, node: Node) -> Iterator[tuple[_Edge, Node, float]]:
+        """What all targets have next, up to each end of a word."""
+        rests = [goal[place:] for goal, place in zip(self.goals, node, strict=True)]
+        longest = min(_shared(rests[0], rest) for rest in rests)
+        written = self.targets[0][node[0] : node[0] + longest]
+        for length in range(1, longest + 1):
+            last, following = rests[0][length - 1], rests[0][length : length + 1]
+            if length == longest or last.isalnum() != following.isalnum():
+                letters = sum(c.isalnum() for c in written[:length])
+                moved = tuple(place + length for place in node)
+                yield Constant(written[:length]), moved, 0.5 + 1.0 * letters
+
+    def _parts(self, node: Node) -> Iterator[tuple[_Edge, Node, float]]:
+        """The parts of pieces that all targets have next."""
+        seen: set[tuple[Node, float]] = set()
+        for piece, place in self.places.get(self.goals[0][node[0]], ()):
+            for starts in _starts(piece, place):
+                for length, moved in self._lengths(node, piece, starts):
+                    effort = _effort(piece, starts, length)
+                    if (moved, effort) not in seen:
+                        seen.add((moved, effort))
+                        yield _Part(piece, starts, length), moved, effort
+
+    def _lengths(
+        self, node: Node, piece: Piece, starts: tuple[int, ...]
+    ) -> Iterator[tuple[int | None, Node]]:
+        """The lengths that fit every example, and where they lead."""
+        longest: int | None = None
+        for goal, place, text, start in zip(self.goals, node, piece.texts, starts, strict=True):
+            shared = _shared_at(goal, place, text, start)
+            if not shared:
+                return
+            if start + shared < len(text):
+                longest = shared if longest is None else min(longest, shared)
+        lengths = [longest] if longest is None or longest == 1 or longest > 3 else [longest, 1]
+        for length in lengths:
+            sizes = (len(text) - start for text, start in zip(piece.texts, starts, strict=True))
+            taken = [size if length is None else min(size, length) for size in sizes]
+            yield length, tuple(place + size for place, size in zip(node, taken, strict=True))
+
+
+def _starts(piece: Piece, place: int) -> Iterator[tuple[int, ...]]:
+    """The same place in every example: counted from the begin, and from the end."""
+    if all(place < len(text) for text in piece.texts):
+        yield (place,) * len(piece.texts)
+    back = len(piece.texts[0]) - place
+    from_end = tuple(len(text) - back for text in piece.texts)
+    if min(from_end) >= 0 and len(set(from_end)) > 1:
+        yield from_end
+
+
+def _effort(piece: Piece, starts: tuple[int, ...], length: int | None) -> float:
+    """How far a part is from a plain column; programs with as many operators compare by it."""
+    cuts = (any(starts)) + (length is not None)
+    return len(piece.paths[0][1]) + 2.0 * cuts
+
+
+def _ways(edge: _Edge) -> Iterator[Operator]:
+    """The operators that give this edge, simplest first."""
+    if isinstance(edge, Constant):
+        yield edge
+        return
+    backs = {start - len(text) for text, start in zip(edge.piece.texts, edge.starts, strict=True)}
+    places: list[int] = []
+    if len(set(edge.starts)) == 1:
+        places.append(edge.starts[0])
+    if len(backs) == 1 and edge.starts != (0,) * len(edge.starts):
+        places.append(backs.pop())
+    sizes = {len(text) - start for text, start in zip(edge.piece.texts, edge.starts, strict=True)}
+    lengths: list[int | None] = [edge.length]
+    if edge.length is None and len(sizes) == 1:
+        lengths.append(sizes.pop())
+    made = 0
+    for length in lengths:
+        for place in places:
+            for column, splits in edge.piece.paths:
+                yield extract(column, splits, place, length)
+                made += 1
+                if made == _MOST_WAYS:
+                    return
+
+
+def _shared(one: str, other: str) -> int:
+    return _shared_at(one, 0, other, 0)
+
+
+def _shared_at(one: str, i: int, other: str, j: int) -> int:
+    """How many characters are the same from these places on."""
+    most = min(len(one) - i, len(other) - j)
+    for k in range(most):
+        if one[i + k] != other[j + k]:
+            return k
+    return most

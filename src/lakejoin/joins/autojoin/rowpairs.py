@@ -1,0 +1,177 @@
+"""Which rows may join? Those that share a stretch of text which is rare in both columns.
+
+A stretch that occurs n times in the one column and m times in the other makes a pair of rows that
+joins with a chance of about 1/(n*m) (thesis, section 4.4.1). One suffix array over both columns
+tells, in one scan, the best stretch of every text of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+from lakejoin.lake.texts import text_buffers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+SHORTEST = 3  # of a stretch: shorter ones are everywhere
+LONGEST_TEXT = 2000  # characters of a text that are looked at: what is longer is no key
+
+
+@dataclass(frozen=True, slots=True)
+class RowPair:
+    """Two rows that may join, and the chance that they do by the stretch that they share."""
+
+    source: int
+    target: int
+    score: float
+    shared: float  # the share of the target's text that the stretch makes up
+
+
+def row_pairs(
+    source: pa.Array, target: pa.Array, most: int = 100, shortest: int = SHORTEST
+) -> list[RowPair]:
+    """The best pairs of rows of two columns of text, best first, each distinct text once.
+
+    Case makes no difference. Pairs of less than a chance of 1/16 are left out.
+
+    >>> import pyarrow as pa
+    >>> votes = pa.array(["Barack Obama", "George W. Bush", "Bill Clinton"])
+    >>> ratings = pa.array(["Clinton, Bill(1946-)", "Obama, Barack(1961-)", None])
+    >>> [(pair.source, pair.target, pair.score) for pair in row_pairs(votes, ratings)]
+    [(2, 0, 1.0), (0, 1, 1.0)]
+    """
+    mine, my_rows = _distinct(source)
+    theirs, their_rows = _distinct(target)
+    if not len(mine) or not len(theirs):
+        return []
+    found = _matches(mine, theirs, shortest)
+    sizes = np.diff(text_buffers(theirs).offsets)
+    pairs: list[RowPair] = []
+    seen: set[tuple[int, int]] = set()
+    for text in found.best_first():
+        score = 1.0 / float(found.product[text])
+        for other in found.partners(text):
+            if (text, other) not in seen:
+                seen.add((text, other))
+                share = float(found.length[text]) / float(sizes[other])
+                rows = int(my_rows[text]), int(their_rows[other])
+                pairs.append(RowPair(*rows, score, share))
+        if len(pairs) >= most:
+            break
+    return sorted(pairs, key=lambda p: (-p.score, -p.shared, p.source, p.target))[:most]
+
+
+def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> list[RowPair]:
+    """Pairs of rows that only several columns together tell, from evenly spread source rows.
+
+    Each column's best stretch occurs in m of N target texts, and speaks for them with log(N/m).
+    A row's partner is the target with the most in its favour, if it is alone in that and two
+    columns or more speak for it.
+
+    >>> import pyarrow as pa
+    >>> source = pa.table({"hour": ["07", "07", "19"], "minute": ["30", "45", "30"]})
+    >>> pairs = row_pairs_of_several(source, pa.array(["19:30", "07:30", "07:45"]))
+    >>> [(pair.source, pair.target) for pair in pairs]
+    [(0, 1), (1, 2), (2, 0)]
+    """
+    theirs, their_rows = _distinct(target)
+    if not len(theirs) or not source.num_rows:
+        return []
+    rows = np.unique(np.linspace(0, source.num_rows - 1, most).astype(np.int64))
+    favour = np.zeros((len(rows), len(theirs)))
+    spoken = np.zeros((len(rows), len(theirs)), np.int64)
+    for name in source.column_names:
+        mine, _ = _distinct(source[name].combine_chunks())
+        if len(mine):
+            found = _matches(mine, theirs, 2)
+            for i, text in enumerate(_texts_of(source[name].combine_chunks(), mine, rows)):
+                partners = found.partners(text) if text >= 0 and found.product[text] else []
+                favour[i, partners] += np.log(len(theirs) / max(1, len(partners)))
+                spoken[i, partners] += 1
+    best = favour.argmax(axis=1)
+    several = np.arange(len(rows))
+    alone = (favour >= favour[several, best][:, None] - 1e-9).sum(axis=1) == 1
+    sure = alone & (spoken[several, best] >= 2)
+    return [RowPair(int(rows[i]), int(their_rows[best[i]]), 1.0, 1.0) for i in np.flatnonzero(sure)]
+
+
+def _texts_of(column: pa.Array, texts: pa.LargeStringArray, rows: Array) -> list[int]:
+    """The number of each row's text among the distinct ones, -1 for none."""
+    import pyarrow.compute as pc
+
+    places = pc.index_in(_lower(column.take(rows)), value_set=texts).fill_null(-1)
+    return [int(place) for place in places.to_pylist()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Matches:
+    """The best stretch of every text of the source, as places in the sorted suffixes."""
+
+    product: Array
+    length: Array
+    begin: Array
+    end: Array
+    owner: Array  # of the sorted suffixes
+
+    def best_first(self) -> list[int]:
+        """The texts that share a rare stretch, the rarest and then the longest first."""
+        texts = np.flatnonzero((self.product > 0) & (self.product <= 16))
+        order = np.lexsort((texts, -self.length[texts], self.product[texts]))
+        return [int(text) for text in texts[order]]
+
+    def partners(self, text: int) -> list[int]:
+        """The texts of the target that hold its stretch."""
+        first = len(self.product)
+        owners = self.owner[self.begin[text] : self.end[text]]
+        return [int(o) - first for o in np.unique(owners[owners >= first])]
+
+
+def _matches(source: pa.LargeStringArray, target: pa.LargeStringArray, shortest: int) -> _Matches:
+    from lakejoin.kernels.suffixes import best_matches, common_prefixes, joined_texts
+
+    one, two = text_buffers(source), text_buffers(target)
+    data, owner = joined_texts(one.offsets, one.data, two.offsets, two.data)
+    sa = _suffix_array(data)
+    common = common_prefixes(data, sa)
+    best = best_matches(data, sa, common, owner, len(source), shortest)
+    return _Matches(*best, owner[sa])
+
+
+def _suffix_array(data: Array) -> Array:
+    try:
+        from pydivsufsort import divsufsort
+    except ImportError as error:
+        raise InputError(
+            "learning how tables join needs pydivsufsort: pip install 'lakejoin[join]'"
+        ) from error
+    return np.asarray(divsufsort(data), np.int32)
+
+
+def _distinct(column: pa.Array) -> tuple[pa.LargeStringArray, Array]:
+    """The distinct texts in lower case, and the first row that holds each."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = _lower(column).dictionary_encode()
+    numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    numbers, rows = np.unique(numbers, return_index=True)
+    keep = numbers >= 0
+    texts = coded.dictionary.take(pa.array(numbers[keep]))
+    rows = rows[keep]
+    filled = pc.greater(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
+    return texts.filter(pa.array(filled)), rows[filled]
+
+
+def _lower(column: pa.Array) -> pa.LargeStringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lower = pc.utf8_lower(column.cast(pa.large_string()))
+    return pc.utf8_slice_codeunits(lower, 0, LONGEST_TEXT)

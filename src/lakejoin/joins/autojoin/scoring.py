@@ -1,0 +1,104 @@
+"""How many rows does a program join? Its result met with the keys of the other table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.casing import agreed
+from lakejoin.joins.autojoin.learning import Step
+from lakejoin.joins.autojoin.programs import (
+    Casing,
+    Constant,
+    Operator,
+    Program,
+    extract,
+    simplified,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_BLANKS = r"\s+"
+Score = tuple[int, int]
+
+
+def plain(texts: pa.Array) -> pa.Array:
+    """The texts as they are compared: in lower case, without blanks around, single ones inside."""
+    import pyarrow.compute as pc
+
+    lower = pc.utf8_lower(texts)
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(lower, _BLANKS, " "))
+
+
+@dataclass(eq=False)
+class Scorer:
+    """The rows of a source, and the distinct keys of a target that they should meet."""
+
+    source: pa.Table
+    keys: pa.Array  # distinct, as `plain` gives them
+    _known: dict[Program, Score] = field(default_factory=dict)
+
+    def met(self, program: Program) -> Array:
+        """For every row of the source the number of the key that it meets, -1 for none."""
+        import pyarrow.compute as pc
+
+        made = plain(apply(program, self.source))
+        places = pc.index_in(made, value_set=self.keys).fill_null(-1)
+        return np.asarray(places.to_numpy(zero_copy_only=False))
+
+    def score(self, program: Program) -> Score:
+        """How many keys are met, and by how many rows."""
+        if program not in self._known:
+            met = self.met(program)
+            met = met[met >= 0]
+            self._known[program] = len(np.unique(met)), len(met)
+        return self._known[program]
+
+    def fitted(self, steps: tuple[Step, ...]) -> Program:
+        """The program whose ways, chosen step by step, meet the most keys."""
+        chosen = [step.ways[0] for step in steps]
+        best = self.score(simplified(chosen))
+        for place, step in enumerate(steps):
+            for way in step.ways[1:]:
+                tried = [*chosen[:place], way, *chosen[place + 1 :]]
+                score = self.score(simplified(tried))
+                if score > best:
+                    best, chosen = score, tried
+        return simplified(chosen)
+
+
+def with_case(program: Program, source: pa.Table, target: pa.Array) -> Program:
+    """The program with the case changed where more of its results are then exactly in the target.
+
+    Rows join without it, as equality ignores case; code that is taken away is to give the
+    target's own spelling.
+    """
+    import pyarrow.compute as pc
+
+    def exact(operators: list[Operator]) -> int:
+        made = apply(Program(tuple(operators)), source)
+        return int(pc.sum(pc.is_in(made, value_set=target)).as_py() or 0)
+
+    free = {name for name in program.columns if agreed(source[name])}
+    tried = [[_cased(o, casing, free) for o in program.operators] for casing in Casing]
+    chosen = max(tried, key=exact)
+    best = exact(chosen)
+    for place, operator in enumerate(program.operators):
+        for casing in Casing:  # as it is first: the case is changed only where that is needed
+            other = [*chosen[:place], _cased(operator, casing, free), *chosen[place + 1 :]]
+            found = exact(other)
+            if found > best or (found == best and casing is Casing.SAME):
+                best, chosen = found, other
+    return Program(tuple(chosen))
+
+
+def _cased(operator: Operator, casing: Casing, free: set[str]) -> Operator:
+    if isinstance(operator, Constant) or operator.column not in free:
+        return operator
+    return extract(operator.column, operator.splits, operator.start, operator.length, casing)

@@ -1,0 +1,179 @@
+"""Programs are learned back from what they make, and nothing is learned where nothing is."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.covering import LearnOptions
+from lakejoin.joins.autojoin.finding import Learned, find_programs
+from lakejoin.joins.autojoin.programs import (
+    Casing,
+    Constant,
+    Operator,
+    Program,
+    SplitSplitSubstr,
+    SplitSubstr,
+    Substr,
+)
+from lakejoin.joins.autojoin.sampling import SampleOptions
+
+SYLLABLES = ("ba", "den", "ko", "ri", "mel", "tus", "van", "gor", "pli", "sha", "ew", "um")
+
+
+def word(rng: random.Random) -> str:
+    return "".join(rng.choice(SYLLABLES) for _ in range(rng.randrange(2, 5))).capitalize()
+
+
+def people(rng: random.Random, rows: int) -> pa.Table:
+    names = [f"{word(rng)}, {word(rng)} ({rng.randrange(1900, 2000)})" for _ in range(rows)]
+    codes = [f"{rng.choice('ABCD')}{rng.randrange(10**5):05}-{word(rng)}" for _ in range(rows)]
+    return pa.table({"name": names, "code": codes, "town": [word(rng) for _ in range(rows)]})
+
+
+def random_program(rng: random.Random) -> Program:
+    """Parts that tell people apart, with constants between them."""
+    parts: list[Operator] = [
+        SplitSubstr("name", ", ", 0),
+        SplitSplitSubstr("name", " (", 0, ", ", 1),
+        SplitSplitSubstr("name", ", ", 1, " ", 0, 0, 1),
+        Substr("name", -5, 4),
+        SplitSubstr("code", "-", 1),
+        SplitSubstr("code", "-", 0, 1),
+        Substr("town"),
+        Substr("town", 0, 3),
+    ]
+    chosen = rng.sample(parts, rng.randrange(1, 4))
+    if not any(part in chosen for part in (parts[0], parts[1], parts[5])):
+        chosen.append(parts[rng.choice([0, 1, 5])])
+    made: list[Operator] = [Constant(rng.choice(["", "No. ", "http://x.org/~"]))]
+    for part in chosen:
+        made += [part, Constant(rng.choice([" ", "_", ", ", "@", ": "]))]
+    return Program(tuple(o for o in made[:-1] if o != Constant("")))
+
+
+def shuffled(column: pa.Array, rng: random.Random) -> tuple[pa.Array, list[int]]:
+    order = list(range(len(column)))
+    rng.shuffle(order)
+    return column.take(pa.array(order)), order
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_program_is_learned_back(seed: int) -> None:
+    rng = random.Random(seed)
+    source, program = people(rng, 60), random_program(rng)
+    made = apply(program, source)
+    target, order = shuffled(made, rng)
+    learned = find_programs(source, pa.table({"made": target}))
+    assert learned, str(program)
+    where = {text: i for i, text in enumerate(target.to_pylist())}
+    if len(where) == len(order):
+        pairs = set(zip(learned.left_rows.tolist(), learned.right_rows.tolist(), strict=True))
+        true = {(source_row, place) for place, source_row in enumerate(order)}
+        right = len(pairs & true)
+        assert right >= 0.97 * len(pairs) and right >= 0.97 * len(true), str(program)
+    if learned.source_side == "left" and len(learned.programs) == 1:
+        given = apply(learned.programs[0].program, source).to_pylist()
+        assert given == made.to_pylist(), str(learned.programs[0].program)
+
+
+def test_the_same_is_learned_every_time_and_on_either_side() -> None:
+    rng = random.Random(3)
+    source = people(rng, 40)
+    target, _ = shuffled(apply(Program((SplitSubstr("name", ",", 0),)), source), rng)
+    other = pa.table({"last": target})
+    one, again, mirrored = (
+        find_programs(source, other),
+        find_programs(source, other),
+        find_programs(other, source),
+    )
+    assert [p.program for p in one.programs] == [p.program for p in again.programs]
+    assert (one.source_side, mirrored.source_side) == ("left", "right")
+    assert one.left_rows.tolist() == again.left_rows.tolist()
+    pairs = set(zip(one.left_rows.tolist(), one.right_rows.tolist(), strict=True))
+    assert pairs == set(zip(mirrored.right_rows.tolist(), mirrored.left_rows.tolist(), strict=True))
+
+
+def test_the_case_is_that_of_the_target() -> None:
+    names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
+    users = pa.table({"user": ["ALovelace1", "aturing", "ghopper", "kgödel"][1:]})
+    learned = find_programs(names, users)
+    assert apply(learned.programs[0].program, names).to_pylist()[1:] == users["user"].to_pylist()
+    casings = {part.casing for part in learned.programs[0].program.extracts}
+    assert casings == {Casing.LOWER}
+
+
+def test_rows_that_need_another_program_get_one() -> None:
+    rng = random.Random(5)
+    plain = [(word(rng), word(rng)) for _ in range(30)]
+    middle = [(word(rng), word(rng)) for _ in range(15)]
+    left = [f"{last}, {first}" for first, last in plain]
+    left += [f"{first} {last} (Dr)" for first, last in middle]
+    right = [f"{first} {last}" for first, last in plain + middle]
+    learned = find_programs(pa.table({"a": left}), pa.table({"b": right}))
+    assert len(learned.programs) == 2
+    assert [one.source_rows for one in learned.programs] == [30, 15]
+    assert learned.left_rows.tolist() == learned.right_rows.tolist() == list(range(45))
+
+
+def test_many_rows_may_meet_one_key() -> None:
+    units = pa.table({"unit": ["France.01", "France.03", "Spain.01", "Spain.02"]})
+    parts = [f"{unit}.{kind}" for unit in units["unit"].to_pylist() for kind in ("MIX", "Retail")]
+    learned = find_programs(pa.table({"sub": parts}), units)
+    assert learned.joined == (8, 4) and len(learned.left_rows) == 8
+
+
+def test_unrelated_tables_find_nothing() -> None:
+    for seed in range(6):
+        rng = random.Random(seed)
+        mine = pa.table({"person": [word(rng) + " " + word(rng) for _ in range(50)]})
+        digits = pa.table({"part": [f"{rng.randrange(10**8):08}" for _ in range(50)]})
+        greek = pa.table({"λ": ["".join(rng.choices("αβγδεζηθ", k=9)) for _ in range(50)]})
+        assert not find_programs(mine, digits) and not find_programs(digits, greek)
+        assert not find_programs(mine, greek)
+
+
+def test_counting_numbers_prove_nothing() -> None:
+    numbers = pa.table({"no": [str(i) for i in range(1, 40)]})
+    assert not find_programs(numbers, numbers.rename_columns(["rank"]))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({}),
+        pa.table({"a": pa.array([], pa.string())}),
+        pa.table({"a": ["Bern"]}),
+        pa.table({"a": [None, None, None]}),
+        pa.table({"a": pa.array([None, None], pa.string())}),
+        pa.table({"a": ["same"] * 20}),
+        pa.table({"a": [1, 2, 3], "b": [1.5, None, 2.5]}),
+        pa.table({"a": ["x" * 100_000, "y" * 100_000, "z"]}),
+        pa.table([pa.array(["Bern", "Ulm"]), pa.array(["x", "y"])], names=["a", "a"]),
+    ],
+)
+def test_tables_with_nothing_to_learn_from(table: pa.Table) -> None:
+    towns = pa.table({"town": ["Bern (CH)", "Ulm (DE)", "Oslo (NO)", "Wien (AT)"]})
+    for left, right in ((table, towns), (towns, table), (table, table)):
+        learned = find_programs(left, right)
+        assert isinstance(learned, Learned)
+        if not learned:
+            assert learned.joined == (0, 0) and learned.source_columns == ()
+
+
+def test_samples_are_enough_for_large_tables() -> None:
+    rng = random.Random(1)
+    source = people(rng, 3000)
+    program = Program((SplitSubstr("name", ", ", 0), Constant("/"), SplitSubstr("code", "-", 0)))
+    target, order = shuffled(apply(program, source), rng)
+    options = LearnOptions(sample=SampleOptions(participation=0.5))
+    learned = find_programs(source, pa.table({"made": target}), options)
+    expected: Any = np.empty(3000, np.int64)
+    expected[order] = np.arange(3000)
+    assert learned.left_rows.tolist() == list(range(3000))
+    assert learned.right_rows.tolist() == expected.tolist()

@@ -49,6 +49,7 @@ class Method(Protocol):
     """My points, made ready to be met by the sets of one segment after another."""
 
     counters: VectorCounters
+    both: bool  # whether a search for hits counts all pairs of what it finds as well
 
     def fits(self, sets: PointSets) -> Array:
         """Which sets are of the right kind (a truth value each)."""
@@ -85,7 +86,7 @@ class NearbySearch:
         many of them have a partner, or by `measure` all how many pairs there are. Of equal scores,
         the smaller set comes first, then the order of the index. The `column` of a hit numbers the
         point set in its segment. A search for hits can do without the pairs of what it found,
-        which take longer to count: where they are not `counted` they are -1.
+        which for places take longer to count: where they are not `counted` they are -1.
         """
         if measure not in MEASURES:
             raise InputError(f"measure must be hit or all, not {measure}")
@@ -118,9 +119,9 @@ class NearbySearch:
         table = np.concatenate([np.zeros((6, 0), dtype=np.int64), *rows], axis=1)
         order = np.lexsort((table[1], table[0], table[3], -table[2]))[:k]
         segment, column, _, _, hits, pairs = table[:, order]
-        if measure == "hit" and not counted:
+        if measure == "hit" and not method.both:
             pairs = np.full(len(pairs), -1)
-        elif measure == "hit":
+        if measure == "hit" and not method.both and counted:
             hits, pairs = self._counted(method, segment, column)
         return VectorHits(segment, column, hits, pairs, method.counters)
 

@@ -20,6 +20,8 @@ Array = np.ndarray[Any, Any]
 class NumbersNearby:
     """My numbers in order, each with the span of numbers that are near enough."""
 
+    both = True
+
     def __init__(self, points: Array, within: Within) -> None:
         if points.shape[1] != 1:
             raise InputError("numbers come from one column")

@@ -28,6 +28,8 @@ _BITS, _COUNTS = Fineness(8.0, 64), Fineness(6.0, 8)
 class PlacesNearby:
     """My places, cut into parts with grids; `vectors`: lists of two numbers count as places."""
 
+    both = False
+
     def __init__(self, points: Array, within: Within, vectors: bool = False) -> None:
         if points.shape[1] != 2:
             raise InputError("places come as a latitude and a longitude")

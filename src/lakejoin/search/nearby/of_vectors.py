@@ -25,6 +25,8 @@ _PRODUCT_OFF = 4e-16  # of a product, for each number that is added up
 class VectorsNearby:
     """My vectors; by angle they are made of length 1, and those of length 0 meet nothing."""
 
+    both = True
+
     def __init__(self, points: Array, within: Within, metric: str) -> None:
         self.counters = VectorCounters()
         self._metric = metric

@@ -15,6 +15,8 @@ from vectors_report import names, row_of
 
 COLOURS = {
     "lakejoin": "#1b6ca8",
+    "lakejoin, not deduplicated": "#0b3c5d",
+    "lakejoin, on the index": "#0b3c5d",
     "tree": "#7fb2d9",
     "flat": "#2a9d5c",
     "PEXESO (grid)": "#a83232",
@@ -29,7 +31,7 @@ COLOURS = {
     "BallTree": "#bbbbbb",
     "pivot table (EPT)": "#8e6bb0",
 }
-DASHED = ("FAISS all", "FAISS distinct", "PEXESO-H")
+DASHED = ("FAISS all", "FAISS distinct", "PEXESO-H", "lakejoin, not deduplicated")
 
 
 def _figure(columns: int) -> tuple[Any, Any]:
@@ -94,5 +96,8 @@ def plot_growth(sizes: Sequence[dict[str, Any]], path: Path) -> None:
         ylabel=f"CPU ms a query, tau {tau:.0%}, T {share:.0%}",
         title=f"{sizes[0]['facts']['lake']}: growth",
     )
+    million = [found["facts"]["vectors"] / 1e6 for found in sizes]
+    axes[0].set_xticks(million, [f"{count:.2g}" for count in million])
+    axes[0].minorticks_off()
     axes[0].grid(alpha=0.3, which="both")
     _save(figure, axes, path)

@@ -19,22 +19,23 @@ from lakejoin.search.nearby.within import (
 Array = np.ndarray[Any, Any]
 
 
-def haversine(mine: Sequence[float], theirs: Sequence[float]) -> float:
-    """sin(angle / 2) ** 2 of two places."""
-    tall = math.sin(math.radians(mine[0] - theirs[0]) / 2) ** 2
-    wide = math.sin(math.radians(mine[1] - theirs[1]) / 2) ** 2
-    return tall + math.cos(math.radians(mine[0])) * math.cos(math.radians(theirs[0])) * wide
+def haversines(mine: Array, theirs: Array) -> Array:
+    """sin(angle / 2) ** 2 of every two places."""
+    a, b = np.radians(mine)[:, None, :], np.radians(theirs)[None, :, :]
+    tall = np.sin(np.radians(mine[:, None, 0] - theirs[None, :, 0]) / 2) ** 2
+    wide = np.sin(np.radians(mine[:, None, 1] - theirs[None, :, 1]) / 2) ** 2
+    return np.asarray(tall + np.cos(a[:, :, 0]) * np.cos(b[:, :, 0]) * wide)
 
 
 def distances(mine: Array, theirs: Array, metric: str) -> Array:
     """The distance of every two."""
+    if metric == "haversine":
+        return np.asarray(2 * EARTH * np.arcsin(np.sqrt(np.minimum(1.0, haversines(mine, theirs)))))
     out = np.full((len(mine), len(theirs)), np.nan)
     for i, a in enumerate(mine):
         for j, b in enumerate(theirs):
             if metric == "difference":
                 out[i, j] = abs(a[0] - b[0])
-            elif metric == "haversine":
-                out[i, j] = 2 * EARTH * math.asin(math.sqrt(min(1.0, haversine(a, b))))
             elif metric == "l1":
                 out[i, j] = np.abs(a - b).sum()
             elif metric == "l2":
@@ -52,14 +53,9 @@ def near(mine: Array, theirs: Array, within: Within, metric: str) -> Array:
     if metric == "difference":
         low, high = spans_of(mine[:, 0], within)
         return np.asarray((low[:, None] <= theirs[:, 0]) & (theirs[:, 0] <= high[:, None]))
-    if metric == "haversine":
-        limit = haversine_limit(within)
-        found = np.zeros((len(mine), len(theirs)), dtype=bool)
-        for i, a in enumerate(mine):
-            for j, b in enumerate(theirs):
-                found[i, j] = not np.isnan(a).any() and haversine(a, b) <= limit
-        return found
     with np.errstate(invalid="ignore"):
+        if metric == "haversine":
+            return np.asarray(haversines(mine, theirs) <= haversine_limit(within))
         return np.asarray(distances(mine, theirs, metric) <= vector_limit(within))
 
 

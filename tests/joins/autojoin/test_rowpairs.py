@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.joins.autojoin.rowpairs import LONGEST_TEXT, row_pairs, row_pairs_of_several
+from lakejoin.errors import InputError
+from lakejoin.joins.autojoin.rowpairs import (
+    LONGEST_TEXT,
+    _divsufsort,
+    row_pairs,
+    row_pairs_of_several,
+)
 from lakejoin.joins.autojoin.sampling import SampleOptions, sample_sizes, sampled_rows
 
 texts = st.lists(st.one_of(st.none(), st.text("abcAB ", max_size=8)), max_size=8)
@@ -63,3 +72,12 @@ def test_a_sample_is_the_same_every_time() -> None:
     rows = sampled_rows(1000, 50, 1)
     assert rows.tolist() == sampled_rows(1000, 50, 1).tolist() == sorted(set(rows.tolist()))
     assert sampled_rows(3, 9, 1).tolist() == [0, 1, 2]
+
+
+def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydivsufsort", None)
+    _divsufsort.cache_clear()
+    before = dict(os.environ)
+    with pytest.raises(InputError, match=r"pip install 'lakejoin\[join\]'"):
+        row_pairs(pa.array(["Bern"]), pa.array(["Bern"]))
+    assert dict(os.environ) == before

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from lakejoin.joins.autojoin.pieces import Piece, Rows, folded, pieces_of
+from lakejoin.joins.autojoin.pieces import Piece, Rows, folded, pieces_of, texts_of
 from lakejoin.joins.autojoin.programs import Constant, Operator, extract
 
 MOST_OPERATORS = 8
@@ -38,6 +38,10 @@ class _Part:
     starts: tuple[int, ...]
     length: int | None
 
+    @property
+    def whole(self) -> bool:
+        return self.length is None and not any(self.starts)
+
 
 _Edge = Constant | _Part
 
@@ -54,11 +58,52 @@ def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[S
     if not rows or any(not target for target in targets):
         return None
     goals = tuple(folded(target) for target in targets)
-    search = _Search(goals, targets, pieces_of(rows, columns))
-    edges = search.run()
+    useful = [column for column in columns if _useful(texts_of(rows, column), goals)]
+    if not _possible(rows, goals, useful):
+        return None
+    edges = _Search(goals, targets, pieces_of(rows, useful, 1)).run()
+    if edges is None or not all(isinstance(edge, Constant) or edge.whole for edge in edges):
+        # Many need one split only, which is found sooner among fewer pieces. But whole pieces of
+        # pieces are plainer than pieces that are cut.
+        edges = _Search(goals, targets, pieces_of(rows, useful, 2)).run() or edges
     if edges is None or all(isinstance(edge, Constant) for edge in edges):
         return None
     return tuple(Step(tuple(_ways(edge))) for edge in edges)
+
+
+def _useful(texts: tuple[str, ...], goals: tuple[str, ...]) -> bool:
+    """Whether every example's target has two characters in a row, or the first one, of the text."""
+    return bool(texts) and all(
+        text[0] in goal or any(text[i : i + 2] in goal for i in range(len(text) - 1))
+        for text, goal in zip(texts, goals, strict=True)
+    )
+
+
+def _possible(rows: Rows, goals: tuple[str, ...], columns: Sequence[str]) -> bool:
+    """Whether each target can be put together from few stretches of its row and of constants.
+
+    Taking the longest stretch each time takes the fewest; a constant is in every target.
+    """
+    if not columns:
+        return False
+    for i, goal in enumerate(goals):
+        store = [*(folded(rows[i][column] or "") for column in columns), goals[i - 1]]
+        place = stretches = 0
+        while place < len(goal):
+            size = 1
+            while place + size <= len(goal) and _held(goal[place : place + size], store):
+                size += 1
+            if size == 1:
+                return False
+            place += size - 1
+            stretches += 1
+            if stretches > min(MOST_OPERATORS, 3 + len(goal) / 4):
+                return False
+    return True
+
+
+def _held(stretch: str, store: list[str]) -> bool:
+    return any(stretch in text for text in store)
 
 
 class _Search:
@@ -67,9 +112,11 @@ class _Search:
         self.targets = targets
         # Where each character occurs in the first example's pieces.
         self.places: dict[str, list[tuple[Piece, int]]] = {}
+        wanted = set(goals[0])
         for piece in pieces:
             for place, character in enumerate(piece.texts[0]):
-                self.places.setdefault(character, []).append((piece, place))
+                if character in wanted:
+                    self.places.setdefault(character, []).append((piece, place))
 
     def run(self) -> list[_Edge] | None:
         """The edges of the best path."""

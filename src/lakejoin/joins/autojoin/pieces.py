@@ -29,32 +29,32 @@ class Piece:
     paths: tuple[Path, ...]
 
 
-def pieces_of(rows: Rows, columns: Sequence[str]) -> list[Piece]:
-    """The pieces that every example has, not empty in any.
+def pieces_of(rows: Rows, columns: Sequence[str], depth: int = 2) -> list[Piece]:
+    """The pieces that every example has, not empty in any, after up to `depth` splits.
 
     >>> rows = [{"name": "Obama, Barack"}, {"name": "Bush, George"}]
-    >>> for piece in pieces_of(rows, ["name"])[:3]:
+    >>> for piece in pieces_of(rows, ["name"], depth=1)[:3]:
     ...     print(piece.texts, piece.paths[0])
     ('obama, barack', 'bush, george') ('name', ())
     ('obama,', 'bush,') ('name', ((' ', 0),))
     ('barack', 'george') ('name', ((' ', 1),))
     """
     found: dict[tuple[str, ...], list[Path]] = {}
-    wholes = [(column, texts) for column in columns if (texts := _texts(rows, column))]
+    wholes = [(column, texts) for column in columns if (texts := texts_of(rows, column))]
     once = [(column, *way) for column, texts in wholes for way in _split_each(texts)]
     for column, texts in wholes:
         _add(found, texts, (column, ()))
     for column, split, texts in once:
         _add(found, texts, (column, (split,)))
-    for column, split, texts in once:
+    for column, split, texts in once if depth > 1 else ():
         for second, smaller in _split_each(texts):
             if second[0] not in split[0]:
                 _add(found, smaller, (column, (split, second)))
     return [Piece(texts, tuple(paths)) for texts, paths in found.items()]
 
 
-def _texts(rows: Rows, column: str) -> tuple[str, ...]:
-    """The column's texts, none if an example lacks it."""
+def texts_of(rows: Rows, column: str) -> tuple[str, ...]:
+    """The column's texts in lower case, none if an example lacks it."""
     whole = [row[column] for row in rows]
     return tuple(folded(text) for text in whole if text) if all(whole) else ()
 

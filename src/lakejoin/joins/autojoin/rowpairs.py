@@ -7,7 +7,10 @@ tells, in one scan, the best stretch of every text of the source.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 SHORTEST = 3  # of a stretch: shorter ones are everywhere
+_THREADS = "OMP_NUM_THREADS"
 LONGEST_TEXT = 2000  # characters of a text that are looked at: what is longer is no key
 
 
@@ -145,13 +149,31 @@ def _matches(source: pa.LargeStringArray, target: pa.LargeStringArray, shortest:
 
 
 def _suffix_array(data: Array) -> Array:
+    return np.asarray(_divsufsort()(data), np.int32)
+
+
+@cache
+def _divsufsort() -> Callable[[Array], Array]:
+    """The function that sorts suffixes, on one thread.
+
+    Its threads gain nothing on any size of ours, and starting them takes 16 ms where a small
+    column takes 0.2. How many there are is read from the environment when the library is loaded.
+    """
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "1"
     try:
         from pydivsufsort import divsufsort
     except ImportError as error:
         raise InputError(
             "learning how tables join needs pydivsufsort: pip install 'lakejoin[join]'"
         ) from error
-    return np.asarray(divsufsort(data), np.int32)
+    finally:
+        if before is None:
+            del os.environ[_THREADS]
+        else:
+            os.environ[_THREADS] = before
+    found: Callable[[Array], Array] = divsufsort
+    return found
 
 
 def _distinct(column: pa.Array) -> tuple[pa.LargeStringArray, Array]:

@@ -16,50 +16,24 @@ read once, which takes 9 bytes for each of them meanwhile.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
 from lakejoin.store.pointforms import FORMS, REPEAT_FORMS, narrowed, widened
+from lakejoin.store.pointkinds import KINDS, NUMBER, PLACE, VECTOR, PointSet, PointSource
 
-if TYPE_CHECKING:
-    from lakejoin.store.catalog import Catalog
-    from lakejoin.store.dictionary import Dictionary
-    from lakejoin.store.rows import Rows
+__all__ = [
+    "BLOCK", "KINDS", "NO_COLUMN", "NUMBER", "PLACE", "VECTOR", "PointSet", "PointSets",
+    "PointSource", "PointsComponent", "PointsWriter",
+]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 
-NUMBER, PLACE, VECTOR = KINDS = ("number", "place", "vector")
 BLOCK = 256  # places that have a bounding box together
 NO_COLUMN = np.uint32(0xFFFFFFFF)
-
-
-class PointSource(Protocol):
-    """What point sets are made of: a `lakejoin.store.segment.Segment`."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The tables and columns."""
-
-    @property
-    def dictionary(self) -> Dictionary:
-        """The values."""
-
-    @property
-    def rows(self) -> Rows:
-        """The rows."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PointSet:
-    """A set to be written: distinct points (n, d) in order, and the rows of each."""
-
-    kind: str
-    columns: tuple[int, ...]
-    points: Array
-    repeats: Array
 
 
 @dataclass(frozen=True, slots=True)

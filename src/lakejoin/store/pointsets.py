@@ -29,11 +29,13 @@ from lakejoin.store.coordinates import (
     vector_share,
     vectors_of,
 )
-from lakejoin.store.points import NUMBER, PLACE, VECTOR, PointSet, PointSets, PointSource
+from lakejoin.store.pointkinds import NUMBER, PLACE, VECTOR, PointSet, PointSource
 from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from lakejoin.store.points import PointSets
 
 Array = np.ndarray[Any, Any]
 

@@ -7,14 +7,14 @@ others go through one compiled call. With k, the bar rises to the k-th best scor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.search.nearby.wanted import Method, Wanted
 from lakejoin.search.nearby.within import Within, settled_metric
-from lakejoin.search.vectors.hits import Pairs, VectorCounters, VectorHits
+from lakejoin.search.vectors.hits import Pairs, VectorHits
 
 if TYPE_CHECKING:
     from lakejoin.search.hits import Excluded
@@ -23,42 +23,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 MEASURES = ("hit", "all")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
-    """What of a segment is looked at: these sets, that score at least so much, of the k best; and
-    by `measure` all the score is the pairs, else my points that have a partner."""
-
-    sets: Array
-    least: int
-    best: Array  # a heap, see `bar.py`
-    all_: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """For some sets: my points with a partner, and pairs. Below the bar they may be too small."""
-
-    sets: Array
-    hits: Array
-    pairs: Array
-
-
-class Method(Protocol):
-    """My points, made ready to be met by the sets of one segment after another."""
-
-    counters: VectorCounters
-    both: bool  # whether a search for hits counts all pairs of what it finds as well
-
-    def fits(self, sets: PointSets) -> Array:
-        """Which sets are of the right kind (a truth value each)."""
-
-    def meet(self, sets: PointSets, wanted: Wanted) -> Found:
-        """Counts, for the wanted sets that can reach the bar."""
-
-    def pairs(self, sets: PointSets, s: int) -> tuple[Array, Array, Array]:
-        """(mine, theirs, distance) of all pairs with a set that are near enough."""
 
 
 class NearbySearch:

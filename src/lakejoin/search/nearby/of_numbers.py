@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.search.nearby.wanted import Found, Wanted
 from lakejoin.search.nearby.within import Within, spans_of
 from lakejoin.search.vectors.hits import VectorCounters
 
 if TYPE_CHECKING:
-    from lakejoin.search.nearby.engine import Found, Wanted
     from lakejoin.store.points import PointSets
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +40,6 @@ class NumbersNearby:
 
     def meet(self, sets: PointSets, wanted: Wanted) -> Found:
         """Counts by walking along both lists."""
-        from lakejoin.search.nearby.engine import Found
         from lakejoin.search.nearby.numbers import meet_numbers
         from lakejoin.search.nearby.pool import pool_of
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.search.nearby.parts import Fineness, MyParts, parts_of
+from lakejoin.search.nearby.wanted import Found, Wanted
 from lakejoin.search.nearby.within import Within, haversine_limit, metres_of
 from lakejoin.search.vectors.hits import VectorCounters
 
 if TYPE_CHECKING:
-    from lakejoin.search.nearby.engine import Found, Wanted
     from lakejoin.store.points import PointSets
 
 Array = np.ndarray[Any, Any]
@@ -58,7 +58,6 @@ class PlacesNearby:
 
     def meet(self, sets: PointSets, wanted: Wanted) -> Found:
         """Counts hits with bitmaps of 64 sets at a time, or pairs with counts by cell."""
-        from lakejoin.search.nearby.engine import Found
         from lakejoin.search.nearby.places import pair_places
         from lakejoin.search.nearby.pool import pool_of
         from lakejoin.search.nearby.sliced import hit_places

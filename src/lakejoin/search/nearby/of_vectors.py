@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.search.nearby.wanted import Found, Wanted
 from lakejoin.search.nearby.within import Within, vector_limit
 from lakejoin.search.vectors.hits import VectorCounters
 
 if TYPE_CHECKING:
-    from lakejoin.search.nearby.engine import Found, Wanted
     from lakejoin.store.points import PointSets
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +54,6 @@ class VectorsNearby:
     def meet(self, sets: PointSets, wanted: Wanted) -> Found:
         """Counts set by set."""
         from lakejoin.search.nearby.bar import bar_of, push
-        from lakejoin.search.nearby.engine import Found
 
         hits, pairs = np.zeros((2, len(wanted.sets)), dtype=np.int64)
         for i, s in enumerate(wanted.sets.tolist()):

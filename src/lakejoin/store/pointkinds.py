@@ -1,0 +1,43 @@
+"""What a point set is, and what it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lakejoin.store.catalog import Catalog
+    from lakejoin.store.dictionary import Dictionary
+    from lakejoin.store.rows import Rows
+
+Array = np.ndarray[Any, Any]
+
+NUMBER, PLACE, VECTOR = KINDS = ("number", "place", "vector")
+
+
+class PointSource(Protocol):
+    """What point sets are made of: a `lakejoin.store.segment.Segment`."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tables and columns."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The values."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointSet:
+    """A set to be written: distinct points (n, d) in order, and the rows of each."""
+
+    kind: str
+    columns: tuple[int, ...]
+    points: Array
+    repeats: Array

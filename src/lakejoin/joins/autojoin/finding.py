@@ -93,8 +93,8 @@ def find_programs(left: pa.Table, right: pa.Table, options: LearnOptions | None 
 class _Way:
     """What was learned in one direction, and the pairs (source row, target row) that it joins.
 
-    `reach` ranks ways: the target rows, then the source rows that join without doubt, as the
-    target's key is in one row only; then the shorter programs.
+    `reach` ranks ways: the target rows that join without doubt, as their key is in no other row,
+    less those that join in doubt; then the source rows without doubt; then the shorter programs.
     """
 
     target_column: str
@@ -147,5 +147,6 @@ def _joined(
         met[theirs] = True
     mine, theirs, alone = np.concatenate(left), np.concatenate(right), np.concatenate(sure)
     size = sum(len(program.operators) for program in programs)
-    reach = len(np.unique(theirs[alone])), len(np.unique(mine[alone])), -size
+    certain, doubtful = len(np.unique(theirs[alone])), len(np.unique(theirs[~alone]))
+    reach = certain - doubtful, len(np.unique(mine[alone])), -size
     return _Way(column, tuple(supported), (mine, theirs), reach)

@@ -89,21 +89,25 @@ def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> 
     if not len(theirs) or not source.num_rows:
         return []
     rows = np.unique(np.linspace(0, source.num_rows - 1, most).astype(np.int64))
-    favour = np.zeros((len(rows), len(theirs)))
-    spoken = np.zeros((len(rows), len(theirs)), np.int64)
-    for name in source.column_names:
-        mine, _ = _distinct(source[name].combine_chunks())
-        if len(mine):
-            found = _matches(mine, theirs, 2)
-            for i, text in enumerate(_texts_of(source[name].combine_chunks(), mine, rows)):
-                partners = found.partners(text) if text >= 0 and found.product[text] else []
-                favour[i, partners] += np.log(len(theirs) / max(1, len(partners)))
-                spoken[i, partners] += 1
-    best = favour.argmax(axis=1)
-    several = np.arange(len(rows))
-    alone = (favour >= favour[several, best][:, None] - 1e-9).sum(axis=1) == 1
-    sure = alone & (spoken[several, best] >= 2)
-    return [RowPair(int(rows[i]), int(their_rows[best[i]]), 1.0, 1.0) for i in np.flatnonzero(sure)]
+    speakers = [_speaker(column.combine_chunks(), theirs, rows) for column in source.columns]
+    pairs: list[RowPair] = []
+    for i, row in enumerate(rows):
+        favour, spoken = np.zeros(len(theirs)), np.zeros(len(theirs), np.int64)
+        for found, texts in speakers:
+            partners = found.partners(texts[i]) if texts[i] >= 0 else []
+            favour[partners] += np.log(len(theirs) / max(1, len(partners)))
+            spoken[partners] += 1
+        best = int(favour.argmax())
+        alone = np.count_nonzero(favour >= favour[best] - 1e-9) == 1
+        if alone and spoken[best] >= 2:
+            pairs.append(RowPair(int(row), int(their_rows[best]), 1.0, 1.0))
+    return pairs
+
+
+def _speaker(column: pa.Array, theirs: pa.Array, rows: Array) -> tuple[_Matches, list[int]]:
+    """A column's stretches of two bytes or more, and the number of the text of each row."""
+    mine, _ = _distinct(column)
+    return _matches(mine, theirs, 2), _texts_of(column, mine, rows)
 
 
 def _texts_of(column: pa.Array, texts: pa.LargeStringArray, rows: Array) -> list[int]:

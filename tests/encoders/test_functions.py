@@ -7,7 +7,7 @@ import pickle
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -187,3 +187,28 @@ def test_onnx(onnx_file: Path, pooled: bool, monkeypatch: pytest.MonkeyPatch) ->
     (onnx_file.parent / "tokenizer.json").unlink()
     with pytest.raises(InputError, match=r"has no tokenizer\.json beside it"):
         open_encoder(onnx_file)
+
+
+class _Mine:
+    """An encoder that somebody else wrote."""
+
+    name, version, identity, dimension = "mine", "1", "mine kept", 2
+    settings: ClassVar[dict[str, Any]] = {}
+    spec = None
+
+    def __init__(self, vectors: Any) -> None:
+        self._vectors = vectors
+
+    def encode(self, texts: Any) -> Any:
+        return np.array([self._vectors] * len(texts), dtype=np.float32)
+
+
+def test_an_encoder_of_somebody_else_is_checked() -> None:
+    encoder = open_encoder(_Mine([3.0, 4.0]))  # type: ignore[arg-type]
+    assert (encoder.identity, encoder.dimension) == ("mine kept", 2)
+    assert np.allclose(encoder.encode(["a", ""]), [[0.6, 0.8], [0, 0]])
+    assert encoder.spec.open().identity == encoder.identity
+    with pytest.raises(InputError, match="not finite"):
+        open_encoder(_Mine([np.nan, 1.0]))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="must give 1 vectors"):
+        open_encoder(_Mine([[1.0], [2.0]]))  # type: ignore[arg-type]

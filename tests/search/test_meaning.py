@@ -24,7 +24,6 @@ from lakejoin.search.answer import Answer, Answers
 from lakejoin.search.meanings import Meanings
 from lakejoin.search.result import NearResult
 from lakejoin.search.tau import LARGEST
-from lakejoin.search.unit_pairs import unit_pairs
 from lakejoin.search.vectors.space import Nearness
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -161,11 +160,12 @@ def test_pairs_are_found_again_where_they_were_not_kept(lake: Lake) -> None:
     mine = encoder.encode([*STREETS, "", "Bern", "oak"])
     engine = Meanings(lake.snapshot).engine(encoder)
     for tau in (0.0, 0.3, 0.5, 0.8, 1.0):
-        for number, space in enumerate(engine.spaces):
+        for number in range(len(engine.spaces)):
             for column in text_columns(lake.snapshot.segments[number]):
-                kept = engine.pairs(mine, Nearness(LARGEST * tau), number, column)
-                ids = space.lists.ids_of(column)
-                again = unit_pairs(mine, space.source, ids, LARGEST * tau)
+                nearness = Nearness(LARGEST * tau)
+                hits = engine.search(mine, nearness)
+                kept = engine.pairs(mine, nearness, number, column, hits)
+                again = engine.pairs(mine, nearness, number, column)
                 for name in ("place", "id", "distance"):
                     np.testing.assert_array_equal(getattr(kept, name), getattr(again, name))
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
 from lakejoin.search.hits import Excluded
+from lakejoin.search.vectors import engine, pairing
 from lakejoin.search.vectors import segment as segment_search
 from lakejoin.search.vectors.engine import Nearness, VectorSearch
 from lakejoin.store.compact import AXES, Compact, MatrixSource
@@ -65,8 +66,8 @@ def test_what_does_not_fit_into_memory_is_counted_by_parts(data: Any) -> None:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment_search, "_KEPT", 40)
-        patch.setattr(segment_search, "_NEAR", 10)
-        patch.setattr(segment_search, "_MEASURED", 7)
+        patch.setattr(engine, "_NEAR", 10)
+        patch.setattr(pairing, "TAKEN", 7)
         patch.setattr(segment_search, "_NOTED", 20)
         assert searched(lake, nearness) == expected(lake, nearness)
         steps = np.array([nearness.radius / 2, nearness.radius])
@@ -163,6 +164,55 @@ def test_vectors_that_are_no_numbers_match_nothing() -> None:
     assert (hits.matched.tolist(), hits.pairs.tolist()) == ([1], [1])
 
 
+def test_each_vector_is_taken_once_for_many_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    vectors = unit(vectors_of("random", 1_500, 20, rng))
+    space = space_of(vectors, (np.arange(1_500),))
+    monkeypatch.setattr(segment_search, "_KEPT", 1_000)
+    queries = unit(vectors_of("random", 700, 20, rng))
+    for method in ("tree", "flat"):
+        hits = VectorSearch([space]).search(queries, Nearness(1.9, method=method))
+        assert hits.counters.encoded <= 1_500 + 64
+        assert hits.counters.methods == {method: 1}
+
+
+def test_what_a_rest_hides_is_not_taken_for_sure() -> None:
+    # A large rest on which small coordinates are summed up in single precision.
+    rng = np.random.default_rng(4)
+    base = np.zeros(90)
+    base[80] = 1.0
+    spread = 1e-4 * rng.normal(size=(400, 90))
+    vectors = (base * (1 + 0.05 * rng.random((400, 1))) + spread).astype(np.float32)
+    queries = vectors[:40] + np.float32(1e-3) * rng.normal(size=(40, 90)).astype(np.float32)
+    columns = tuple(np.array([c]) for c in range(400))
+    far = np.unique(all_distances(queries, vectors))
+    for at in range(0, len(far), len(far) // 12):
+        for less in (0.0, 1e-6, 3e-4):
+            radius = float(far[at] * (1 - less))
+            lake = Lake((vectors,), (columns,), queries, False)
+            nearness = Nearness(radius, method="tree")
+            assert searched(lake, nearness) == expected(lake, nearness)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-24, 1e-12, 1e10])
+@pytest.mark.parametrize("method", ["tree", "flat"])
+def test_very_small_and_very_large_numbers(size: float, method: str) -> None:
+    rng = np.random.default_rng(5)
+    vectors = (size * vectors_of("random", 100, 7, rng)).astype(np.float32)
+    lake = Lake((vectors,), (tuple(np.array([c]) for c in range(100)),), vectors[:30], False)
+    for share in (0.0, 0.5, 1.5):
+        nearness = Nearness(size * share, method=method)
+        assert searched(lake, nearness) == expected(lake, nearness)
+
+
+def test_too_large_numbers_are_refused() -> None:
+    with pytest.raises(InputError, match=r"beyond 1e\+12"):
+        space_of(np.full((2, 2), 1e13, dtype=np.float32), (np.arange(2),))
+    space = space_of(np.eye(2, dtype=np.float32), (np.arange(2),))
+    with pytest.raises(InputError, match=r"beyond 1e\+12"):
+        VectorSearch([space]).search(np.full((1, 2), 1e13), Nearness(1.0))
+
+
 def test_threads() -> None:
     lake = Lake(
         (vectors_of("clustered", 800, 10, np.random.default_rng(8)),),
@@ -180,7 +230,8 @@ def test_threads() -> None:
         assert list(pool.map(run, steps)) == [run(radius) for radius in steps]
 
 
-@pytest.mark.parametrize("wrong", [{"metric": "l3"}, {"measure": "most"}, {"method": "fast"}])
-def test_what_there_is_not(wrong: dict[str, str]) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong.values()))):
-        Nearness(1.0, **wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize("wrong", [{"metric": "l3"}, {"measure": "most"}, {"method": "fast"},
+                                   {"k": 0}])  # fmt: skip
+def test_what_there_is_not(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=str(next(iter(wrong.values())))):
+        Nearness(1.0, **wrong)

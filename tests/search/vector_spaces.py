@@ -103,4 +103,5 @@ def radii(draw: Any, lake: Lake, metric: str = "l2") -> float:
     far = np.unique(all_distances(lake.queries, pool, metric))
     if not len(far) or draw(st.integers(0, 4)) == 0:
         return draw(st.sampled_from([0.0, 0.1, 1.0, 1e9]))
-    return float(far[draw(st.integers(0, len(far) - 1))])
+    less = draw(st.sampled_from([0.0, 0.0, 1e-8, 1e-6, 1e-4, 1e-3]))
+    return float(far[draw(st.integers(0, len(far) - 1))] * (1 - less))

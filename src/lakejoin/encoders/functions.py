@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.encoders.protocol import Array, EncoderSpec, Identified, Texts
+from lakejoin.encoders.protocol import (
+    Array,
+    Encoder,
+    EncoderSpec,
+    Identified,
+    Texts,
+    is_cheap,
+)
 from lakejoin.encoders.texts import as_array, pieces
 from lakejoin.errors import InputError
 
@@ -79,3 +86,20 @@ class FunctionEncoder(Identified):
         lengths[lengths == 0] = 1.0
         unit: Array = (vectors / lengths).astype(np.float32)
         return unit
+
+
+class GivenEncoder(FunctionEncoder):
+    """An encoder of the caller's, under its own identity; what it gives is checked all the same."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder.encode)
+        self.name, self.version = encoder.name, encoder.version
+        self.settings = encoder.settings
+        self.cheap = is_cheap(encoder)
+        self.spec = EncoderSpec(GivenEncoder, (encoder,))
+        self._identity = encoder.identity
+
+    @property
+    def identity(self) -> str:
+        """As the encoder says."""
+        return self._identity

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.encoders.protocol import Encoder, EncoderSpec
+from lakejoin.encoders.protocol import Encoder, EncoderSpec, Identified
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,12 +39,14 @@ def open_encoder(spec: Given = None, *, mix: Mix | None = None) -> Encoder:
     if isinstance(spec, EncoderSpec):
         return spec.open()
     if spec is not None and not isinstance(spec, str | Path):
+        from lakejoin.encoders.functions import FunctionEncoder, GivenEncoder
+
+        if isinstance(spec, Identified):
+            return spec  # one of ours
         if isinstance(spec, Encoder):
-            return spec
+            return GivenEncoder(spec)
         if not callable(spec):
             raise InputError(f"an encoder is a name, a path or a function, not {spec!r}")
-        from lakejoin.encoders.functions import FunctionEncoder
-
         return FunctionEncoder(spec)
     if spec is None or spec == "default":
         from lakejoin.encoders.default import open_default

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.model import ColumnType
 from lakejoin.search.containment import enough
 from lakejoin.search.display import percent
 from lakejoin.search.near_options import AUTO, ByMeaning
@@ -22,6 +21,7 @@ from lakejoin.search.query import Query, locate
 from lakejoin.search.reach import Reach
 from lakejoin.search.result import Found, NearResult
 from lakejoin.search.tau import GRID, LARGEST, Taus, choose_tau, default_tau, sample_of
+from lakejoin.store.meaning import TYPES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_TEXTS = (ColumnType.TEXT, ColumnType.MIXED)
 _KEPT = 64 << 20  # bytes of vectors, or of pairs, that an answer may keep for its evidence
 
 
@@ -188,14 +187,8 @@ class MeaningSearch:
         )
 
     def _pairs(self, number: int, column: int) -> Pairs:
-        from lakejoin.search.unit_pairs import unit_pairs
-
-        engine, nearness = self._engine, self._nearness(1, None)
-        if self._found is not None and self._found.near[number] is not None:
-            return engine.pairs(self._vectors, nearness, number, column, self._found)
-        space = engine.spaces[number]
-        ids = space.lists.ids_of(column)
-        return unit_pairs(self._vectors, space.source, ids, nearness.radius)
+        nearness = self._nearness(1, None)
+        return self._engine.pairs(self._vectors, nearness, number, column, self._found)
 
     def _meeting(self, number: int, column: int) -> Meeting:
         return self._partners(number, column).meeting
@@ -205,7 +198,7 @@ class MeaningSearch:
     def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
         """Sentences about the query, and why nothing was found."""
         query, notes = self.query, []
-        if query.type not in _TEXTS:
+        if query.type not in TYPES:
             notes.append(
                 f"{query.column!r} is of type {query.type}: only texts have a meaning, so what is "
                 "found are texts that look like its values; numbers are compared by distance"

@@ -12,11 +12,11 @@ from lakejoin.spark.parts import open_again, segment_memory
 from lakejoin.spark.session import session
 from lakejoin.spark.tasks import Listener, Progress, run_tasks
 from lakejoin.storage import Place
-from lakejoin.store.commit import clean, commit
+from lakejoin.store.commit import clean, clean_up, commit
 from lakejoin.store.encode import PAIR_BYTES
 from lakejoin.store.known_texts import are_kept
 from lakejoin.store.lock import build_lock
-from lakejoin.store.manifest import read_manifest
+from lakejoin.store.manifest import Manifest, read_manifest
 from lakejoin.store.segment import SegmentRecord
 from lakejoin.store.sources import read_sources
 
@@ -47,35 +47,45 @@ def compact_index(
     with build_lock(index, wait):
         old = read_manifest(index)
         clean(index, old)
-        before = old.totals.bytes
-        memory = segment_memory(old.options, memory)
-        groups = choose(old.segments, memory)
-        if not groups:
-            count = len(old.segments)
-            return CompactReport(old.version, 0, 0, count, before, before)
-        job = Job(index.uri, build_name(old), old.options, memory=memory)
-        meaning = old.options.meaning
-        known = meaning is None or all(are_kept(group) for group in groups)
-        encoder = None if meaning is None or known else open_again(meaning)
-        listener(Progress("starting Spark"))
-        with session(cluster.spark, cluster.master, cluster.conf) as spark:
-            job.scratch.make_folder()
-            if encoder is not None:
-                hand_over(job, encoder)
-            for number, group in enumerate(groups):
-                write_work(job, number, "merge", group)
-            stage = Progress("merging segments")
-            outcomes = run_tasks(spark, job, range(len(groups)), stage, listener)
-        fresh = [o.value for o in outcomes if o.kind == "segment"]
-        gone = {record.id for group in groups for record in group}
-        kept = [record for record in old.segments if record.id not in gone]
-        listener(Progress("committing"))
-        sources = read_sources(index, old.files)
-        new = commit(index, old, old.lakes, old.options, [*kept, *fresh], sources)
-        clean(index, new)
-        return CompactReport(
-            new.version, len(gone), len(fresh), len(new.segments), before, new.totals.bytes
-        )
+        try:
+            return _merge(index, old, cluster, listener, memory)
+        except BaseException:
+            clean_up(index)  # nothing of what failed stays
+            raise
+
+
+def _merge(
+    index: Place, old: Manifest, cluster: Cluster, listener: Listener, memory: int
+) -> CompactReport:
+    before = old.totals.bytes
+    memory = segment_memory(old.options, memory)
+    groups = choose(old.segments, memory)
+    if not groups:
+        count = len(old.segments)
+        return CompactReport(old.version, 0, 0, count, before, before)
+    job = Job(index.uri, build_name(old), old.options, memory=memory)
+    meaning = old.options.meaning
+    known = meaning is None or all(are_kept(group) for group in groups)
+    encoder = None if meaning is None or known else open_again(meaning)
+    listener(Progress("starting Spark"))
+    with session(cluster.spark, cluster.master, cluster.conf) as spark:
+        job.scratch.make_folder()
+        if encoder is not None:
+            hand_over(job, encoder)
+        for number, group in enumerate(groups):
+            write_work(job, number, "merge", group)
+        stage = Progress("merging segments")
+        outcomes = run_tasks(spark, job, range(len(groups)), stage, listener)
+    fresh = [o.value for o in outcomes if o.kind == "segment"]
+    gone = {record.id for group in groups for record in group}
+    kept = [record for record in old.segments if record.id not in gone]
+    listener(Progress("committing"))
+    sources = read_sources(index, old.files)
+    new = commit(index, old, old.lakes, old.options, [*kept, *fresh], sources)
+    clean(index, new)
+    return CompactReport(
+        new.version, len(gone), len(fresh), len(new.segments), before, new.totals.bytes
+    )
 
 
 def choose(records: Sequence[SegmentRecord], memory: int) -> list[list[SegmentRecord]]:

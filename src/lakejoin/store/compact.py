@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from lakejoin.errors import DamagedIndex
+from lakejoin.errors import DamagedIndex, InputError
 
 if TYPE_CHECKING:
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
@@ -35,6 +35,7 @@ LEAF = 64  # as in kernels/vectors/ordering.py
 _SAMPLE = 16_384  # vectors from which the axes are found
 _BATCH = 16_384
 _REACH = 127  # a coordinate as a byte lies in [-127, 127]
+LARGEST = 1e12  # a number of a vector: squares of larger ones would not fit single precision
 _BY_LEAF = ("blocks", "rest", "order")
 _NAMES = ("mean", "axes", "scale", "blocks", "rest", "order", "low", "high", "span")
 
@@ -51,7 +52,7 @@ class VectorSource(Protocol):
         """How many numbers each has."""
 
     def take(self, ids: Array) -> Array:
-        """The vectors with these numbers, a row of float32 each, in memory of their own."""
+        """The vectors with these numbers, a row of float32 each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,7 +225,9 @@ def _arranged(
         part = slice(begin, min(begin + _BATCH, count))
         vectors = source.take(np.arange(part.start, part.stop))
         matching = matches_any(vectors, zeros)
-        vectors[~matching] = 0
+        if not matching.all():
+            vectors = np.where(matching[:, None], vectors, np.float32(0))
+        check_size(vectors)
         found, left = _coordinates(vectors, mean, axes)
         points[part] = rounded = np.clip(np.rint(found / scale), -_REACH, _REACH)
         rest[part] = np.where(matching, left, np.inf)
@@ -241,6 +244,12 @@ def _arranged(
     span = np.empty((_nodes(leaves), 3), dtype=np.float32)
     box_nodes(blocks, padded, error[order], count, low, high, span)
     return mean, axes, scale, blocks, padded, order, low, high, span
+
+
+def check_size(vectors: Array) -> None:
+    """Raises where vectors have numbers that are too large to be computed with."""
+    if np.abs(vectors).max(initial=0.0) > LARGEST:
+        raise InputError(f"vectors must not have numbers beyond {LARGEST:g}")
 
 
 def matches_any(vectors: Array, zeros: bool) -> Array:

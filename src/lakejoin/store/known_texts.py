@@ -9,7 +9,7 @@ import numpy as np
 
 from lakejoin.errors import BuildFailed
 from lakejoin.store.dictionary import NOT_FOUND
-from lakejoin.store.meaning import KeptVectors, MeaningComponent
+from lakejoin.store.meaning import KEPT, KeptVectors, MeaningComponent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,4 +59,4 @@ def are_kept(records: Sequence[SegmentRecord]) -> bool:
     """Whether all these segments keep full vectors of one encoder."""
     made = {r.components[MeaningComponent.name].made_with if MeaningComponent.name in r.components
             else "" for r in records}  # fmt: skip
-    return len(made) == 1 and made.pop().endswith(" kept")
+    return len(made) == 1 and made.pop().endswith(KEPT)

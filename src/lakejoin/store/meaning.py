@@ -11,6 +11,7 @@ code, and that number is the *id* of a vector; so a group of values is a run of 
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 TYPES = (ColumnType.TEXT, ColumnType.MIXED)
+KEPT = "\nkept"  # behind an identity, which is one line: full vectors are there, too
 _BATCH = 1 << 15  # vectors that are written at once
 
 
@@ -154,7 +156,7 @@ class MeaningComponent:
     @property
     def made_with(self) -> str:
         """The encoder, and whether full vectors are kept: `lakejoin index` may change both."""
-        return self.identity + (" kept" if self.keep else "")
+        return self.identity + (KEPT if self.keep else "")
 
     def build(self, source: TextSource, out: ArrayFileWriter) -> None:
         """Writes which values have a vector, the compact form, and full vectors where kept."""
@@ -192,6 +194,8 @@ def _at_once(source: VectorSource) -> Iterator[Array]:
         yield np.zeros(shape, dtype=np.float32)
         return
     with tempfile.TemporaryFile(prefix="lakejoin-") as file:
+        # A full disk is told here; to a mapped file it would be the end of the process.
+        os.posix_fallocate(file.fileno(), 0, 4 * source.count * source.dimension)
         matrix = np.memmap(file, np.float32, "w+", shape=shape)
         for begin in range(0, source.count, _BATCH):
             ids = np.arange(begin, min(begin + _BATCH, source.count))

@@ -11,14 +11,15 @@ import numpy as np
 
 from lakejoin.search.vectors import scanning
 from lakejoin.search.vectors.descending import Tree, descend, new_descent, reached_share
-from lakejoin.store.compact import LEAF, Compact, matches_any
+from lakejoin.store.compact import LEAF, Compact, check_size, matches_any
 
 Array = np.ndarray[Any, Any]
 
 TOGETHER = 1024  # queries that go down the tree together
 _ROOM = 1 << 18  # candidates that are handed out at once
-_FLAT = 0.4  # of all leaves: where more are reached, looking at boxes costs more than it saves
+_FLAT = 0.35  # of all leaves: where more are reached, looking at boxes costs more than it saves
 _SOME = 32  # queries, and leaves, of which it is estimated how many are reached
+_SMALL = 1e-12
 _SINGLE = 2e-6  # what single precision may change of a distance, as a share of the largest number
 
 
@@ -68,6 +69,7 @@ class Finder:
     def find(self, queries: Array, radius: float, method: str) -> Finding:
         """The candidates within a straight distance; `method` is auto, tree or flat."""
         usable = np.flatnonzero(matches_any(queries, self.compact.zeros))
+        check_size(queries[usable])
         coordinates, rests = self.compact.coordinates(queries[usable])
         mine, beside = coordinates.astype(np.float32), rests.astype(np.float32)
         largest = max(np.abs(mine).max(initial=0.0), beside.max(initial=0.0), self._largest)
@@ -126,7 +128,9 @@ class Finding:
         """Down the tree."""
         out = np.empty((max(_ROOM, LEAF * len(queries)), 3), dtype=np.int32)
         state = new_descent(len(queries), len(self.tree.blocks))
-        reach, sure = self.radius + self.slack, self.radius - self.slack
+        reach = self.radius + self.slack
+        # Squares of what is very small are zero in single precision: then nothing is sure.
+        sure = self.radius - self.slack if self.slack > _SINGLE * _SMALL else -1.0
         while state.top[0]:
             found = descend(self.tree, queries, rests, reach, sure, state, out)
             self.compact.check(np.flatnonzero(state.leaves))
@@ -149,6 +153,7 @@ class Finding:
             reach = self.radius + self.slack + errors[first:last]
             limits = reach * reach + scanning.SINGLE * (float(own.max(initial=0.0)) + most)
             wide = columns[:, : (last - first) * LEAF]
+            parts = []
             for at in range(0, len(rows), scanning.QUERIES):
                 part = slice(at, at + scanning.QUERIES)
                 some = rows[part]
@@ -157,5 +162,7 @@ class Finding:
                     products, limits.astype(np.float32), own[part], at, first, out
                 )
                 if found:
-                    yield out[:found]
+                    parts.append(out[:found].copy())
+            if parts:  # all that a leaf's points are candidates of come together
+                yield np.concatenate(parts)
         self.bounded += leaves * LEAF * len(queries)

@@ -52,14 +52,14 @@ def count_columns(
     hits: Array,
     pairs: Array,
     touched: Array,
-    number: int,
 ) -> int:
     """Adds to `hits`, by stand, the queries that have a pair in the column, and all to `pairs`.
 
-    The pairs come by ascending query, each with the list of columns that hold its value. `number`
-    columns were touched before; returns how many are then.
+    The pairs come by ascending query, each with the list of columns that hold its value. Returns
+    how many columns were `touched`.
     """
     columns = allowed.shape[0]
+    number = 0
     for i in range(query.shape[0]):
         one = query[i] + 1
         for place in range(begin[i], begin[i] + length[i]):

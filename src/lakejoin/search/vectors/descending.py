@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 
 _STEP = 16  # coordinates from one look at the bounds to the next
 DEPTH = 64
+_SUMMED = 1e-5  # of a sum in float32 that may be lost
 # Sums may be reordered and fused: the slack of the limits is far larger than what that changes.
 _FAST = {"reassoc", "contract", "nsz"}  # infinite rests must stay so
 
@@ -40,8 +41,8 @@ class Descent(NamedTuple):
     """Where a descent stands, so that it can go on when its candidates have been taken away.
 
     `stack` has, by level, a node, its leaves and the place of its queries in `active`; `top[0]` is
-    how many levels are used. `leaves` marks those that were read. `tally` counts the bounds that
-    were computed, and the boxes.
+    how many levels are used. `leaves` marks those that were read. `tally[0]` counts the bounds that
+    were computed.
     """
 
     stack: Array
@@ -58,7 +59,7 @@ def new_descent(queries: int, leaves: int) -> Descent:
     active = np.zeros((DEPTH + 1) * max(queries, 1), dtype=np.int32)
     active[:queries] = np.arange(queries)
     top = np.array([leaves > 0 and queries > 0], dtype=np.int64)
-    return Descent(stack, top, active, np.zeros(leaves, np.uint8), np.zeros(2, np.int64))
+    return Descent(stack, top, active, np.zeros(leaves, np.uint8), np.zeros(1, np.int64))
 
 
 @njit(fastmath=_FAST)
@@ -154,7 +155,7 @@ def descend(
     decoded = np.empty((kept, LEAF), dtype=np.float32)
     sums = np.empty(LEAF, dtype=np.float32)
     found = np.int64(0)
-    bounds, boxes = np.int64(0), np.int64(0)
+    bounds = np.int64(0)
     top = state.top[0]
     room = out.shape[0]
     while top > 0:
@@ -168,7 +169,6 @@ def descend(
             if not stays(low, high, span, scale, node, queries[one], rests[one], reach):
                 active[upto] = one
                 upto += 1
-        boxes += end - begin
         begin, end = end, upto
         if begin == end:
             continue
@@ -209,7 +209,6 @@ def descend(
                         found += 1
     state.top[0] = top
     state.tally[0] += bounds
-    state.tally[1] += boxes
     return found
 
 
@@ -217,6 +216,7 @@ def descend(
 def _surely(bound: float, rest: float, other: float, error: float, sure: float) -> int:
     """Whether a point is within the radius, wherever it was rounded from and points its rest."""
     between = np.float64(other) - np.float64(rest)
-    beside = np.sqrt(max(np.float64(bound) - between * between, 0.0)) + error
+    # The bound was summed up in float32, from the square of `between` on.
+    beside = np.sqrt(max(bound - between * between, 0.0) + _SUMMED * bound) + error
     both = np.float64(rest) + np.float64(other)
     return 1 if sure > 0 and beside * beside + both * both <= sure * sure * 0.99998 else 0

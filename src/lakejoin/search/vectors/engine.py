@@ -25,6 +25,7 @@ import numpy as np
 from lakejoin.search.hits import Excluded
 from lakejoin.search.vectors.hits import Pairs, VectorCounters, VectorHits
 from lakejoin.search.vectors.lists import ColumnLists
+from lakejoin.search.vectors.pairing import measured, near_pairs
 from lakejoin.search.vectors.segment import Scores, SegmentSearch
 from lakejoin.search.vectors.space import Nearness, Space
 
@@ -32,6 +33,7 @@ __all__ = ["Nearness", "Space", "VectorSearch"]
 
 Array = np.ndarray[Any, Any]
 
+_NEAR = 1 << 22  # pairs that are kept for the evidence
 _SEGMENT, _COLUMN, _MATCHED, _PAIRS, _SCORE, _SIZE = range(6)  # rows of what a segment gave
 
 
@@ -52,13 +54,15 @@ class VectorSearch:
         counters = VectorCounters()
         rows = np.zeros((6, 0), dtype=np.int64)
         near: list[Array | None] = []
+        room = _NEAR
         least = max(nearness.least, 1)
         for number in range(len(self.spaces)):
             one = self._one(number, queries, nearness, excluded)
             scores = one.scores(least, rows[_SCORE])
             found = _rows(number, one.space.lists, scores, nearness.measure)
             rows = np.concatenate([rows, found], axis=1)
-            near.append(one.near)
+            room -= 0 if one.near is None else one.near.shape[1]
+            near.append(one.near if room >= 0 else None)
             counters.add(one.counters)
             k = nearness.k
             if k is not None and rows.shape[1] >= k:
@@ -93,12 +97,17 @@ class VectorSearch:
 
         With the `hits` of the search that found the column, little is computed again.
         """
-        one = self._one(segment, queries, nearness, None)
-        if hits is not None:
-            one.near = hits.near[segment]
-        query, ids, far = one.pairs_with(one.space.lists.ids_of(column))
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        space = self.spaces[segment]
+        ids = space.lists.ids_of(column)
+        near = None if hits is None else hits.near[segment]
+        if near is None:
+            query, ids, far = near_pairs(space, queries, ids, nearness)
+        else:
+            query, ids = near[:, np.isin(near[1], ids)]
+            far = measured(space.source, queries, query, ids, nearness.metric)
         order = np.lexsort((ids, far, query))
-        return Pairs(query[order].astype(np.int64), ids[order].astype(np.int64), far[order])
+        return Pairs(query[order], ids[order], far[order])
 
     def _one(
         self, number: int, queries: Array, nearness: Nearness, excluded: Excluded | None

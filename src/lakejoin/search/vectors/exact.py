@@ -47,7 +47,8 @@ def straight(radius: float, metric: str) -> float:
 
 
 @njit(fastmath={"reassoc", "contract"})
-def _squared(a: Array, b: Array) -> float:
+def squared(a: Array, b: Array) -> float:
+    """The squared straight distance of two vectors."""
     total = 0.0
     for j in range(a.shape[0]):
         off = np.float64(a[j]) - np.float64(b[j])
@@ -56,7 +57,8 @@ def _squared(a: Array, b: Array) -> float:
 
 
 @njit(fastmath={"reassoc", "contract"})
-def _absolute(a: Array, b: Array) -> float:
+def absolute(a: Array, b: Array) -> float:
+    """The distance of two vectors by `l1`."""
     total = 0.0
     for j in range(a.shape[0]):
         total += abs(np.float64(a[j]) - np.float64(b[j]))
@@ -70,9 +72,9 @@ def _measure(
     for i in range(query.shape[0]):
         a, b = queries[query[i]], vectors[vector[i]]
         if metric == _L1:
-            out[i] = _absolute(a, b)
+            out[i] = absolute(a, b)
         else:
-            out[i] = np.sqrt(_squared(a, b))
+            out[i] = np.sqrt(squared(a, b))
             if metric == _ANGULAR:
                 out[i] = 2.0 * np.arcsin(min(out[i] / 2.0, 1.0))
 

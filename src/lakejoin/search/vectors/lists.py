@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from lakejoin.model import ColumnType
-
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
-
-MEANT = (ColumnType.TEXT, ColumnType.MIXED)  # the types of columns whose values mean something
 
 
 class ColumnLists(Protocol):
@@ -118,14 +114,9 @@ class PostingLists:
         """As `ColumnLists`."""
         return self.segment.postings.set_sizes(self.numbers(stands))
 
-    @cached_property
-    def _meant(self) -> Array:
-        types = np.array(self.segment.catalog.columns["type"].to_pylist(), dtype=object)
-        return self.segment.indexed & np.isin(types, [str(one) for one in MEANT])
-
     def allowed(self, excluded: Array | None) -> Array:
         """As `ColumnLists`; columns of other types never are."""
-        columns = self._meant.copy()
+        columns = self.segment.has_meaning.copy()
         if excluded is not None:
             columns[excluded] = False
         return columns[self.numbers(np.arange(self.columns))]

@@ -48,6 +48,7 @@ class Loaded:
 def load(space: Space) -> Loaded:
     """Loads a space."""
     compact = space.compact
+    compact.check(np.arange(len(compact.blocks)))
     ids = np.sort(compact.order[np.isfinite(compact.rest[: compact.count])]).astype(np.int64)
     begin, length = space.lists.spans(ids)
     return Loaded(

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.search.vectors.exact import METRICS, check_metric, limit, straight
+from lakejoin.search.vectors.exact import METRICS, absolute, check_metric, limit, squared, straight
 
 Array = np.ndarray[Any, Any]
 
@@ -55,23 +55,6 @@ def reach_of(radius: float, metric: int, largest: float) -> Reach:
     return Reach(metric, within, bound + slack, bound - slack)
 
 
-@njit(fastmath={"reassoc", "contract"})
-def _straight(a: Array, b: Array) -> float:
-    total = 0.0
-    for j in range(a.shape[0]):
-        off = np.float64(a[j]) - np.float64(b[j])
-        total += off * off
-    return np.sqrt(total)
-
-
-@njit(fastmath={"reassoc", "contract"})
-def _absolute(a: Array, b: Array) -> float:
-    total = 0.0
-    for j in range(a.shape[0]):
-        total += abs(np.float64(a[j]) - np.float64(b[j]))
-    return total
-
-
 @njit
 def bounding(metric: int, a: Array, b: Array) -> float:
     """The distance that bounds are made of: for angles the chord, a metric that rises with them.
@@ -80,8 +63,8 @@ def bounding(metric: int, a: Array, b: Array) -> float:
     metric is a branch here and in `distance`.
     """
     if metric == _L1:
-        return _absolute(a, b)
-    return _straight(a, b)
+        return absolute(a, b)
+    return np.sqrt(squared(a, b))
 
 
 @njit

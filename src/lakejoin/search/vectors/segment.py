@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,15 @@ from lakejoin.search.vectors.counting import (
     mark_nearest,
     number_ids,
 )
-from lakejoin.search.vectors.exact import distances, limit, straight
+from lakejoin.search.vectors.exact import limit, straight
 from lakejoin.search.vectors.hits import VectorCounters
+from lakejoin.search.vectors.pairing import between
 from lakejoin.search.vectors.space import Nearness, Space
 
 Array = np.ndarray[Any, Any]
 
-_KEPT = 1 << 23  # candidates of a segment that are kept at once
-_NEAR = 1 << 22  # pairs that are kept for the evidence
-_MEASURED = 1 << 16  # vectors that are taken at once
+_KEPT = 1 << 22  # candidates of a segment that are kept at once, some 110 bytes each
+_TURN = 4096  # queries that are looked at together where candidates are not kept
 _NOTED = 1 << 27  # (column, query) pairs whose nearest partner is noted at once, a byte each
 
 
@@ -109,7 +109,8 @@ class SegmentSearch:
         method = self.space.paper(nearness.method, nearness.metric)
         counts = method.counts(self.queries, nearness.radius, nearness.measure, least, self.allowed)
         self.allowed = self.allowed & (counts >= least)
-        self.counters.add(method.counters)
+        # The lake's vectors are counted once, by this search itself.
+        self.counters.add(replace(method.counters, segments=0, values=0))
 
     def _leading(
         self, kept: _Listed, upper: Scores, least: int, best: Array
@@ -135,8 +136,7 @@ class SegmentSearch:
 
     def _keep_near(self, within: Candidates) -> None:
         self.counters.near += len(within)
-        if len(within) <= _NEAR:
-            self.near = np.stack([within.query.astype(np.int64), within.id.astype(np.int64)])
+        self.near = np.stack([within.query.astype(np.int64), within.id.astype(np.int64)])
 
     # -- by radius ------------------------------------------------------------------------------
 
@@ -166,14 +166,14 @@ class SegmentSearch:
         """Where candidates are too many to keep: by column, how many values have the nearest
         partner in each step, and how many pairs are within the largest radius.
 
-        They come by vector, so that each is taken once for all queries, or for as many as there is
-        room to note the nearest partner of in every column.
+        They come by vector, so that each is taken once for many queries: for 4,096, or as many as
+        there is room to note the nearest partner of in every column.
         """
         limits, columns = _limits(radii), len(self.allowed)
         steps = np.zeros((columns, len(radii)), dtype=np.int32)
         pairs = np.zeros(columns, dtype=np.int64)
-        finding = self._find()
-        size = max(_NOTED // max(columns, 1), 1)
+        finding = self._find(again=True)
+        size = min(max(_NOTED // max(columns, 1), 1), _TURN)
         for begin in range(0, len(finding.queries), size):
             some = min(size, len(finding.queries) - begin)
             nearest = np.zeros((columns, some), dtype=np.uint8)
@@ -192,29 +192,26 @@ class SegmentSearch:
 
     # -- candidates -----------------------------------------------------------------------------
 
-    def _find(self) -> Finding:
+    def _find(self, again: bool = False) -> Finding:
         nearness = self.nearness
         paper = nearness.method in ("grid", "groups")
         radius = limit(straight(nearness.radius, nearness.metric))
         finding = self.space.finder.find(self.queries, radius, "auto" if paper else nearness.method)
         name = nearness.method if paper else finding.name
-        self.counters.methods[name] = self.counters.methods.get(name, 0) + 1
+        if not again:
+            self.counters.methods[name] = self.counters.methods.get(name, 0) + 1
         return finding
-
-    def candidates(self) -> Iterator[Candidates]:
-        """All candidates, in parts of bounded size."""
-        finding = self._find()
-        yield from finding
-        self.counters.bounded += finding.bounded
 
     def _kept(self) -> _Listed | None:
         """All candidates at once; None where they are too many."""
         parts, total = [], 0
-        for part in self.candidates():
+        finding = self._find()
+        for part in finding:
             parts.append(part)
             total += len(part)
             if total > _KEPT:
                 return None
+        self.counters.bounded += finding.bounded
         found = together(parts)
         if self.nearness.metric == "l1":  # the straight distance is smaller: none is sure
             found = Candidates(found.query, found.id, np.zeros(len(found), dtype=np.bool_))
@@ -237,14 +234,8 @@ class SegmentSearch:
         unique, which = self._distinct(found.id)
         self.counters.verified += len(found)
         self.counters.encoded += len(unique)
-        out = np.empty(len(found), dtype=np.float64)
-        for begin in range(0, len(unique), _MEASURED):
-            vectors = self.space.source.take(unique[begin : begin + _MEASURED])
-            some = np.flatnonzero((which >= begin) & (which < begin + len(vectors)))
-            out[some] = distances(
-                self.queries, vectors, found.query[some], which[some] - begin, self.nearness.metric
-            )
-        return out
+        metric, source = self.nearness.metric, self.space.source
+        return between(source, self.queries, found.query, unique, which, metric)
 
     def _distinct(self, ids: Array) -> tuple[Array, Array]:
         """The distinct ids, and the place of each of all among them."""
@@ -258,18 +249,6 @@ class SegmentSearch:
         number = number_ids(ids, slot, which, unique)
         free.append(slot)
         return unique[:number], which
-
-    def pairs_with(self, ids: Array) -> tuple[Array, Array, Array]:
-        """(query, id, distance) of all pairs within the radius whose vectors are among some."""
-        if self.near is not None:
-            query, near = self.near[:, np.isin(self.near[1], ids)]
-            parts = [Candidates(query, near, np.zeros(len(query), np.bool_))]
-        else:
-            parts = [part.take(np.isin(part.id, ids)) for part in self.candidates()]
-        whole = together(parts)
-        far = self._distances(whole)
-        within = far <= limit(self.nearness.radius)
-        return whole.query[within], whole.id[within], far[within]
 
     # -- columns --------------------------------------------------------------------------------
 
@@ -294,9 +273,9 @@ class SegmentSearch:
 
     def _count(self, part: _Listed) -> Scores:
         with self._board() as board:
-            return self._read(board, self._add(part, board, 0))
+            return self._read(board, self._add(part, board))
 
-    def _add(self, part: _Listed, board: Board, number: int) -> int:
+    def _add(self, part: _Listed, board: Board) -> int:
         return count_columns(
             part.found.query,
             part.begin,
@@ -307,7 +286,6 @@ class SegmentSearch:
             board.hits,
             board.pairs,
             board.touched,
-            number,
         )
 
     def _read(self, board: Board, number: int) -> Scores:

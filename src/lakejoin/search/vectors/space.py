@@ -13,7 +13,7 @@ from lakejoin.search.vectors.candidates import Finder
 from lakejoin.search.vectors.counting import Board
 from lakejoin.search.vectors.exact import check_metric
 from lakejoin.search.vectors.lists import ColumnLists
-from lakejoin.store.compact import Compact, VectorSource
+from lakejoin.store.compact import LARGEST, Compact, VectorSource
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ class Nearness:
     >>> Nearness(-1.0)
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: a distance must be a number from 0 on, not -1.0
+    lakejoin.errors.InputError: a distance must be a number from 0 to 1e+12, not -1.0
     """
 
     radius: float
@@ -43,8 +43,12 @@ class Nearness:
     method: str = "auto"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.radius < np.inf:
-            raise InputError(f"a distance must be a number from 0 on, not {self.radius!r}")
+        if not 0 <= self.radius <= LARGEST:
+            raise InputError(
+                f"a distance must be a number from 0 to {LARGEST:g}, not {self.radius!r}"
+            )
+        if self.k is not None and self.k < 1:
+            raise InputError(f"k must be a whole number from 1 on, not {self.k!r}")
         check_metric(self.metric)
         if self.measure not in MEASURES:
             raise InputError(f"measure must be {' or '.join(MEASURES)}, not {self.measure!r}")

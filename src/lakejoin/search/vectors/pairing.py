@@ -1,0 +1,75 @@
+"""Which of my vectors are near which of a column's? All pairs at once.
+
+A search keeps the pairs that it finds for the evidence; where they were too many, those with one
+column are found again here, which is less than to search the lake once more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.vectors.exact import distances, limit, straight
+from lakejoin.search.vectors.scanning import SINGLE
+from lakejoin.store.compact import matches_any
+
+if TYPE_CHECKING:
+    from lakejoin.search.vectors.space import Nearness, Space
+    from lakejoin.store.compact import VectorSource
+
+Array = np.ndarray[Any, Any]
+
+TAKEN = 1 << 16  # vectors that are taken at once
+_MINE, _THEIRS = 1024, 4096  # vectors of a block
+
+
+def between(
+    source: VectorSource, queries: Array, query: Array, unique: Array, which: Array, metric: str
+) -> Array:
+    """The distances of queries[query[i]] and the vectors with the ids unique[which[i]]."""
+    out = np.empty(len(query), dtype=np.float64)
+    for begin in range(0, len(unique), TAKEN):
+        vectors = source.take(unique[begin : begin + TAKEN])
+        some = np.flatnonzero((which >= begin) & (which < begin + len(vectors)))
+        out[some] = distances(queries, vectors, query[some], which[some] - begin, metric)
+    return out
+
+
+def measured(source: VectorSource, queries: Array, query: Array, ids: Array, metric: str) -> Array:
+    """The distances of queries[query[i]] and the vectors with the ids[i]."""
+    unique, which = np.unique(ids, return_inverse=True)
+    return between(source, queries, query, unique, which, metric)
+
+
+def near_pairs(
+    space: Space, queries: Array, ids: Array, nearness: Nearness
+) -> tuple[Array, Array, Array]:
+    """(query, id, distance) of all pairs of my vectors and those with some ids in the radius."""
+    parts: list[tuple[Array, Array, Array]] = []
+    mine = np.flatnonzero(matches_any(queries, space.compact.zeros))
+    for begin in range(0, len(ids), _THEIRS):
+        theirs = ids[begin : begin + _THEIRS]
+        vectors = space.source.take(theirs)
+        usable = np.flatnonzero(matches_any(vectors, space.compact.zeros))
+        for first in range(0, len(mine), _MINE):
+            block = mine[first : first + _MINE]
+            query, vector = _maybe(queries[block], vectors[usable], nearness)
+            query, vector = block[query], usable[vector]
+            far = distances(queries, vectors, query, vector, nearness.metric)
+            near = far <= limit(nearness.radius)
+            parts.append((query[near], theirs[vector[near]], far[near]))
+    none = np.zeros(0, dtype=np.int64)
+    query, found, far = (
+        np.concatenate(arrays) for arrays in zip((none, none, np.zeros(0)), *parts, strict=True)
+    )
+    return query, found, far
+
+
+def _maybe(mine: Array, theirs: Array, nearness: Nearness) -> tuple[Array, Array]:
+    """The pairs whose straight distance in single precision says that they may be near."""
+    own = np.einsum("ij,ij->i", mine, mine)[:, None]
+    other = np.einsum("ij,ij->i", theirs, theirs)[None, :]
+    squared = own + other - 2.0 * (mine @ theirs.T)
+    reach = limit(straight(nearness.radius, nearness.metric))
+    return np.nonzero(squared <= reach * reach + SINGLE * (own + other))

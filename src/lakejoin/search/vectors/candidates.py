@@ -17,7 +17,8 @@ Array = np.ndarray[Any, Any]
 
 TOGETHER = 1024  # queries that go down the tree together
 _ROOM = 1 << 18  # candidates that are handed out at once
-_FLAT = 0.35  # of all leaves: where more are reached, looking at boxes costs more than it saves
+# Nanoseconds: a pair at a leaf of the tree, a pair among all, and a point decoded for all queries.
+_AT_LEAF, _AMONG_ALL, _DECODED = 5.5, 2.5, 20.0
 _SOME = 32  # queries, and leaves, of which it is estimated how many are reached
 _SMALL = 1e-12
 _SINGLE = 2e-6  # what single precision may change of a distance, as a share of the largest number
@@ -83,7 +84,7 @@ class Finder:
         nodes = nodes[:: max(len(nodes) // _SOME, 1)]
         some = np.arange(0, len(mine), max(len(mine) // _SOME, 1))
         share = reached_share(self._tree, mine[some], beside[some], reach, nodes)
-        return bool(share < _FLAT)
+        return bool(share * _AT_LEAF < _AMONG_ALL + _DECODED / max(len(mine), 1))
 
 
 @dataclass(eq=False)
@@ -142,12 +143,13 @@ class Finding:
         """Over all leaves."""
         tree, leaves = self.tree, len(self.tree.blocks)
         rows, own = scanning.rows_of(queries, rests)
-        columns = np.empty((rows.shape[1], scanning.LEAVES * LEAF), dtype=np.float32)
+        step, many = scanning.leaves_with(len(rows)), min(len(rows), scanning.QUERIES)
+        columns = np.empty((rows.shape[1], step * LEAF), dtype=np.float32)
         errors = self.compact.span[self.compact.leaf_nodes, 2]
-        out = np.empty((scanning.QUERIES * scanning.LEAVES * LEAF, 3), dtype=np.int32)
-        room = np.empty((scanning.QUERIES, scanning.LEAVES * LEAF), dtype=np.float32)
-        for first in range(0, leaves, scanning.LEAVES):
-            last = min(first + scanning.LEAVES, leaves)
+        out = np.empty((many * step * LEAF, 3), dtype=np.int32)
+        room = np.empty((many, step * LEAF), dtype=np.float32)
+        for first in range(0, leaves, step):
+            last = min(first + step, leaves)
             self.compact.check(np.arange(first, last))
             most = scanning.decode(tree.blocks, tree.rest, tree.scale, first, last, columns)
             reach = self.radius + self.slack + errors[first:last]

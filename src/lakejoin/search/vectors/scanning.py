@@ -19,11 +19,21 @@ from lakejoin.kernels.vectors.ordering import LEAF
 
 Array = np.ndarray[Any, Any]
 
-LEAVES = 16  # that are looked at together
-QUERIES = 256
+QUERIES = 256  # that are looked at together, with
+_LEAVES = 16  # leaves, or more where there are fewer queries
+_MOST = 256
 _NEVER = np.float32(1e30)  # the bound of a point that matches nothing
 # What single precision may change of a squared bound, as a share of the numbers it is summed from.
 SINGLE = 1e-5
+
+
+def leaves_with(queries: int) -> int:
+    """How many leaves are looked at together with so many queries.
+
+    >>> leaves_with(10_000), leaves_with(64), leaves_with(1)
+    (16, 64, 256)
+    """
+    return min(max(_LEAVES, _LEAVES * QUERIES // max(queries, 1)), _MOST)
 
 
 def rows_of(queries: Array, rests: Array) -> tuple[Array, Array]:

@@ -189,6 +189,22 @@ def test_pairs_of_coordinates_are_recognised(latitude: str, longitude: str) -> N
     assert kinds_of(columns) == [("place", (2, 1))]
 
 
+def test_pairs_without_names_are_recognised_by_their_numbers() -> None:
+    rng = np.random.default_rng(1)
+    latitudes, longitudes = rng.uniform(-60, 70, 40).round(5), rng.uniform(-170, 170, 40).round(5)
+    table: Columns = {"col_0": list(range(40)), "col_1": latitudes, "col_2": longitudes}
+    assert [one for one in kinds_of(table) if one[0] == "place"] == [("place", (1, 2))]
+    for less in (
+        {"a": latitudes, "b": longitudes},  # with names of their own that say nothing
+        {"col_1": longitudes, "col_2": latitudes},  # the other way round
+        {"col_1": latitudes, "col_2": longitudes / 4},  # either could be either
+        {"col_1": latitudes.round(1), "col_2": longitudes.round(1)},  # not fine
+        {"col_1": latitudes[:5], "col_2": longitudes[:5]},  # too few to tell
+        {"col_1": np.abs(latitudes), "col_2": np.abs(longitudes)},  # none is negative
+    ):
+        assert "place" not in [kind for kind, _ in kinds_of(less)]
+
+
 @pytest.mark.parametrize(
     "columns",
     [

@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from lakejoin.search.tau import Taus
 
 
+def tau_text(tau: float) -> str:
+    """A tau for people.
+
+    >>> tau_text(0.3), tau_text(0.065), tau_text(0.0)
+    ('30%', '6.5%', '0%')
+    """
+    return f"{100 * tau:.4g}%"
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """How near the partners of an answer had to be.
@@ -60,8 +69,6 @@ class Reach:
         >>> Reach("hit", tau=0.3, unit="%").said, Reach("hit", within="500m", unit="m").said
         ('within tau 30%', 'within 500m')
         """
-        from lakejoin.search.tau import tau_text
-
         return (
             f"within tau {tau_text(self.tau)}" if self.tau is not None else f"within {self.within}"
         )

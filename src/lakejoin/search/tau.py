@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.search.reach import tau_text
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -30,15 +32,6 @@ def default_tau(identity: str) -> float:
     """
     name = identity.partition(" ")[0]
     return OURS if name.rpartition("+")[2] == _OWN_CHARACTERS else USUAL
-
-
-def tau_text(tau: float) -> str:
-    """A tau for people.
-
-    >>> tau_text(0.3), tau_text(0.065), tau_text(0.0)
-    ('30%', '6.5%', '0%')
-    """
-    return f"{100 * tau:.4g}%"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakejoin.search.tau import tau_text
+from lakejoin.search.reach import tau_text
 
 if TYPE_CHECKING:
     from lakejoin.search.tau import Taus

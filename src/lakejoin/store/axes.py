@@ -4,7 +4,9 @@ Names alone do not suffice (`long_gun` is no longitude, `LONG` may be a surname)
 alone (nearly every share of something lies within 90). A pair is taken where the names say latitude
 and longitude and agree in everything else (`pickup_latitude`, `pickup_longitude`), all but a few
 numbers are on the globe, and the numbers have decimals, as measured places do and counts do not.
-Letters (`48.1° N`) say it without names.
+Letters (`48.1° N`) say it without names. In a table without a header two neighbours are taken whose
+numbers leave little doubt: all fine, some negative, the first within 90 and the second within 180
+but not within 90.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,6 +52,8 @@ _PARTS = re.compile(r"[A-ZÄÖÜ]+(?![a-zäöü])|[A-ZÄÖÜ]?[a-zäöü]+|\d+")
 ON_GLOBE = 0.95
 _FINE = 0.2
 _VERY_FINE = 0.5
+_SEVERAL = 10  # numbers, where there are no names
+_NO_NAME = re.compile(r"col_\d+")  # as a column without a header is called
 _UNIT = 1.5  # numbers within this are shares and unit vectors as likely as degrees
 
 
@@ -154,7 +159,31 @@ def coordinate_pairs(columns: Sequence[AxisColumn]) -> list[tuple[int, int]]:
             _, longitude = min(partners)
             taken.add(longitude)
             pairs.append((latitude.number, longitude))
+    return pairs + _without_names(columns)
+
+
+def _without_names(columns: Sequence[AxisColumn]) -> list[tuple[int, int]]:
+    """Neighbours, of columns that have no name of their own, that can hardly be anything else."""
+    nameless = [column for column in columns if _NO_NAME.fullmatch(column.name)]
+    pairs: list[tuple[int, int]] = []
+    for first, second in pairwise(nameless):
+        if second.number != first.number + 1 or (pairs and first.number == pairs[-1][1]):
+            continue
+        numbers = [column.degrees[~np.isnan(column.degrees)] for column in (first, second)]
+        if all(map(_looks_measured, numbers)) and _span_the_globe(*numbers):
+            pairs.append((first.number, second.number))
     return pairs
+
+
+def _looks_measured(numbers: Array) -> bool:
+    return len(numbers) >= _SEVERAL and decimals_share(numbers, 4) >= _VERY_FINE
+
+
+def _span_the_globe(first: Array, second: Array) -> bool:
+    """Whether numbers are a latitude and a longitude by their ranges alone."""
+    if not on_globe(first, LATITUDE) or not on_globe(second, LONGITUDE):
+        return False
+    return bool((np.abs(second) > 90.0).any() and (min(first.min(), second.min()) < 0.0))
 
 
 def _measured(latitude: AxisColumn, longitude: AxisColumn, faint: bool) -> bool:

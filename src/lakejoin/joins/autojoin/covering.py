@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.joins.autojoin.accidents import by_accident
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.learning import learn
 from lakejoin.joins.autojoin.programs import Constant, Program, identity
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 ENOUGH = 0.98  # of all keys or rows: a program that meets so many is not improved upon
 _SIZES = (3, 3, 2, 4)  # of example sets, in turns
 _FEWEST = 3  # keys that a program must meet, where there are so many
-_SHARE = 0.05  # of the keys or of the rows, whichever are fewer, that it must meet
+_SHARE = 0.1  # of the keys or of the rows, whichever are fewer, that it must meet
 _NEARLY_ALL = 0.8  # of the keys
 _LETTERS = 3  # characters that must come from the source, on average
 
@@ -42,41 +43,71 @@ class LearnOptions:
     seed: int = 0
 
 
-def covering_programs(source: pa.Table, target: pa.Array, options: LearnOptions) -> list[Program]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """Columns of text and a column of keys, as a whole and as the samples that are learned from."""
+
+    source: pa.Table
+    target: pa.Array
+    source_sample: pa.Table
+    target_sample: pa.Array
+
+    @property
+    def fewest(self) -> float:
+        """The pairs of the samples that join if just enough of the tables does."""
+        sizes = self.source.num_rows, len(self.target)
+        rates = self.source_sample.num_rows / sizes[0] * len(self.target_sample) / sizes[1]
+        return float(_SHARE * min(sizes) * rates)
+
+
+def covering_programs(tables: Tables, options: LearnOptions) -> list[Program]:
     """The programs from columns of text to a column of keys, best first; none if none is good.
 
     >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"])
-    >>> for program in covering_programs(names, users, LearnOptions()):
+    >>> for program in covering_programs(Tables(names, users, names, users), LearnOptions()):
     ...     print(program)
     lower(substring(name, 0, 1)) + lower(split(name, " ")[1])
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     found: list[Program] = []
-    target = target.cast(pa.large_string())
-    while len(found) < options.programs and source.num_rows:
-        keys = pc.unique(plain(target)).drop_null()
-        scorer = Scorer(source, keys)
-        program = _best(scorer, target, options, first=not found)
+    source, target = tables.source_sample, tables.target_sample
+    while len(found) < options.programs and source.num_rows and len(target):
+        scorer = Scorer(source, pc.unique(plain(target)).drop_null())
+        size = min(source.num_rows, len(scorer.keys))
+        # A first program may meet fewer of a tiny table; a further one joins a share of the rest.
+        fewest = _FEWEST if found else max(2, min(_FEWEST, size))
+        share = _SHARE * size if found else tables.fewest
+        program = _best(scorer, target, options, max(fewest, share), first=not found)
         if program is None:
             break
         found.append(with_case(program, source, target))
-        met = scorer.met(program)
-        source = source.filter(pa.array(met < 0))
-        left = pc.is_in(plain(target), value_set=keys.take(pa.array(np.unique(met[met >= 0]))))
-        target = target.filter(pc.invert(left))
+        source, target = _left_over(program, tables, source, target)
     return found
 
 
-def _best(scorer: Scorer, target: pa.Array, options: LearnOptions, first: bool) -> Program | None:
+def _left_over(
+    program: Program, tables: Tables, source: pa.Table, target: pa.Array
+) -> tuple[pa.Table, pa.Array]:
+    """What the program does not join in the whole tables, sampled or not."""
+    import pyarrow.compute as pc
+
+    mine, theirs = plain(apply(program, source)), plain(target)
+    met = pc.is_in(mine, value_set=plain(tables.target))
+    made = pc.is_in(theirs, value_set=plain(apply(program, tables.source)))
+    return source.filter(pc.invert(met)), target.filter(pc.invert(made))
+
+
+def _best(
+    scorer: Scorer, target: pa.Array, options: LearnOptions, fewest: float, first: bool
+) -> Program | None:
     best, reached = None, (0, 0, 0)
     for program in _candidates(scorer, target, options, first):
         met, rows = scorer.score(program)
         reach = met, rows, -len(program.operators)
-        if reach > reached and _believable(program, scorer, first):
+        if reach > reached and _believable(program, scorer, fewest):
             best, reached = program, reach
             if met >= ENOUGH * len(scorer.keys) or rows >= ENOUGH * scorer.source.num_rows:
                 break
@@ -132,17 +163,18 @@ def _example_sets(pairs: list[RowPair], options: LearnOptions) -> Iterator[list[
             yield [pairs[i] for i in chosen]
 
 
-def _believable(program: Program, scorer: Scorer, first: bool) -> bool:
+def _believable(program: Program, scorer: Scorer, fewest: float) -> bool:
     """Whether so many keys are met that it is no accident.
 
-    Three keys, unless there are fewer, and a share of them; further programs always three. What
-    meets them must come from the source and not from constants, unless nearly all are met.
+    What meets them must come from the source and not from constants, unless nearly all are met;
+    and wrong values must not meet as many.
     """
     met, rows = scorer.score(program)
-    size = min(scorer.source.num_rows, len(scorer.keys))
-    if met < max(2, min(_FEWEST, size) if first else _FEWEST, _SHARE * size):
+    if met < fewest:
         return False
-    return _letters(program, scorer) >= _LETTERS * rows or met >= _NEARLY_ALL * len(scorer.keys)
+    if _letters(program, scorer) < _LETTERS * rows and met < _NEARLY_ALL * len(scorer.keys):
+        return False
+    return not by_accident(program, scorer)
 
 
 def _letters(program: Program, scorer: Scorer) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.columns import key_columns, text_columns
-from lakejoin.joins.autojoin.covering import LearnOptions, covering_programs
+from lakejoin.joins.autojoin.covering import LearnOptions, Tables, covering_programs
 from lakejoin.joins.autojoin.programs import Program
 from lakejoin.joins.autojoin.sampling import sample_sizes, sampled_rows
 from lakejoin.joins.keys import key_codes
@@ -116,8 +116,9 @@ def _one_way(source: pa.Table, target: pa.Table, options: LearnOptions) -> _Way 
     theirs = sampled_rows(target.num_rows, sizes[1], options.seed + 1)
     best: _Way | None = None
     for column in keys.column_names:
-        sample = keys[column].take(theirs).combine_chunks()
-        programs = covering_programs(mine, sample, options)
+        whole = keys[column].combine_chunks()
+        tables = Tables(texts, whole, mine, whole.take(theirs))
+        programs = covering_programs(tables, options)
         if programs:
             way = _joined(texts, keys[column], column, programs)
             if best is None or way.reach > best.reach:

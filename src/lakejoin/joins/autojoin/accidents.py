@@ -1,0 +1,96 @@
+"""Would other values meet as many keys? Then a program meets them by accident.
+
+Digits are few, so keys of digits lie close together (dates, codes, prices), and scraps of numbers
+glued together meet many of them. Two trials with values that are certainly wrong tell:
+
+- a program of several parts is run with the parts of different rows put together;
+- a program of one part that has no letters is run with the last digit changed.
+
+If the wrong values meet nearly as many keys as the right ones, then what is met says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.programs import (
+    Constant,
+    Extract,
+    Operator,
+    Program,
+    Substr,
+    extract,
+)
+from lakejoin.joins.autojoin.scoring import Scorer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST = 0.6  # of the rows that meet a key: from here on wrong values do as well
+_TRIALS = 3
+_DIGITS = "0123456789"
+
+
+def by_accident(program: Program, scorer: Scorer) -> bool:
+    """Whether wrong values meet nearly as many keys.
+
+    >>> import pyarrow as pa
+    >>> numbers = pa.table({"price": [f"{7 * i % 100}.{i * 37 % 100:02}" for i in range(50)]})
+    >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5])
+    >>> from lakejoin.joins.autojoin.programs import SplitSubstr
+    >>> by_accident(Program((SplitSubstr("price", ".", 1),)), Scorer(numbers, keys))
+    True
+    """
+    _, rows = scorer.score(program)
+    parts = program.extracts
+    if len(parts) > 1:
+        trials = [_mixed(program, scorer.source, seed) for seed in range(_TRIALS)]
+    elif _has_letters(parts[0], scorer.source):
+        return False
+    else:
+        trials = [_moved(program, scorer.source, by) for by in range(1, _TRIALS + 1)]
+    met = [Scorer(source, scorer.keys).score(wrong)[1] for wrong, source in trials]
+    return sum(met) >= MOST * rows * _TRIALS
+
+
+def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.Table]:
+    """The program with each part from another row."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    columns = {}
+    operators: list[Operator] = []
+    for place, operator in enumerate(program.operators):
+        if isinstance(operator, Constant):
+            operators.append(operator)
+            continue
+        name = str(place)
+        columns[name] = source[operator.column].take(pa.array(rng.permutation(source.num_rows)))
+        operators.append(extract(name, operator.splits, operator.start, operator.length))
+    return Program(tuple(operators)), pa.table(columns)
+
+
+def _moved(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Table]:
+    """The program of one part with the part's last digit changed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = apply(Program(program.extracts), source)
+    head, last = pc.utf8_slice_codeunits(texts, 0, -1), pc.utf8_slice_codeunits(texts, -1)
+    digits = pa.array(list(_DIGITS), pa.large_string())
+    others = pa.array([_DIGITS[(i + by) % 10] for i in range(10)], pa.large_string())
+    changed = pc.coalesce(others.take(pc.index_in(last, value_set=digits)), last)
+    column = pc.binary_join_element_wise(head, changed, pa.scalar("", pa.large_string()))
+    operators = [o if isinstance(o, Constant) else Substr("part") for o in program.operators]
+    return Program(tuple(operators)), pa.table({"part": column})
+
+
+def _has_letters(part: Extract, source: pa.Table) -> bool:
+    """Whether most of the part's texts have a letter."""
+    import pyarrow.compute as pc
+
+    found = pc.match_substring_regex(apply(Program((part,)), source), r"\p{L}")
+    return bool((pc.mean(found).as_py() or 0.0) > 0.5)

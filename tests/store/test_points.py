@@ -117,6 +117,9 @@ def test_which_of_two_numbers_is_the_latitude() -> None:
     assert places_in_texts(listed, "lat_lon")[0].tolist() == [11.6, 48.1]
     shown = texts("11.6, 48.1", "-120.5, 48.2")  # no latitude is beyond 90
     assert places_in_texts(shown, "where")[0].tolist() == [48.1, 11.6]
+    shown = texts("[48.1,11.6]", "[48.2,-120.5]")  # nor here, though lists are longitude first
+    assert places_in_texts(shown, "location")[0].tolist() == [48.1, 11.6]
+    assert np.isnan(places_in_texts(shown, "lonlat")[1]).all()
 
 
 @pytest.mark.parametrize(

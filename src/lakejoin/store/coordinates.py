@@ -139,11 +139,14 @@ def degrees_of(texts: pa.LargeStringArray) -> Array:
     return degrees_in(read_values(texts))
 
 
-def places_of(texts: pa.LargeStringArray, longitude_first: bool = False) -> Array:
+def places_of(
+    texts: pa.LargeStringArray, longitude_first: bool = False, surely: bool = True
+) -> Array:
     """The (latitude, longitude) of texts that hold both, in degrees; NaN where they do not.
 
     Where nothing in a text says which is which, the latitude comes first; unless the other way
-    round is asked for, or a number beyond 90 shows it.
+    round is asked for, or numbers beyond 90 show it. These also say that the latitude comes first
+    after all, where the longitude does not `surely`.
 
     >>> import pyarrow as pa
     >>> places_of(pa.array(["48.1, 11.6", "POINT(11.6 48.1)", "?"], pa.large_string())).tolist()
@@ -157,8 +160,8 @@ def places_of(texts: pa.LargeStringArray, longitude_first: bool = False) -> Arra
     open_ = read_values(texts).kinds != PLACE
     first, second = np.abs(pairs[open_]).T
     with np.errstate(invalid="ignore"):
-        shown = (first > 90).any() and not (second > 90).any()
-    if longitude_first or shown:
+        beyond = bool((first > 90).any()), bool((second > 90).any())
+    if beyond == (True, False) or (longitude_first and (surely or beyond != (False, True))):
         pairs[open_] = pairs[open_][:, ::-1]
     pairs[~valid_places(pairs)] = np.nan
     return pairs

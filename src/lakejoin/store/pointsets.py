@@ -211,7 +211,8 @@ def places_in_texts(texts: pa.LargeStringArray, name: str) -> Array:
     listed = vector_share(read_values(texts), 2) >= KIND_SHARE
     small = name.lower()
     latitude_first = 0 <= small.find("lat") < max(small.find("lon"), small.find("lng"))
-    return places_of(texts, longitude_first(name) or (listed and not latitude_first))
+    named = longitude_first(name)
+    return places_of(texts, named or (listed and not latitude_first), surely=named)
 
 
 def _measured(places: Array, decimals: int) -> bool:

@@ -171,6 +171,20 @@ def test_numbers(lake: Lake) -> None:
     assert near.to_dict()["metric"] == "difference" and near.within == "0.5"
 
 
+def test_more_pairs_than_can_be_listed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakejoin.search.near_evidence.MOST_PAIRS", 3)
+    mine = {"price": ["10", "20", "30"]}
+    answer = lake.search(mine, on="price", by="distance", within=12, k=1)
+    assert first(answer).pairs == 7
+    assert answer[0].matched == 3 and answer[0].row_coverage is answer[0].fan_out is None
+    assert answer[0].examples == {"matched": [], "unmatched": []}
+    assert json.loads(json.dumps(answer.to_dict()))["results"][0]["distance"] is None
+    assert answer.to_arrow()["distance"].to_pylist() == [None]
+    assert answer.notes[-1].startswith("1 result has more than 3 pairs, too many to list")
+    with pytest.raises(InputError, match="has 7 pairs that are near, more than the 3 that can be"):
+        answer[0].matches()
+
+
 def test_nothing_is_near_zero_by_a_share(lake: Lake) -> None:
     answer = lake.search({"p": [0, 100]}, on="p", by="distance", within="1%", k=1)
     assert first(answer).matches().to_pylist() == [

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 BETWEEN = " ~ "  # mine and theirs
+MOST_PAIRS = 8_000_000  # that are listed of one result: a pair takes some 100 bytes meanwhile
 
 
 @dataclass(frozen=True, eq=False)

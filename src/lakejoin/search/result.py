@@ -173,7 +173,9 @@ class NearResult(Result):
     """A column of the lake that is near mine, by meaning or by distance.
 
     `matched` of my values have a partner there that is near, and there are `pairs` of mine and
-    theirs in all. `columns` may be two, of places.
+    theirs in all. `columns` may be two, of places. Of a result with more pairs than can be listed
+    (`listed` is false) `row_coverage`, `fan_out` and `distance` are None, there are no examples,
+    and `matches` is refused.
     """
 
     pairs: int = 0
@@ -189,15 +191,25 @@ class NearResult(Result):
         return dict.fromkeys(mine, ", ".join(self.columns))
 
     @property
+    def listed(self) -> bool:
+        """Whether the pairs are few enough to be held in memory and listed."""
+        from lakejoin.search.near_evidence import MOST_PAIRS
+
+        return self.pairs <= MOST_PAIRS
+
+    @property
     def distance(self) -> float | None:
         """The median distance of my values' nearest partners, as `matches` tells distances."""
         return self.evidence.distance if self.evidence else None
 
     @cached_property
     def evidence(self) -> Evidence | None:
-        """As of every result, over the pairs; `distance` is the median of the nearest partners."""
+        """As of every result, over the pairs, unless they are too many; `distance` is the median
+        of the nearest partners."""
         from lakejoin.search.near_evidence import near_evidence_of
 
+        if not self.listed:
+            return None
         return near_evidence_of(self._found.query, self._partners())
 
     def matches(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
@@ -237,4 +249,11 @@ class NearResult(Result):
     def _partners(self) -> Partners:
         if self.partners is None:
             raise InputError("this result is not tied to an index; search again")
+        if not self.listed:
+            from lakejoin.search.near_evidence import MOST_PAIRS
+
+            raise InputError(
+                f"{self.table} has {self.pairs:,} pairs that are near, more than the "
+                f"{MOST_PAIRS:,} that can be listed: search with a smaller tau or within"
+            )
         return self.partners()

@@ -21,7 +21,7 @@ from lakejoin.search.mine import unsearched
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.search.places import Places
 from lakejoin.search.query import Query
-from lakejoin.search.result import Found, Result
+from lakejoin.search.result import Found, NearResult, Result
 
 if TYPE_CHECKING:
     from lakejoin.search.choice import Choice
@@ -124,7 +124,8 @@ class Searcher:
         search = self._near(mine, places, options, excluded)
         hits = search.hits()
         results = search.results(hits, copies)
-        told = (*notes, *mine.notes(), *left_out, *search.notes(hits, results))
+        said = [*search.notes(hits, results), *_unlisted(results, options)]
+        told = (*notes, *mine.notes(), *left_out, *said)
         answer = _answer(search.query, results, options, hits.counters, told, begin)
         search.forget()
         return replace(answer, reach=search.reach)
@@ -270,6 +271,21 @@ def _left_out(tables: Sequence[Array], itself: bool) -> list[str]:
     if itself:
         return ["the table itself is left out" + (f", and {copies} of it" if count else "")]
     return [f"{copies} of the table " + ("is" if count == 1 else "are") + " left out"] * (count > 0)
+
+
+def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str]:
+    """What is said of results with more pairs than can be listed."""
+    from lakejoin.search.near_evidence import MOST_PAIRS
+
+    many = sum(not result.listed for result in results)
+    if not many:
+        return []
+    has = "1 result has" if many == 1 else f"{many:,} results have"
+    smaller = "tau" if options.by == "meaning" else "within"
+    return [
+        f"{has} more than {MOST_PAIRS:,} pairs, too many to list: only counted, without examples; "
+        f"a smaller {smaller} has fewer"
+    ]
 
 
 def _gather(results: Sequence[Result]) -> None:

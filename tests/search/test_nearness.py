@@ -119,6 +119,15 @@ def test_numbers_beyond_90_say_which_is_which(lake: Lake) -> None:
     assert len(plain) == 3
 
 
+def test_one_axis_that_is_named_tells_the_other(lake: Lake) -> None:
+    mine = {"lat": MINE["lat"], "b": MINE["lon"]}
+    answer = lake.search(mine, on=["lat", "b"], by="distance", within="100m")
+    assert answer.notes == ("'lat' is taken as the latitude and 'b' as the longitude",)
+    both = {"start_lat": MINE["lat"], "end_lat": MINE["lon"]}
+    with pytest.raises(InputError, match="'start_lat' and 'end_lat' are both a latitude"):
+        lake.search(both, on=["start_lat", "end_lat"], by="distance", within="100m")
+
+
 @pytest.mark.parametrize(
     "texts",
     [
@@ -202,6 +211,21 @@ def test_vectors(lake: Lake, metric: str | None, within: float, matched: int) ->
     assert (first(answer).table, first(answer).matched) == ("vectors.csv", matched)
     assert first(answer).matches()["partner"].to_pylist()[0] == "[1, 0, 0]"
     assert answer.to_dict()["metric"] == (metric or "l2")
+
+
+def test_vectors_on_the_globe(tmp_path: Path) -> None:
+    pairs = PlainTable("pairs.csv", {"v": ["[46.9490, 7.4390]", "[46.7548, 7.6296]"]})
+    lake = points_lake(tmp_path, [pairs, STATIONS])
+    mine = {"v": ["[46.9491, 7.4391]", "[46.7549, 7.6297]", "[96.7, 7]"]}
+    answer = lake.search(mine, "v", by="distance", within="100m", metric="haversine", min=0)
+    assert [(one.table, one.columns, one.matched) for one in answer] == [
+        ("pairs.csv", ("v",), 2),
+        ("stations.csv", ("lat", "lon"), 2),
+    ]
+    assert first(answer).distance == pytest.approx(13.5, abs=0.5)
+    assert answer.notes == ("1 of the 3 values of 'v' are no places on the globe",)
+    with pytest.raises(InputError, match="a latitude and a longitude"):
+        lake.search({"v": ["[1, 2, 3]"]}, "v", by="distance", within="1m", metric="haversine")
 
 
 def test_lists_of_a_frame_are_vectors(lake: Lake) -> None:
@@ -317,7 +341,7 @@ def test_the_table_itself_is_left_out(lake: Lake) -> None:
 
 
 def test_nothing_is_said_plainly(lake: Lake, tmp_path: Path) -> None:
-    (note,) = lake.search({"a": [0.5], "lon": [0.5]}, by="distance", within="1m", on=[0, 1]).notes
+    *_, note = lake.search({"a": [0.5], "lon": [0.5]}, by="distance", within="1m", on=[0, 1]).notes
     assert note == (
         "the one value of 'a' and 'lon' has nothing within 1m in any table with places of the lake"
     )

@@ -60,8 +60,9 @@ class DistanceSearch:
     @cached_property
     def query(self) -> PointQuery:
         """The points that are searched for."""
-        on_globe = self._within.unit == "m" or self._asked.metric == "haversine"
-        return point_query(self.mine, self.columns, on_globe)
+        as_vectors = self._asked.metric == "haversine"
+        on_globe = self._within.unit == "m" or as_vectors
+        return point_query(self.mine, self.columns, on_globe, as_vectors)
 
     @property
     def _asked(self) -> ByDistance:
@@ -193,7 +194,7 @@ class DistanceSearch:
             return "the index holds no table"
         kinds = {sets.kind(one) for sets in self._sets for one in range(sets.count)}
         noun = _NOUNS[query.kind]
-        if query.kind not in kinds:
+        if query.kind not in kinds and not (self._metric == "haversine" and PLACE in kinds):
             return f"the lake has no {noun}"
         where = f"{'other ' if self.options.others else ''}{noun} of the lake"
         names = " and ".join(map(repr, query.columns))

@@ -10,7 +10,14 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.search.mate.query import distinct_rows
-from lakejoin.store.axes import LATITUDE, LONGITUDE, AxisColumn, axis_name, coordinate_pairs
+from lakejoin.store.axes import (
+    LATITUDE,
+    LONGITUDE,
+    AxisColumn,
+    axis_name,
+    coordinate_pairs,
+    says_place,
+)
 from lakejoin.store.coordinates import (
     KIND_SHARE,
     Readings,
@@ -60,10 +67,14 @@ class PointQuery:
         return [self.texts.take(places)]
 
 
-def point_query(mine: MyTable, places: Sequence[int], on_globe: bool) -> PointQuery:
+def point_query(
+    mine: MyTable, places: Sequence[int], on_globe: bool, as_vectors: bool = False
+) -> PointQuery:
     """The points of a column of mine, or the places of two.
 
-    `on_globe` says that places are wanted, where a list of two numbers may be one too.
+    `on_globe` says that places are wanted, where a list of two numbers may be one too; unless lists
+    are to stay `as_vectors`, each a latitude and a longitude, in a column that is not called a
+    place.
     """
     mine.read(places)
     parts = [mine.cells(place) for place in places]
@@ -73,18 +84,21 @@ def point_query(mine: MyTable, places: Sequence[int], on_globe: bool) -> PointQu
         if swapped:
             parts, names, places = parts[::-1], names[::-1], places[::-1]
     else:
+        on_globe = on_globe and (says_place(names[0]) or not as_vectors)
         kind, axes, said = *_single(parts[0][0], names[0], on_globe), ()
     combinations, counts = distinct_rows([cells for _, cells in parts])
     numbers = [axis[combinations[:, j]] for j, axis in enumerate(axes)]
     points = np.concatenate([each.reshape(len(each), -1) for each in numbers], axis=1)
-    real = valid_places(points) if kind == PLACE else np.isfinite(points).all(axis=1)
+    earthly = kind == PLACE or (as_vectors and points.shape[1] == 2)
+    real = valid_places(points) if earthly else np.isfinite(points).all(axis=1)
     if not real.any():
         raise _nothing(mine, names, [tokens for tokens, _ in parts])
     whole, first, counts = _distinct(points, np.flatnonzero(real), counts)
     shown = [mine.query(place).shown.take(combinations[first, j]) for j, place in enumerate(places)]
     lost = int(np.count_nonzero(~real))
     if lost:
-        noun = {NUMBER: "numbers", PLACE: "places on the globe", VECTOR: "vectors like most"}[kind]
+        noun = {NUMBER: "numbers", VECTOR: "vectors like most"}.get(kind, "")
+        noun = "places on the globe" if earthly else noun
         said = (*said, f"{lost:,} of the {len(real):,} values of {_listed(names)} are no {noun}")
     return PointQuery(mine.name, names, kind, whole, counts, mine.rows(), _joined(shown), said)
 
@@ -136,6 +150,10 @@ def _pair(
     found = [read_values(texts) for texts in tokens]
     degrees = [degrees_in(one) for one in found]
     axes = [_axis(one, name) for one, name in zip(found, names, strict=True)]
+    if axes[0] == axes[1] != "":
+        raise InputError(
+            f"{_listed(names)} are both a {axes[0]}: a place is a latitude and a longitude"
+        )
     largest = [_largest(one) for one in degrees]
     said: tuple[str, ...] = ()
     swapped = LONGITUDE == axes[0] != axes[1] or LATITUDE == axes[1] != axes[0]
@@ -143,7 +161,7 @@ def _pair(
         swapped = largest[0] > _POLE >= largest[1]
     if swapped:
         degrees, names = degrees[::-1], names[::-1]
-    if swapped or not any(axes):
+    if swapped or not all(axes):
         said = (f"{names[0]!r} is taken as the latitude and {names[1]!r} as the longitude",)
     return PLACE, swapped, degrees, said
 

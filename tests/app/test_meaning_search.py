@@ -81,8 +81,13 @@ def test_explained(here: Path) -> None:
         and "values of mine without a partner" in shown
     )
     assert "3 Elm Rd." in shown and "xylophone" in shown and "method:" in shown
-    assert "lakejoin join" not in shown
+    assert "lakejoin join" not in shown and "to join them in DuckDB:\n" in shown
     found = SEARCH.answer(*asked)
+    assert list(found) == [
+        *("query", "by", "k", "min", "tau", "within", "metric", "measure", "encoder", "taus"),
+        *("result", "matches", "unmatched", "counters", "notes", "seconds", "sql", "join"),
+    ]
+    assert found["tau"] == 0.45 and found["sql"] in shown
     assert list(found["matches"][0]) == ["value", "partner", "distance", "mine", "theirs"]
     assert [pair["partner"] for pair in found["matches"]] == [
         *("12 main street", "3 Elm Rd.", "7 oak avenu"),

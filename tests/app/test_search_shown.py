@@ -88,7 +88,8 @@ def test_one_result_in_full(here: Path) -> None:
     assert "of the index in 1 segment" in shown
     full = SEARCH.answer("mine.csv", "--on", "town", "--explain", str(rank))
     assert list(full) == [
-        *("query", "result", "matches", "unmatched", "counters", "seconds", "sql", "join"),
+        *("query", "by", "k", "min", "result", "matches", "unmatched"),
+        *("counters", "notes", "seconds", "sql", "join"),
     ]
     assert full["result"] == whole["results"][rank - 1]
     assert full["matches"] == [

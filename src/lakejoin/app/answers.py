@@ -17,6 +17,7 @@ from lakejoin.app.near_answers import (
     near_looked_for,
     pairs_hint,
     print_near_examples,
+    print_near_sql,
     print_near_values,
     print_taus,
 )
@@ -335,7 +336,8 @@ def print_explained(screen: Console, answer: Answer, result: Result, asked: Aske
         screen.print(_plain(sentence), soft_wrap=True)
     screen.print(f"time: {seconds(answer.seconds)}")
     if answer.reach is not None:
-        return  # equal values alone would join other rows
+        print_near_sql(screen, result, answer.by)  # equal values alone would join other rows
+        return
     screen.print()
     screen.print(Text("to join the two:", "dim"))
     screen.print(Text(f"  {join_command_for(result, answer, asked)}", "bold"), soft_wrap=True)

@@ -118,6 +118,22 @@ def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
     say_more(screen, result.query_size - result.matched - len(missing))
 
 
+def print_near_sql(screen: Console, result: Result, by: str) -> None:
+    """The join through the pairs as SQL, where they are few; by distance there is none."""
+    from lakejoin.search.near_sql import MOST
+    from lakejoin.search.result import NearResult
+
+    assert isinstance(result, NearResult)
+    if by != "meaning" or result.pairs > MOST:
+        return
+    screen.print()
+    if result.pairs > 2 * _EXPLAINED:
+        screen.print(Text("to join them in DuckDB, --json has the SQL", "dim"))
+        return
+    screen.print(Text("to join them in DuckDB:", "dim"))
+    screen.print(Text(result.sql()), soft_wrap=True)
+
+
 def _print_pairs(pairs: pa.Table, reach: Reach) -> None:
     shown = [reach.shown(distance) for distance in pairs["distance"].to_pylist()]
     place = pairs.column_names.index("distance")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,7 +69,8 @@ OF_EACH = 3  # results shown of each answer where there are several
     "--explain",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Open result N: its values, what was read, the SQL.",
+    help="Open result N: its values, what was read, the SQL (by meaning, where the pairs are few, "
+    "else with --json; by distance there is none).",
 )
 @click.option(
     "--batch",
@@ -176,9 +177,9 @@ def search_command(
       lakejoin search prices.csv --on price --by distance --within 1% -k 5
 
     With --json: one object; with --on '*', its answers are in a list; with --explain, one result
-    is opened; with --batch, an object a line for each answer, and for one that failed, its query
-    and its error. The exit code is then 2. By meaning and by distance there are also the keys in
-    the last lines.
+    is opened, in the place of the results; with --batch, an object a line for each answer, and for
+    one that failed, its query and its error. The exit code is then 2. By meaning and by distance
+    there are also the keys in the last lines.
 
     \b
     JSON keys: query{table, column, columns, size, rows}, by, k, min, results[] with rank, table,
@@ -202,10 +203,12 @@ def search_command(
         raise InputError("--explain opens a result of one search: name one TABLE and one --on")
     if algorithm != AUTO and by != "overlap":
         raise InputError(
-            f"--algorithm {algorithm} goes with --by overlap: a {by} has one way of its own"
+            f"--algorithm {algorithm} goes with --by overlap: it says how overlaps are counted"
         )
     if unverified and by != "containment":
-        raise InputError("--unverified goes with --by containment: overlaps are always exact")
+        raise InputError(
+            f"--unverified goes with --by containment: a search by {by} is always exact"
+        )
     if len(on) > 1 and by != "distance":
         _check_key(unverified, algorithm)
     elif initial is not None:
@@ -299,14 +302,14 @@ def _explain(answer: Answer, rank: int, asked: Asked, as_json: bool) -> None:
 def _explained_json(answer: Answer, result: Result, asked: Asked) -> dict[str, Any]:
     from lakejoin.app.answers import join_command_for
 
-    whole = answer.to_dict()
+    whole = replace(answer, results=()).to_dict()
+    asked_for = ("query", "by", "k", "min", *(answer.reach.to_dict() if answer.reach else ()))
     return {
-        "query": whole["query"],
+        **{key: whole[key] for key in asked_for},
         "result": result.to_dict(),
         "matches": result.matches().to_pylist(),
         "unmatched": result.unmatched().to_pylist(),
-        "counters": asdict(answer.counters),
-        "seconds": answer.seconds,
+        **{key: whole[key] for key in ("counters", "notes", "seconds")},
         "sql": _sql(result),
         "join": join_command_for(result, answer, asked) if answer.reach is None else None,
     }

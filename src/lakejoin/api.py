@@ -98,6 +98,12 @@ class Lake:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
+    @property
+    def _index(self) -> str | None:
+        """Where the index is, unless a command finds it without being told."""
+        place = self._snapshot.place.uri
+        return None if place == index_place(None).uri else place
+
     def __repr__(self) -> str:
         totals = self._snapshot.manifest.totals
         return f"<Lake {self._snapshot.place}: {totals.tables:,} tables, {totals.rows:,} rows>"
@@ -229,10 +235,12 @@ class Lake:
         from lakejoin.search.answer import Answers
         from lakejoin.search.choice import choose
         from lakejoin.search.near_options import NearAsked
+        from lakejoin.search.needed_part import check_part
         from lakejoin.search.options import SearchOptions
 
         near = NearAsked(tau, encoder, method, measure, within, metric).near(by)
         options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
+        check_part(self._snapshot, by, self._index)
         mine, notes = self._mine(table)
         found = []
         try:

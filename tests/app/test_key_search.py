@@ -191,7 +191,7 @@ def test_batch(here: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--on", "first=x"], "'first=x' fixes the partner of a key column, which needs two"),
-        (["--on", "first", "--on", "first"], "column 'first' of mine.csv is in the key twice"),
+        (["--on", "first", "--on", "first"], "column 'first' of mine.csv was named twice"),
         (["--on", "first", "--on", "*"], "'*' searches for every column by itself"),
         (["--on", "first", "--on", "lost"], "no column 'lost'; did you mean 'last'"),
         ([*KEY, "--by", "containment", "--unverified"], "--unverified goes with one --on"),

@@ -220,4 +220,4 @@ def test_another_encoder_and_an_index_without(here: Path, small_lake: Path, tmp_
         said = SEARCH.refused(
             "mine.csv", "--on", "people", "--by", by, *within, "--index", str(bare)
         )
-        assert f"lakejoin index --with {part} adds them" in said
+        assert f"lakejoin index --with {part} --index {bare} adds them" in said

@@ -429,8 +429,8 @@ def test_text_and_html(lake: Lake, width: int) -> None:
 @pytest.mark.parametrize(
     ("on", "sentence"),
     [
-        (["first", "First"], "column 'first' of my_table is in the key twice"),
-        (["first", 0], "is in the key twice"),
+        (["first", "First"], "column 'first' of my_table was named twice"),
+        (["first", 0], "was named twice"),
         (["first", "lst"], "no column 'lst'; did you mean 'last'"),
         (["first", "*"], "'*' searches for every column by itself"),
         (["first", 1.5], "a column is named, or given by its place, and not by 1.5"),

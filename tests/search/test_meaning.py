@@ -403,7 +403,9 @@ def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str
 
 def test_an_index_without_vectors(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[OFFICES]])
-    with pytest.raises(InputError, match=r"holds no vectors.*lakejoin index --with meaning adds"):
+    with pytest.raises(
+        InputError, match=r"holds no vectors.*lakejoin index --with meaning --index"
+    ):
         lake.search({"q": STREETS}, by="meaning")
 
 
@@ -415,10 +417,13 @@ def test_another_encoder_is_refused(lake: Lake, tmp_path: Path) -> None:
         lake.search({"q": STREETS}, by="meaning", encoder=vowels)
     said = str(refused.value)
     assert "is not the one that made the vectors of this index (characters " in said
-    assert "vowels" in said and "leave the encoder out" in said and "lakejoin index" in said
+    assert "vowels" in said and "leave the encoder out" in said and "weights" not in said
+    assert said.endswith('with: lakejoin.index(..., parts=["meaning"], encoder=...)')
     own = meaning_lake(tmp_path, [OFFICES], encoder=vowels, keep=True)
     with pytest.raises(InputError, match=r"vowels.* which was given in Python: give it again"):
         own.search({"q": STREETS}, by="meaning")
+    with pytest.raises(InputError, match=r"give .*vowels.* again, or .*--encoder characters$"):
+        own.search({"q": STREETS}, by="meaning", encoder="characters")
     found = own.search({"q": LIKE_THEM}, by="meaning", encoder=vowels)
     assert len(found) == 1 and found.tau == 0.06
 

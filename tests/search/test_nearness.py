@@ -383,7 +383,7 @@ def test_there_is_no_sql_for_distances(lake: Lake) -> None:
         ({"within": 1, "on": "*"}, "for one column, or for two that are a place"),
         ({"within": 1, "on": {"n": "x"}}, "fixes no partners"),
         ({"within": 1, "on": "n=x"}, "fixes no partners"),
-        ({"within": 1, "on": ["n", "n"]}, "in the key twice"),
+        ({"within": 1, "on": ["n", "n"]}, "was named twice"),
         ({"within": 1, "on": ["n", "m"]}, "places are apart by a length, and 1 is none"),
         ({"within": 1, "on": "w"}, "column 'w' of my_table holds no numbers, places or vectors"),
         ({"within": "1m", "on": ["w", "n"]}, "hold no latitudes and longitudes in degrees"),
@@ -401,8 +401,16 @@ def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str
 
 def test_an_index_without_points(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[STATIONS]])
-    with pytest.raises(InputError, match=r"holds no points.*lakejoin index --with distance adds"):
-        lake.search({"n": [1]}, by="distance", within=1, on="n")
+    with pytest.raises(
+        InputError, match=r"holds no points.*lakejoin index --with distance --index .* a"
+    ):
+        lake.search("unread.csv", by="distance", within=1)
+
+
+def test_one_column_need_not_be_named(lake: Lake) -> None:
+    answer = lake.search({"n": [10, 20.5]}, by="distance", within=0, k=1)
+    assert answer.query.columns == ("n",) and answer[0].columns == ("price",)
+    assert not answer.notes
 
 
 def test_threads(lake: Lake) -> None:

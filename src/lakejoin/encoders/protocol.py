@@ -86,13 +86,17 @@ def is_cheap(encoder: Encoder) -> bool:
 
 
 def difference(one: str, other: str) -> str:
-    """In what two identities differ, in short.
+    """In what two identities differ, in short; their settings only where the name is the same.
 
     >>> difference('words 1 {"size":3,"weights":"a"}', 'words 2 {"size":3,"weights":"b"}')
     'words 1 then, words 2 now; weights "a" then, "b" now'
+    >>> difference('words 1 {"size":3,"weights":"a"}', 'letters 1 {"size":3}')
+    'words 1 then, letters 1 now'
     """
     (named, before), (renamed, now) = _taken_apart(one), _taken_apart(other)
     told = [f"{named} then, {renamed} now"] if named != renamed else []
+    if named.partition(" ")[0] != renamed.partition(" ")[0]:
+        return told[0]
     for key in sorted({*before, *now}):
         was, became = (json.dumps(found.get(key), sort_keys=True) for found in (before, now))
         if was != became:

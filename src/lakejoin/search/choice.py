@@ -102,7 +102,7 @@ def _together(table: MyTable, parts: Sequence[tuple[int, str | None]]) -> Choice
     for place in places:
         if places.count(place) > 1:
             name = table.names[place]
-            raise InputError(f"column {name!r} of {table.name} is in the key twice")
+            raise InputError(f"column {name!r} of {table.name} was named twice")
     for place, name in zip(places, fixed, strict=True):
         if isinstance(name, str) and not name.strip():
             raise InputError(
@@ -176,6 +176,8 @@ def _points(table: MyTable, asked: Any) -> Choice:
     """What is compared by distance: a column, or two that are a place."""
     from lakejoin.search.point_query import place_in
 
+    if asked is None and len(table.names) == 1:
+        asked = 0
     if asked is None:
         places, said = place_in(table)
         return Choice(places, said=said)

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
+from lakejoin.search.needed_part import adding, check_part
 
 if TYPE_CHECKING:
     from lakejoin.encoders import Encoder
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from lakejoin.store.meaning import MeaningOptions
     from lakejoin.store.snapshot import Snapshot
 
-_ADD = "lakejoin index --with meaning"
+_ADD = adding("meaning")
 
 
 class Meanings:
@@ -28,13 +29,9 @@ class Meanings:
 
     @property
     def _made(self) -> MeaningOptions:
-        from lakejoin.store.meaning import MeaningComponent
-
+        check_part(self._snapshot, "meaning")
         made = self._snapshot.manifest.options.meaning
-        name, version = MeaningComponent.name, MeaningComponent.version
-        found = [segment.record.components.get(name) for segment in self._snapshot.segments]
-        if made is None or any(one is None or one.version < version for one in found):
-            raise InputError(f"this index holds no vectors to search by meaning: {_ADD} adds them")
+        assert made is not None
         return made
 
     def encoder(self, given: Any = None) -> Encoder:
@@ -43,7 +40,7 @@ class Meanings:
         if given is not None:
             from lakejoin.encoders import open_encoder
 
-            return _checked(open_encoder(given), made, _named(given))
+            return _checked(open_encoder(given), made, given)
         with self._lock:
             if self._own is None:
                 self._own = _opened(made)
@@ -72,30 +69,34 @@ def _opened(made: MeaningOptions) -> Encoder:
         )
     encoder = open_encoder(made.encoder)
     if encoder.identity != made.identity:
-        raise InputError(_another(made, encoder, made.encoder) + "install that one, " + _anew(made))
+        said = _another(made, encoder, made.encoder)
+        raise InputError(f"{said}: install that one, {_anew(made.encoder)}")
     return encoder
 
 
-def _checked(encoder: Encoder, made: MeaningOptions, name: str) -> Encoder:
+def _checked(encoder: Encoder, made: MeaningOptions, given: Any) -> Encoder:
     if encoder.identity == made.identity:
         return encoder
-    own = made.encoder or _short(made.identity)
-    raise InputError(
-        _another(made, encoder, name)
-        + f"leave the encoder out to search with the index's own ({own}), "
-        + _anew(made, name)
-    )
+    if made.encoder is None:
+        way_out = f"give {_short(made.identity)} again"
+    else:
+        way_out = f"leave the encoder out to search with the index's own ({made.encoder})"
+    raise InputError(f"{_another(made, encoder, _named(given))}: {way_out}, {_anew(given)}")
 
 
 def _another(made: MeaningOptions, encoder: Encoder, name: str) -> str:
     from lakejoin.encoders.protocol import difference
 
     told = difference(made.identity, encoder.identity)
-    return f"the encoder {name} is not the one that made the vectors of this index ({told}): "
+    return f"the encoder {name} is not the one that made the vectors of this index ({told})"
 
 
-def _anew(made: MeaningOptions, name: str | None = None) -> str:
-    return f"or make all vectors anew with: {_ADD} --encoder {name or made.encoder}"
+def _anew(given: Any) -> str:
+    """How to make vectors with an encoder: a command, unless it exists only in Python."""
+    named = isinstance(given, str | os.PathLike)
+    call = 'lakejoin.index(..., parts=["meaning"], encoder=...)'
+    how = f"{_ADD} --encoder {os.fspath(given)}" if named else call
+    return f"or make all vectors anew with: {how}"
 
 
 def _named(given: Any) -> str:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
 from lakejoin.search.containment import enough
 from lakejoin.search.display import percent
 from lakejoin.search.near_options import ByDistance
 from lakejoin.search.point_query import BETWEEN, PointQuery, point_query
 from lakejoin.search.reach import Reach
 from lakejoin.search.result import Found, NearResult
-from lakejoin.store.points import NUMBER, PLACE, PointsComponent
+from lakejoin.store.points import NUMBER, PLACE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,13 +89,6 @@ class DistanceSearch:
 
     @cached_property
     def _sets(self) -> list[PointSets]:
-        name, version = PointsComponent.name, PointsComponent.version
-        found = [segment.record.components.get(name) for segment in self.snapshot.segments]
-        if any(one is None or one.version < version for one in found):
-            raise InputError(
-                "this index holds no points to search by distance: lakejoin index --with distance "
-                "adds them"
-            )
         return [segment.points for segment in self.snapshot.segments]
 
     @cached_property

@@ -48,7 +48,7 @@ def test_what_is_shown(here: Path) -> None:
     assert "the columns of 3 tables that have partners for at least 60% of them" in shown
     assert "within tau 45%" in shown and "offices.csv" in shown and "3 of 4" in shown
     assert "12 Main St ~ 12 main street" in shown and "✗ xylophone" in shown
-    assert "pairs   distance" in shown
+    assert "pairs   median distance" in shown
     assert "to see the pairs of number 1, add: --explain 1" in shown
     assert "lakejoin join" not in shown and "values in the lake" in shown
 
@@ -76,10 +76,7 @@ def test_json(here: Path) -> None:
 def test_explained(here: Path) -> None:
     asked = ("mine.csv", "--on", "address", "--by", "meaning", "--tau", "0.45", "--explain", "1")
     shown = SEARCH.run(*asked).output
-    assert (
-        "3 pairs of others, the nearest first" in shown
-        and "values of mine without a partner" in shown
-    )
+    assert "3 pairs, the nearest first" in shown and "values of mine without a partner" in shown
     assert "3 Elm Rd." in shown and "xylophone" in shown and "method:" in shown
     assert "lakejoin join" not in shown and "to join them in DuckDB:\n" in shown
     found = SEARCH.answer(*asked)
@@ -102,7 +99,8 @@ def test_the_farthest_are_shown_of_many(here: Path) -> None:
     asked = ("many.csv", "--on", "street", "--by", "meaning", "--tau", "0.6", "--explain", "1")
     shown = SEARCH.run(*asked).output
     assert "the farthest within tau 60%" in shown and "more; --json shows all" in shown
-    assert "1 pair of equal values" in shown
+    assert "1 pair of equal values" in shown and " other pairs, the nearest first" in shown
+    assert "to join them in DuckDB, --json has the SQL" in shown
 
 
 def test_tau_auto(here: Path) -> None:
@@ -124,6 +122,10 @@ def test_measure_method_and_encoder(here: Path) -> None:
     assert pairs["measure"] == "all" and pairs["results"][0]["pairs"] == 3
     shown = SEARCH.run(*asked, "--measure", "all").output
     assert "the 2 columns of 3 tables that have the most pairs within tau 45%" in shown
+    shown = SEARCH.run(*asked).output
+    assert "that have partners for the most of them within tau 45%" in shown
+    shown = SEARCH.run(*asked, "--min", "0.5").output
+    assert "that have partners for the most of them, at least 50%, within tau 45%" in shown
 
 
 def test_every_column_and_batch(here: Path) -> None:
@@ -162,7 +164,7 @@ def test_places(here: Path) -> None:
     explained = SEARCH.answer(*asked, "--explain", "1")
     assert explained["sql"] is None and explained["join"] is None
     assert explained["matches"][0]["value"].count(", ") == 1
-    assert "2 pairs of others, the nearest first" in SEARCH.run(*asked, "--explain", "1").output
+    assert "2 pairs, the nearest first" in SEARCH.run(*asked, "--explain", "1").output
 
 
 def test_numbers(here: Path) -> None:

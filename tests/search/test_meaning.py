@@ -246,6 +246,11 @@ def test_sql_takes_quotes_and_refuses_too_many_pairs(
         base.register("my_table", pa.table({"q": ["o'hara", "D\nB"]}))
         base.register("lake_table", lake.table("t.csv").to_arrow())
         assert len(base.execute(result.sql()).fetchall()) == 2
+    spelled = first(lake.search({"q": ["o'hara", "O'HARA", "D\nB"]}, by="meaning", tau=0.1))
+    monkeypatch.setattr("lakejoin.search.near_sql.MOST", 2)
+    assert spelled.pairs == 2
+    with pytest.raises(InputError, match="written in more than 2 ways, too many to stand in"):
+        spelled.sql()
     monkeypatch.setattr("lakejoin.search.near_sql.MOST", 1)
     with pytest.raises(InputError, match="2 pairs are near, too many to stand in a query"):
         result.sql()

@@ -330,6 +330,19 @@ def test_json(lake: Lake) -> None:
     assert answer.to_arrow()["pairs"].to_pylist() == [r["pairs"] for r in document["results"]]
 
 
+@pytest.mark.parametrize("within", ["3mi", "0.5km", "1500 m", "1e3m"])
+def test_within_is_told_as_it_was_given(lake: Lake, within: str) -> None:
+    answer = lake.search(MINE, on=["lat", "lon"], by="distance", within=within)
+    assert answer.within == answer.to_dict()["within"] == within
+
+
+def test_vectors_of_one_direction_are_not_equal(lake: Lake) -> None:
+    mine = {"v": [[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]]}
+    answer = lake.search(mine, "v", by="distance", within=0, metric="angular")
+    assert first(answer).pairs == 2 and first(answer).equal == 1
+    assert first(answer).matches(differing=True)["value"].to_pylist() == ["[2.0,0.0,0.0]"]
+
+
 def test_the_table_itself_is_left_out(lake: Lake) -> None:
     both = lake.search("stations.csv", ["lat", "lon"], by="distance", within="50m", k=3)
     assert both[0].copy == "itself" and first(both).pairs == 4

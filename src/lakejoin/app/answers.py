@@ -39,7 +39,7 @@ _EXPLAINED = 20
 _SHOWN = 40
 
 Heads = ("#", "table", "column", "matched", "contained", "size", "my rows", "fan-out")
-_NEAR = ("pairs", "distance")  # by meaning and by distance
+_NEAR = ("pairs", "median distance")  # by meaning and by distance
 _RIGHT = ("#", "matched", "size", "my rows", "fan-out", *_NEAR)
 _CUT = ("table", "column")
 

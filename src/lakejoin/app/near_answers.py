@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lakejoin.app.printing import clip, counted, print_listed, say_more
+from lakejoin.errors import InputError
 from lakejoin.search.display import percent
 from lakejoin.search.near_evidence import BETWEEN
 
@@ -38,13 +39,23 @@ def near_looked_for(answer: Answer, tables: int) -> str:
     assert answer.reach is not None
     pairs = answer.measure == "all"
     best = f"the {counted(answer.k, 'column')}" if answer.k else "the columns"
-    most = f"the most {'pairs' if pairs else 'partners'}" if answer.k else ""
-    least = f"partners for at least {percent(answer.min)} of them" if answer.min else ""
-    if pairs and answer.min:
-        least = f"at least {percent(answer.min)} as many pairs as there are values"
-    wanted = " and ".join(filter(None, (most, least))) or "any partner"
+    wanted = _wanted_pairs(answer) if pairs else _wanted_partners(answer)
     has = "has" if answer.k == 1 else "have"
     return f"{best} of {counted(tables, 'table')} that {has} {wanted} {answer.reach.said}"
+
+
+def _wanted_partners(answer: Answer) -> str:
+    share = percent(answer.min) if answer.min else ""
+    if not answer.k:
+        return f"partners for at least {share} of them" if share else "any partner"
+    return "partners for the most of them" + (f", at least {share}," if share else "")
+
+
+def _wanted_pairs(answer: Answer) -> str:
+    least = f"at least {percent(answer.min)} as many" if answer.min else ""
+    if not answer.k:
+        return f"{least} pairs as there are values" if least else "any pair"
+    return "the most pairs" + (f", {least} as there are values," if least else "")
 
 
 def pairs_hint(rank: int) -> str:
@@ -102,7 +113,8 @@ def print_near_values(screen: Console, result: Result, reach: Reach) -> None:
     if equal:
         screen.print(Text(f"{counted(equal, 'pair')} of equal values", "bold"))
         screen.print()
-    head = f"{counted(others, 'pair')} of others, the nearest first" if others else "no other pairs"
+    noun = "other pair" if equal else "pair"
+    head = f"{counted(others, noun)}, the nearest first" if others else "no other pairs"
     screen.print(Text(head, "bold"))
     few = others <= 2 * _EXPLAINED
     _print_pairs(result.matches(others if few else _EXPLAINED, differing=True), reach)
@@ -130,8 +142,13 @@ def print_near_sql(screen: Console, result: Result, by: str) -> None:
     if result.pairs > 2 * _EXPLAINED:
         screen.print(Text("to join them in DuckDB, --json has the SQL", "dim"))
         return
+    try:
+        sql = result.sql()
+    except InputError as problem:
+        screen.print(Text(f"there is no SQL: {problem}", "dim"), soft_wrap=True)
+        return
     screen.print(Text("to join them in DuckDB:", "dim"))
-    screen.print(Text(result.sql()), soft_wrap=True)
+    screen.print(Text(sql), soft_wrap=True)
 
 
 def _print_pairs(pairs: pa.Table, reach: Reach) -> None:

@@ -137,7 +137,7 @@ def _table(answer: Answer, width: int) -> list[str]:
     left = (1, 2, 4)
     rows = [_cells(result) for result in answer]
     if answer.reach is not None:
-        heads += ["pairs", "distance"]
+        heads += ["pairs", "median distance"]
         rows = [
             [*cells, *_near_cells(r, answer.reach)] for cells, r in zip(rows, answer, strict=True)
         ]
@@ -280,7 +280,7 @@ _HEADS = (
     ("containment", "left"), ("size", "right"), ("my rows", "right"), ("fan-out", "right"),
     ("matched values", "left"), ("unmatched values", "left"),
 )  # fmt: skip
-_NEAR_HEADS = (("pairs", "right"), ("distance", "right"))
+_NEAR_HEADS = (("pairs", "right"), ("median distance", "right"))
 
 
 def as_html(answer: Answer) -> str:

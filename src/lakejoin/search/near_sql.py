@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
@@ -31,15 +32,15 @@ def near_join_sql(found: Found, partners: Partners) -> str:
             "which a join can be made"
         )
     if len(partners) > MOST:
-        raise InputError(
-            f"{len(partners):,} pairs are near, too many to stand in a query: matches() lists them"
-        )
+        raise _too_many(f"{len(partners):,} pairs are near")
     found.mine.read(found.places)
     mine, theirs = my_side(found), their_side(found)
     own = _spellings(found.mine.originals(found.places[0]))
     other = _spellings(originals_of(found.segment, found.columns[0]))
     found.mine.forget()
-    pairs = list(dict.fromkeys(_written(query, partners, own, other)))
+    pairs = list(dict.fromkeys(islice(_written(query, partners, own, other), MOST + 1)))
+    if len(pairs) > MOST:
+        raise _too_many(f"the pairs that are near are written in more than {MOST:,} ways")
     listed = ",\n  ".join(f"({literal(a)}, {literal(b)})" for a, b in pairs)
     comments = [*filter(None, (mine.comment, theirs.comment)), f"{len(pairs):,} pairs of texts"]
     return (
@@ -51,6 +52,10 @@ def near_join_sql(found: Found, partners: Partners) -> str:
         + f"JOIN {theirs.source} AS theirs{theirs.renamed}\n"
         + f"  ON {cell('theirs', theirs.columns[0])} = pairs.theirs;"
     )
+
+
+def _too_many(what: str) -> InputError:
+    return InputError(f"{what}, too many to stand in a query: matches() lists them")
 
 
 def _spellings(originals: Originals) -> dict[str, list[str]]:

@@ -85,7 +85,8 @@ class DistanceSearch:
         """How near partners must be."""
         unit = {"m": "m", "share": "%"}.get(self._within.unit, "")
         unit = " rad" if self._metric == "angular" else unit
-        return Reach(self._asked.measure, within=str(self._within), metric=self._metric, unit=unit)
+        within = str(self._asked.within).strip()
+        return Reach(self._asked.measure, within=within, metric=self._metric, unit=unit)
 
     @cached_property
     def _sets(self) -> list[PointSets]:
@@ -157,7 +158,7 @@ class DistanceSearch:
         )
         written = partial(_written, sets, points)
         rows = sets.repeats(points)[pairs.id]
-        same = pairs.distance == 0
+        same = _equal(query.points, sets.points(points), pairs)
         return Partners(pairs.place, pairs.id, self._told(pairs), rows, same, written, written)
 
     def _told(self, pairs: Pairs) -> Array:
@@ -196,6 +197,16 @@ class DistanceSearch:
             share = f"{percent(self.options.min)} of the {len(query):,} values of {names}"
             return f"no {where} has something {near} for {share}"
         return f"none of the {len(query):,} values of {names} has something {near} in any {where}"
+
+
+def _equal(mine: Array, theirs: Array, pairs: Pairs) -> Array:
+    """Which pairs are of the same point: vectors of one direction may differ in length."""
+    same = np.asarray(pairs.distance == 0)
+    near = np.flatnonzero(same)
+    place, partner = pairs.place[near], pairs.id[near]
+    for axis in range(mine.shape[1]):
+        same[near] &= mine[place, axis] == theirs[partner, axis]
+    return same
 
 
 def _written(sets: PointSets, points: int, chosen: Array) -> pa.LargeStringArray:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.search.near_options import MEASURES
 from lakejoin.search.nearby.wanted import Method, Wanted
 from lakejoin.search.nearby.within import Within, settled_metric
 from lakejoin.search.vectors.hits import Pairs, VectorHits
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from lakejoin.store.points import PointSets
 
 Array = np.ndarray[Any, Any]
-
-MEASURES = ("hit", "all")
 
 
 class NearbySearch:

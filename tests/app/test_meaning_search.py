@@ -176,6 +176,16 @@ def test_numbers(here: Path) -> None:
     assert "within 0.2" in shown and "10.05 ~ 10" in shown
 
 
+def test_more_pairs_than_can_be_listed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakejoin.search.near_evidence.MOST_PAIRS", 1)
+    asked = ("places.csv", "--on", "lat", "--on", "lon", "--by", "distance", "--within", "100m")
+    shown = SEARCH.run(*asked).output
+    assert "2 results have more than 1 pairs, too many to list" in shown
+    assert "to see the pairs" not in shown
+    said = SEARCH.refused(*asked, "--explain", "1")
+    assert "2 pairs that are near, more than the 1 that can be listed" in said
+
+
 def test_batches_by_distance(here: Path) -> None:
     done = SEARCH.run("--batch", "*.csv", "--by", "distance", "--within", "100m", "--json")
     found, failed = sorted(map(json.loads, done.stdout.splitlines()), key=len, reverse=True)

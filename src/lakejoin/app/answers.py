@@ -15,10 +15,10 @@ from lakejoin.app.join_commands import join_line
 from lakejoin.app.near_answers import (
     near_cells,
     near_looked_for,
-    pairs_hint,
     print_near_examples,
     print_near_sql,
     print_near_values,
+    print_pairs_hint,
     print_taus,
 )
 from lakejoin.app.printing import clip, counted, fitted_widths, print_listed, say_more, seconds
@@ -64,8 +64,7 @@ def print_answer(screen: Console, answer: Answer, asked: Asked) -> None:
         print_results(screen, answer, None if answer.k else _SHOWN)
         best = first_other(answer)
         if answer.reach is not None:
-            screen.print()
-            screen.print(Text(pairs_hint((best or answer[0]).rank), "dim"), soft_wrap=True)
+            print_pairs_hint(screen, best or answer[0])
         elif best is not None:
             screen.print()
             screen.print(_plain(f"to join with number {best.rank}:"))

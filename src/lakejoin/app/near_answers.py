@@ -58,9 +58,17 @@ def _wanted_pairs(answer: Answer) -> str:
     return "the most pairs" + (f", {least} as there are values," if least else "")
 
 
-def pairs_hint(rank: int) -> str:
-    """How to see what is paired with what."""
-    return f"to see the pairs of number {rank}, add: --explain {rank} (with --json, all of them)"
+def print_pairs_hint(screen: Console, result: Result) -> None:
+    """How to see what is paired with what, where it can be listed."""
+    from lakejoin.search.result import NearResult
+
+    assert isinstance(result, NearResult)
+    if result.listed:
+        add = f"add: --explain {result.rank} (with --json, all of them)"
+        screen.print()
+        screen.print(
+            Text(f"to see the pairs of number {result.rank}, {add}", "dim"), soft_wrap=True
+        )
 
 
 def print_near_examples(screen: Console, result: Result, indent: str) -> None:

@@ -287,12 +287,15 @@ def _print_found(found: Answer | Answers, asked: Asked, k: int | None) -> None:
 
 def _explain(answer: Answer, rank: int, asked: Asked, as_json: bool) -> None:
     from lakejoin.app.answers import print_explained
+    from lakejoin.search.result import NearResult
 
     result = next((one for one in answer if one.rank == rank), None)
     if result is None:
         raise InputError(f"there is no result {rank}: the search found {len(answer):,}")
     if not result.verified:
         raise InputError("--explain counts exactly: leave out --unverified")
+    if isinstance(result, NearResult) and not result.listed:
+        result.matches()  # refuses, and says why
     if as_json:
         print_json(_explained_json(answer, result, asked))
     else:

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 TOGETHER = 1024  # queries that go down the tree together
 _ROOM = 1 << 18  # candidates that are handed out at once
 # Nanoseconds: a pair at a leaf of the tree, a pair among all, and a point decoded for all queries.
-_AT_LEAF, _AMONG_ALL, _DECODED = 5.5, 2.5, 20.0
+_AT_LEAF, _AMONG_ALL, _DECODED = 7.5, 2.5, 25.0
 _SOME = 32  # queries, and leaves, of which it is estimated how many are reached
 _SMALL = 1e-12
 _SINGLE = 2e-6  # what single precision may change of a distance, as a share of the largest number

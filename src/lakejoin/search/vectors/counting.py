@@ -130,6 +130,22 @@ def number_ids(ids: Array, slot: Array, which: Array, unique: Array) -> int:
 
 
 @kernel
+def by_number(which: Array, numbers: int) -> tuple[Array, Array]:
+    """The places of numbers, those of the smallest first, and where those of each begin."""
+    start = np.zeros(numbers + 1, dtype=np.int64)
+    for i in range(which.shape[0]):
+        start[which[i] + 1] += 1
+    for number in range(numbers):
+        start[number + 1] += start[number]
+    at = start.copy()
+    order = np.empty(which.shape[0], dtype=np.int64)
+    for i in range(which.shape[0]):
+        order[at[which[i]]] = i
+        at[which[i]] += 1
+    return order, start
+
+
+@kernel
 def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Array) -> None:
     """Whether any column of each list is a wanted one."""
     columns = slot.shape[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.search.vectors.counting import by_number
 from lakejoin.search.vectors.exact import distances, limit, straight
 from lakejoin.search.vectors.scanning import SINGLE
 from lakejoin.store.compact import matches_any
@@ -29,9 +30,11 @@ def between(
 ) -> Array:
     """The distances of queries[query[i]] and the vectors with the ids unique[which[i]]."""
     out = np.empty(len(query), dtype=np.float64)
+    # Vector by vector, so that each is read from memory once; my own are few and stay at hand.
+    order, start = by_number(which, len(unique))
     for begin in range(0, len(unique), TAKEN):
         vectors = source.take(unique[begin : begin + TAKEN])
-        some = np.flatnonzero((which >= begin) & (which < begin + len(vectors)))
+        some = order[start[begin] : start[begin + len(vectors)]]
         out[some] = distances(queries, vectors, query[some], which[some] - begin, metric)
     return out
 

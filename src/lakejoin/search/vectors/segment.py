@@ -218,8 +218,10 @@ class SegmentSearch:
         return self._listed(found)
 
     def _listed(self, found: Candidates) -> _Listed:
-        begin, length = self.space.lists.spans(found.id)
-        return _Listed(found, begin, length, self.space.lists.entries(begin, length))
+        unique, which = self._distinct(found.id)
+        begin, length = self.space.lists.spans(unique)
+        entries = self.space.lists.entries(begin, length)
+        return _Listed(found, begin[which], length[which], entries)
 
     # -- distances ------------------------------------------------------------------------------
 

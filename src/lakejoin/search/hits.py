@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self, cast
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
 
 
+class Summed:
+    """Counters that add up: numbers, and how often something ran by its name."""
+
+    __slots__ = ()
+
+    def add(self, other: Self) -> None:
+        """Adds the counts of another search, such as that of the next segment."""
+        for one in fields(cast(Any, self)):
+            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+            if isinstance(mine, dict):
+                for name, count in theirs.items():
+                    mine[name] = mine.get(name, 0) + count
+            else:
+                setattr(self, one.name, mine + theirs)
+
+
 @dataclass(slots=True)
-class Counters:
+class Counters(Summed):
     """What a search read and what it could leave unread, summed over the segments.
 
     `lists` are the posting lists of the query's values after equal ones were folded into one;
@@ -34,14 +50,6 @@ class Counters:
     pruned: int = 0
     bytes: int = 0
     algorithms: dict[str, int] = field(default_factory=dict)
-
-    def add(self, other: Counters) -> None:
-        """Adds the counts of another search, such as that of the next segment."""
-        for one in fields(self):
-            if one.name != "algorithms":
-                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-        for name, count in other.algorithms.items():
-            self.algorithms[name] = self.algorithms.get(name, 0) + count
 
 
 @dataclass(frozen=True, slots=True, eq=False)

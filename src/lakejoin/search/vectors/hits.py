@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from lakejoin.search.hits import Summed
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
-class VectorCounters:
+class VectorCounters(Summed):
     """What a search computed, summed over the segments.
 
     Of `values` vectors in the lake, times those of mine, `bounded` pairs had a bound computed;
@@ -33,14 +35,6 @@ class VectorCounters:
     near: int = 0
     encoded: int = 0
     methods: dict[str, int] = field(default_factory=dict)
-
-    def add(self, other: VectorCounters) -> None:
-        """Adds the counts of another search, such as that of the next segment."""
-        for one in fields(self):
-            if one.name != "methods":
-                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-        for name, count in other.methods.items():
-            self.methods[name] = self.methods.get(name, 0) + count
 
 
 @dataclass(frozen=True, slots=True, eq=False)

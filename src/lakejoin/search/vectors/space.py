@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.search.near_options import MEASURES
 from lakejoin.search.vectors.candidates import Finder
 from lakejoin.search.vectors.counting import Board
 from lakejoin.search.vectors.exact import check_metric
@@ -17,7 +18,6 @@ from lakejoin.store.compact import LARGEST, Compact, VectorSource
 
 Array = np.ndarray[Any, Any]
 
-MEASURES = ("hit", "all")
 METHODS = ("auto", "tree", "flat", "grid", "groups")
 
 

@@ -9,13 +9,12 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from lakejoin.joins.autojoin.casing import CONTESTED
+from lakejoin.joins.autojoin.forms import Casing, Form, Runs, rewritten
 from lakejoin.joins.autojoin.programs import (
-    Casing,
     Constant,
     Extract,
     Operator,
     Program,
-    extract,
     simplified,
     window,
 )
@@ -28,22 +27,44 @@ _letters = st.sampled_from("abAB,; .|'\"\\$%({[^+*?äÉЖ世😀\u0301\t")
 _any = st.characters(blacklist_categories=("Cs",), blacklist_characters="\0").filter(
     lambda c: not contested.match(c)
 )
-texts = st.text(st.one_of(_letters, _letters, _any), max_size=9)
+_words = st.sampled_from(
+    [
+        "007",
+        "1,234.5",
+        "Dr. A",
+        "Smith Jr.",
+        "x, Inc",
+        "March",
+        "sep",
+        "3",
+        "12",
+        " John F. Kay",
+        "0\n",
+    ]
+)
+texts = st.one_of(
+    st.text(st.one_of(_letters, _letters, _any), max_size=9),
+    st.lists(st.one_of(_words, _letters), max_size=3).map("".join),
+)
 cells = st.one_of(st.none(), texts)
 separators = st.one_of(
     st.sampled_from([",", " ", ", ", ".", "|", "\\", "'", "(", "aa", "世", "$", "\\E"]),
     st.text(_letters, min_size=1, max_size=2),
 )
-splits = st.tuples(separators, st.integers(-3, 3))
+splits = st.tuples(st.one_of(separators, st.sampled_from(Runs)), st.integers(-3, 3))
 
 
 @st.composite
 def extracts(draw: Any) -> Extract:
-    return extract(
+    drop = draw(st.sampled_from([0, 0, 0, 1, 3]))
+    return Extract(
         draw(st.sampled_from(COLUMNS)),
         tuple(draw(st.lists(splits, max_size=2))),
-        draw(st.integers(-4, 4)),
-        draw(st.one_of(st.none(), st.integers(0, 5))),
+        draw(st.integers(0 if drop else -4, 4)),
+        None if drop else draw(st.one_of(st.none(), st.integers(0, 5))),
+        drop,
+        draw(st.one_of(st.just(Form.SAME), st.sampled_from(Form))),
+        draw(st.sampled_from([0, 0, 0, 2, 5])),
         draw(st.sampled_from(Casing)),
     )
 
@@ -83,12 +104,19 @@ def _extracted(part: Extract, row: dict[str, str | None]) -> str | None:
     for separator, piece in part.splits:
         if text is None:
             return None
-        pieces = text.split(separator)
+        pieces = (
+            re.findall(separator.inside, text)
+            if isinstance(separator, Runs)
+            else text.split(separator)
+        )
         text = pieces[piece] if -len(pieces) <= piece < len(pieces) else None
     if text is None:
         return None
     start, stop = window(part)
-    text = text[start:stop]
+    text = rewritten(text[start:stop], part.form)
+    if text is None:
+        return None
+    text = text.rjust(part.width, "0")
     if part.casing is Casing.LOWER:
         return text.lower()
     return text.upper() if part.casing is Casing.UPPER else text

@@ -19,21 +19,14 @@ from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.casing import CONTESTED
 from lakejoin.joins.autojoin.code import code_pandas, code_polars, code_pyspark, code_sql
-from lakejoin.joins.autojoin.programs import (
-    Casing,
-    Constant,
-    Program,
-    SplitSplitSubstr,
-    SplitSubstr,
-    Substr,
-    identity,
-)
+from lakejoin.joins.autojoin.forms import Casing
+from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
 from oracle.programs import COLUMNS, in_python, programs, tables
 
 EVERY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 NOTHING = pa.table([pa.array([None, None], pa.string())] * 3, names=list(COLUMNS))
 SHORT = pa.table([pa.array(["", "a", "ab", "a,b", None])] * 3, names=list(COLUMNS))
-MISSING = Program((SplitSubstr("a", ",", 5, -2, 1, Casing.UPPER), Constant("'x\\")))
+MISSING = Program((Extract("a", ((",", 5),), -2, 1, casing=Casing.UPPER), Constant("'x\\")))
 
 
 def run_pandas(program: Program, table: pa.Table) -> list[Any]:
@@ -76,7 +69,7 @@ def test_the_code_gives_what_arrow_gives(run: Any) -> None:
 
 def test_chunks_and_slices_are_one_column() -> None:
     column = pa.chunked_array([pa.array(["x", "a,b"]).slice(1), pa.array(["c,d", None])])
-    program = Program((SplitSubstr("n", ",", -1),))
+    program = Program((Extract("n", ((",", -1),)),))
     assert apply(program, pa.table({"n": column})).to_pylist() == ["b", "d", None]
     empty = pa.table({"n": pa.chunked_array([], pa.string())})
     assert apply(program, empty).to_pylist() == []
@@ -86,16 +79,16 @@ def test_what_is_no_program_is_said() -> None:
     with pytest.raises(InputError, match="needs a column"):
         Program((Constant("x"),))
     with pytest.raises(InputError, match="separator"):
-        Program((SplitSubstr("n", "", 0),))
+        Program((Extract("n", (("", 0),)),))
     with pytest.raises(InputError, match="characters"):
-        Program((Substr("n", 0, -1),))
+        Program((Extract("n", (), 0, -1),))
 
 
 def test_a_program_in_words() -> None:
     parts = (
-        SplitSplitSubstr("Full name", " (", 0, " ", -1, casing=Casing.UPPER),
+        Extract("Full name", ((" (", 0), (" ", -1)), casing=Casing.UPPER),
         Constant(', "'),
-        Substr("year", -2),
+        Extract("year", (), -2),
     )
     words = 'upper(split(split([Full name], " (")[0], " ")[-1]) + ", \\"" + substring(year, -2)'
     assert str(Program(parts)) == words
@@ -114,7 +107,7 @@ def _characters() -> pa.Array:
 @pytest.mark.parametrize("casing", [Casing.LOWER, Casing.UPPER])
 def test_systems_agree_on_the_case_of_all_other_characters(casing: Casing) -> None:
     table = pa.table({"a": _characters()})
-    program = Program((Substr("a", casing=casing),))
+    program = Program((Extract("a", casing=casing),))
     ours = apply(program, table).to_pylist()
     change = str.lower if casing is Casing.LOWER else str.upper
     assert ours == [change(text) for text in table["a"].to_pylist()]

@@ -11,15 +11,8 @@ import pytest
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.covering import LearnOptions
 from lakejoin.joins.autojoin.finding import Learned, find_programs
-from lakejoin.joins.autojoin.programs import (
-    Casing,
-    Constant,
-    Operator,
-    Program,
-    SplitSplitSubstr,
-    SplitSubstr,
-    Substr,
-)
+from lakejoin.joins.autojoin.forms import Casing
+from lakejoin.joins.autojoin.programs import Constant, Extract, Operator, Program
 from lakejoin.joins.autojoin.sampling import SampleOptions
 
 SYLLABLES = ("ba", "den", "ko", "ri", "mel", "tus", "van", "gor", "pli", "sha", "ew", "um")
@@ -38,14 +31,14 @@ def people(rng: random.Random, rows: int) -> pa.Table:
 def random_program(rng: random.Random) -> Program:
     """Parts that tell people apart, with constants between them."""
     parts: list[Operator] = [
-        SplitSubstr("name", ", ", 0),
-        SplitSplitSubstr("name", " (", 0, ", ", 1),
-        SplitSplitSubstr("name", ", ", 1, " ", 0, 0, 1),
-        Substr("name", -5, 4),
-        SplitSubstr("code", "-", 1),
-        SplitSubstr("code", "-", 0, 1),
-        Substr("town"),
-        Substr("town", 0, 3),
+        Extract("name", ((", ", 0),)),
+        Extract("name", ((" (", 0), (", ", 1))),
+        Extract("name", ((", ", 1), (" ", 0)), 0, 1),
+        Extract("name", (), -5, 4),
+        Extract("code", (("-", 1),)),
+        Extract("code", (("-", 0),), 1),
+        Extract("town"),
+        Extract("town", (), 0, 3),
     ]
     chosen = rng.sample(parts, rng.randrange(1, 4))
     if not any(part in chosen for part in (parts[0], parts[1], parts[5])):
@@ -84,7 +77,7 @@ def test_a_program_is_learned_back(seed: int) -> None:
 def test_the_same_is_learned_every_time_and_on_either_side() -> None:
     rng = random.Random(3)
     source = people(rng, 40)
-    target, _ = shuffled(apply(Program((SplitSubstr("name", ",", 0),)), source), rng)
+    target, _ = shuffled(apply(Program((Extract("name", ((",", 0),)),)), source), rng)
     other = pa.table({"last": target})
     one, again, mirrored = (
         find_programs(source, other),
@@ -186,7 +179,7 @@ def test_samples_are_enough_for_large_tables() -> None:
     rng = random.Random(1)
     rows = 20_000  # of which 895 are looked at, and about 40 of them have their partner there
     source = people(rng, rows)
-    program = Program((SplitSubstr("name", ",", 0), Constant("/"), SplitSubstr("code", "-", 0)))
+    program = Program((Extract("name", ((",", 0),)), Constant("/"), Extract("code", (("-", 0),))))
     target, order = shuffled(apply(program, source), rng)
     options = LearnOptions(sample=SampleOptions(participation=0.5))
     learned = find_programs(source, pa.table({"made": target}), options)

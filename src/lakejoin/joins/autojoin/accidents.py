@@ -11,18 +11,18 @@ If the wrong values meet nearly as many keys as the right ones, then what is met
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.forms import Casing
 from lakejoin.joins.autojoin.programs import (
     Constant,
     Extract,
     Operator,
     Program,
-    Substr,
-    extract,
 )
 from lakejoin.joins.autojoin.scoring import Scorer
 
@@ -40,8 +40,7 @@ def by_accident(program: Program, scorer: Scorer) -> bool:
     >>> import pyarrow as pa
     >>> numbers = pa.table({"price": [f"{7 * i % 100}.{i * 37 % 100:02}" for i in range(50)]})
     >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5])
-    >>> from lakejoin.joins.autojoin.programs import SplitSubstr
-    >>> by_accident(Program((SplitSubstr("price", ".", 1),)), Scorer(numbers, keys))
+    >>> by_accident(Program((Extract("price", ((".", 1),)),)), Scorer(numbers, keys))
     True
     """
     _, rows = scorer.score(program)
@@ -69,7 +68,7 @@ def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.T
             continue
         name = str(place)
         columns[name] = source[operator.column].take(pa.array(rng.permutation(source.num_rows)))
-        operators.append(extract(name, operator.splits, operator.start, operator.length))
+        operators.append(replace(operator, column=name, casing=Casing.SAME))
     return Program(tuple(operators)), pa.table(columns)
 
 
@@ -84,7 +83,7 @@ def _moved(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Tab
     others = pa.array([_DIGITS[(i + by) % 10] for i in range(10)], pa.large_string())
     changed = pc.coalesce(others.take(pc.index_in(last, value_set=digits)), last)
     column = pc.binary_join_element_wise(head, changed, pa.scalar("", pa.large_string()))
-    operators = [o if isinstance(o, Constant) else Substr("part") for o in program.operators]
+    operators = [o if isinstance(o, Constant) else Extract("part") for o in program.operators]
     return Program(tuple(operators)), pa.table({"part": column})
 
 

@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.autojoin.programs import (
+from lakejoin.joins.autojoin.forms import (
+    LOOK_UPS,
+    REPLACEMENTS,
     Casing,
+    Form,
+    Runs,
+    by_first_letters,
+)
+from lakejoin.joins.autojoin.programs import (
     Constant,
     Extract,
     Operator,
     Program,
+    Separator,
     takes_all,
     window,
 )
@@ -19,14 +27,15 @@ from lakejoin.joins.autojoin.programs import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MARK = "\x1f"  # never inside a stretch of letters or digits
+
 
 def apply(program: Program, table: pa.Table) -> pa.LargeStringArray:
     """The program's text for every row; its columns must hold text.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.joins.autojoin.programs import SplitSubstr
     >>> names = pa.table({"name": ["Obama, Barack", "Cher", None]})
-    >>> last, first = SplitSubstr("name", ", ", 0), SplitSubstr("name", ", ", 1)
+    >>> last, first = Extract("name", ((", ", 0),)), Extract("name", ((", ", 1),))
     >>> apply(Program((first, Constant(" "), last)), names).to_pylist()
     ['Barack Obama', None, None]
     """
@@ -55,22 +64,37 @@ def _part(operator: Operator, columns: dict[str, pa.LargeStringArray]) -> pa.Arr
 
     if isinstance(operator, Constant):
         return pa.scalar(operator.text, pa.large_string())
-    return _cased(_cut(_piece(columns[operator.column], operator), operator), operator.casing)
+    texts = columns[operator.column]
+    for separator, piece in operator.splits:
+        texts = _piece(texts, separator, piece)
+    texts = _formed(_cut(texts, operator), operator.form)
+    return _cased(_padded(texts, operator.width), operator.casing)
 
 
-def _piece(texts: pa.LargeStringArray, part: Extract) -> pa.LargeStringArray:
+def _piece(texts: pa.LargeStringArray, separator: Separator, piece: int) -> pa.LargeStringArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for separator, piece in part.splits:
-        pieces = pc.split_pattern(texts, separator)
-        ends = pieces.offsets.to_numpy().astype(np.int64)
-        place = (ends[:-1] if piece >= 0 else ends[1:]) + piece
-        exists = (place >= ends[:-1]) & (place < ends[1:])
-        if pieces.null_count:
-            exists &= pieces.is_valid().to_numpy(zero_copy_only=False)
-        texts = pieces.values.take(pa.array(place, mask=~exists))
-    return texts
+    if isinstance(separator, Runs):
+        texts = _parted(texts, separator)
+        separator = _MARK
+    pieces = pc.split_pattern(texts, separator)
+    ends = pieces.offsets.to_numpy().astype(np.int64)
+    place = (ends[:-1] if piece >= 0 else ends[1:]) + piece
+    exists = (place >= ends[:-1]) & (place < ends[1:])
+    if pieces.null_count:
+        exists &= pieces.is_valid().to_numpy(zero_copy_only=False)
+    return pieces.values.take(pa.array(place, mask=~exists))
+
+
+def _parted(texts: pa.LargeStringArray, runs: Runs) -> pa.LargeStringArray:
+    """The stretches of a kind with a mark between them; null where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    marked = pc.utf8_trim(pc.replace_substring_regex(texts, runs.between, _MARK), _MARK)
+    nothing = pa.scalar(None, pa.large_string())
+    return pc.if_else(pc.equal(marked, ""), nothing, marked)
 
 
 def _cut(texts: pa.LargeStringArray, part: Extract) -> pa.LargeStringArray:
@@ -80,6 +104,27 @@ def _cut(texts: pa.LargeStringArray, part: Extract) -> pa.LargeStringArray:
         return texts
     start, stop = window(part)
     return pc.utf8_slice_codeunits(texts, start, stop)
+
+
+def _formed(texts: pa.LargeStringArray, form: Form) -> pa.LargeStringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if form in LOOK_UPS:
+        if by_first_letters(form):
+            texts = pc.utf8_lower(pc.utf8_slice_codeunits(texts, 0, 3))
+        keys = pa.array(LOOK_UPS[form].keys(), pa.large_string())
+        values = pa.array(LOOK_UPS[form].values(), pa.large_string())
+        return values.take(pc.index_in(texts, value_set=keys))
+    for pattern, group in REPLACEMENTS.get(form, ()):
+        texts = pc.replace_substring_regex(texts, pattern, f"\\{group}" if group else "")
+    return texts
+
+
+def _padded(texts: pa.LargeStringArray, width: int) -> pa.LargeStringArray:
+    import pyarrow.compute as pc
+
+    return pc.utf8_lpad(texts, width, "0") if width else texts
 
 
 def _cased(texts: pa.LargeStringArray, casing: Casing) -> pa.LargeStringArray:

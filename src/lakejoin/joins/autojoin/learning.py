@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from lakejoin.joins.autojoin.pieces import Piece, Rows, folded, pieces_of, texts_of
-from lakejoin.joins.autojoin.programs import Constant, Operator, extract
+from lakejoin.joins.autojoin.programs import Constant, Extract, Operator
 
 MOST_OPERATORS = 8
 _MOST_NODES = 300
@@ -220,7 +220,7 @@ def _ways(edge: _Edge) -> Iterator[Operator]:
     for length in lengths:
         for place in places:
             for column, splits in edge.piece.paths:
-                yield extract(column, splits, place, length)
+                yield Extract(column, splits, place, length)
                 made += 1
                 if made == _MOST_WAYS:
                     return

@@ -1,16 +1,19 @@
 """What is a program? Parts of texts and constants, one after the other, that make a new text.
 
-Four operators, each giving a text (thesis, section 4.4.2): a constant, a part of a column, a part
-of a piece of a column that is split, and a part of a piece of such a piece. A program is their
-concatenation. What each gives, exactly:
+A program is a concatenation of constants and of parts of columns: the logical operators Constant,
+Substr, SplitSubstr and SplitSplitSubstr (thesis, section 4.4.2), of which the last three are one
+`Extract` with no, one or two splits; and forms, see `forms`. What each gives, exactly:
 
 - `split(text, separator)[k]` is the k-th piece counted from 0, or from the end if k is negative.
-  A text without the separator is one piece. **A piece that does not exist is null.**
+  A text without the separator is one piece. **A piece that does not exist is null.** `digits`,
+  `letters` and `words` part a text into stretches of such characters; there may be none.
 - `substring(text, start, length)` holds the characters (Unicode code points) from `start` on,
   counted from the end if it is negative, `length` of them or all that follow. Places outside the
   text are left out: a text that is too short gives what it has, down to the empty text.
-- `lower` and `upper` change the case, see `casing`.
-- A null, in the column or from a missing piece, makes the whole result null.
+- `drop_last(text, n)` leaves out the last n characters.
+- Then come the form, zeros in front up to a width (`padded`), and `lower` or `upper`.
+- A null, in the column, from a missing piece or from a month that is none, makes the whole result
+  null.
 """
 
 from __future__ import annotations
@@ -18,19 +21,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from lakejoin.errors import InputError
+from lakejoin.joins.autojoin.forms import Casing, Form, Runs
 
-Split = tuple[str, int]
-
-
-class Casing(StrEnum):
-    """The case that a part is given."""
-
-    SAME = ""
-    LOWER = "lower"
-    UPPER = "upper"
+Separator = str | Runs
+Split = tuple[Separator, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,78 +37,39 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Substr:
-    """A part of a column: `length` characters from `start` on, or all that follow."""
+class Extract:
+    """A part of a column, or of a piece of it after up to two splits.
+
+    `length` characters from `start` on, or all that follow, the last `drop` left out; then
+    rewritten.
+
+    >>> print(Program((Extract("name", ((", ", 1),), 0, 1, casing=Casing.LOWER),)))
+    lower(substring(split(name, ", ")[1], 0, 1))
+    """
 
     column: str
+    splits: tuple[Split, ...] = ()
     start: int = 0
     length: int | None = None
+    drop: int = 0
+    form: Form = Form.SAME
+    width: int = 0
     casing: Casing = Casing.SAME
 
-    @property
-    def splits(self) -> tuple[Split, ...]:
-        return ()
 
-
-@dataclass(frozen=True, slots=True)
-class SplitSubstr:
-    """A part of one piece of a column that is split by a separator."""
-
-    column: str
-    separator: str
-    piece: int
-    start: int = 0
-    length: int | None = None
-    casing: Casing = Casing.SAME
-
-    @property
-    def splits(self) -> tuple[Split, ...]:
-        return ((self.separator, self.piece),)
-
-
-@dataclass(frozen=True, slots=True)
-class SplitSplitSubstr:
-    """A part of one piece of one piece of a column."""
-
-    column: str
-    separator: str
-    piece: int
-    second_separator: str
-    second_piece: int
-    start: int = 0
-    length: int | None = None
-    casing: Casing = Casing.SAME
-
-    @property
-    def splits(self) -> tuple[Split, ...]:
-        return ((self.separator, self.piece), (self.second_separator, self.second_piece))
-
-
-Extract = Substr | SplitSubstr | SplitSplitSubstr
 Operator = Constant | Extract
-
-
-def extract(
-    column: str,
-    splits: tuple[Split, ...] = (),
-    start: int = 0,
-    length: int | None = None,
-    casing: Casing = Casing.SAME,
-) -> Extract:
-    """The operator with none, one or two splits."""
-    if not splits:
-        return Substr(column, start, length, casing)
-    if len(splits) == 1:
-        return SplitSubstr(column, *splits[0], start, length, casing)
-    return SplitSplitSubstr(column, *splits[0], *splits[1], start, length, casing)
 
 
 def window(part: Extract) -> tuple[int, int | None]:
     """Where the part begins and ends, as Python slices a text.
 
-    >>> window(Substr("name", 2, 3)), window(Substr("name", -3, 2)), window(Substr("name", -3, 3))
-    ((2, 5), (-3, -1), (-3, None))
+    >>> window(Extract("name", (), 2, 3)), window(Extract("name", (), -3, 2))
+    ((2, 5), (-3, -1))
+    >>> window(Extract("name", (), -3, 3)), window(Extract("name", (), 1, None, 4))
+    ((-3, None), (1, -4))
     """
+    if part.drop:
+        return part.start, -part.drop
     if part.length is None or (part.start < 0 and part.start + part.length >= 0):
         return part.start, None
     return part.start, part.start + part.length
@@ -120,15 +77,15 @@ def window(part: Extract) -> tuple[int, int | None]:
 
 def takes_all(part: Extract) -> bool:
     """Whether the part is the whole text or piece."""
-    return part.start == 0 and part.length is None
+    return part.start == 0 and part.length is None and not part.drop
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """Operators whose texts are put one after the other.
 
-    >>> first = SplitSubstr("name", ", ", 1, 0, 1, Casing.LOWER)
-    >>> print(Program((first, Constant("."), SplitSubstr("name", ", ", 0))))
+    >>> first = Extract("name", ((", ", 1),), 0, 1, casing=Casing.LOWER)
+    >>> print(Program((first, Constant("."), Extract("name", ((", ", 0),)))))
     lower(substring(split(name, ", ")[1], 0, 1)) + "." + split(name, ", ")[0]
     """
 
@@ -142,6 +99,8 @@ class Program:
                 raise InputError(f"nothing to split {part.column!r} by: give a separator")
             if part.length is not None and part.length < 0:
                 raise InputError(f"a part of {part.column!r} cannot have {part.length} characters")
+            if part.drop and (part.drop < 0 or part.start < 0 or part.length is not None):
+                raise InputError(f"a part of {part.column!r} ends in two ways: give one of them")
 
     @property
     def extracts(self) -> tuple[Extract, ...]:
@@ -157,7 +116,7 @@ class Program:
     def is_identity(self) -> bool:
         """Whether the result is a column as it is."""
         only = self.operators[0]
-        return len(self.operators) == 1 and only == Substr(self.columns[0])
+        return len(self.operators) == 1 and only == Extract(self.columns[0])
 
     def __str__(self) -> str:
         return " + ".join(_words(o) for o in self.operators)
@@ -165,13 +124,13 @@ class Program:
 
 def identity(column: str) -> Program:
     """The column as it is."""
-    return Program((Substr(column),))
+    return Program((Extract(column),))
 
 
 def simplified(operators: Iterable[Operator]) -> Program:
     """The program of these operators, neighbouring constants as one.
 
-    >>> print(simplified([Constant("a"), Constant("b"), Substr("x")]))
+    >>> print(simplified([Constant("a"), Constant("b"), Extract("x")]))
     "ab" + x
     """
     kept: list[Operator] = []
@@ -189,10 +148,19 @@ def _words(operator: Operator) -> str:
         return _quoted(operator.text)
     text = operator.column if operator.column.isidentifier() else f"[{operator.column}]"
     for separator, piece in operator.splits:
-        text = f"split({text}, {_quoted(separator)})[{piece}]"
-    if not takes_all(operator):
+        if isinstance(separator, Runs):
+            text = f"{separator.value}({text})[{piece}]"
+        else:
+            text = f"split({text}, {_quoted(separator)})[{piece}]"
+    if operator.start or operator.length is not None:
         length = "" if operator.length is None else f", {operator.length}"
         text = f"substring({text}, {operator.start}{length})"
+    if operator.drop:
+        text = f"drop_last({text}, {operator.drop})"
+    if operator.form:
+        text = f"{operator.form}({text})"
+    if operator.width:
+        text = f"padded({text}, {operator.width})"
     return f"{operator.casing}({text})" if operator.casing else text
 
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.casing import agreed
+from lakejoin.joins.autojoin.forms import Casing
 from lakejoin.joins.autojoin.learning import Step
-from lakejoin.joins.autojoin.programs import (
-    Casing,
-    Constant,
-    Operator,
-    Program,
-    extract,
-    simplified,
-)
+from lakejoin.joins.autojoin.programs import Constant, Operator, Program, simplified
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,4 +95,4 @@ def with_case(program: Program, source: pa.Table, target: pa.Array) -> Program:
 def _cased(operator: Operator, casing: Casing, free: set[str]) -> Operator:
     if isinstance(operator, Constant) or operator.column not in free:
         return operator
-    return extract(operator.column, operator.splits, operator.start, operator.length, casing)
+    return replace(operator, casing=casing)

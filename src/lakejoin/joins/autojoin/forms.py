@@ -1,0 +1,119 @@
+r"""How is a part rewritten beyond cutting it? Forms that every system gives alike.
+
+A form is a replacement by regular expressions, or a look-up of months. The expressions name ASCII
+characters only, as systems disagree about what else is a letter: all that lies beyond ASCII counts
+as letters. Months are English, and known by their first three letters.
+
+>>> rewritten("0042", Form.NO_ZEROS), rewritten("(415) 555-0199", Form.DIGITS)
+('42', '4155550199')
+>>> rewritten("John Fitzgerald Kennedy", Form.INITIALS), rewritten("Sept.", Form.MONTH_NUMBER)
+('JFK', '9')
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, StrEnum
+
+
+class Casing(StrEnum):
+    """The case that a part is given."""
+
+    SAME = ""
+    LOWER = "lower"
+    UPPER = "upper"
+
+
+class Runs(Enum):
+    """Stretches of one kind of character, into which a text is parted as by a separator."""
+
+    DIGITS = "digits"
+    LETTERS = "letters"
+    WORDS = "words"
+
+    @property
+    def inside(self) -> str:
+        """The regular expression of a stretch."""
+        return _RUNS[self][0]
+
+    @property
+    def between(self) -> str:
+        """The regular expression of what lies between two."""
+        return _RUNS[self][1]
+
+
+_RUNS = {
+    Runs.DIGITS: ("[0-9]+", "[^0-9]+"),
+    Runs.LETTERS: (r"[^\x00-@\[-`{-\x7f]+", r"[\x00-@\[-`{-\x7f]+"),
+    Runs.WORDS: (r"[^\x00-/:-@\[-`{-\x7f]+", r"[\x00-/:-@\[-`{-\x7f]+"),
+}
+
+
+class Form(StrEnum):
+    """What is done to a part after it is cut."""
+
+    SAME = ""
+    NO_ZEROS = "without_leading_zeros"
+    NO_COMMAS = "without_commas"
+    DIGITS = "only_digits"
+    NO_MARKS = "without_punctuation"
+    NO_BLANKS = "without_blanks"
+    INITIALS = "initials"
+    NO_TITLES = "without_titles"
+    MONTH_NUMBER = "month_number"
+    MONTH_NAME = "month_name"
+    MONTH_SHORT = "month_short"
+
+
+_TITLES = (
+    "mr|mrs|ms|miss|dr|prof|professor|sir|dame|lord|lady|rev|reverend|hon|gov|governor|sen|senator|"
+    "rep|representative|pres|president|capt|captain|col|colonel|gen|general|lt|maj|major|sgt"
+)
+_SUFFIXES = (
+    "jr|sr|ii|iii|iv|ph\\.?d|m\\.?d|esq|mba|inc|incorporated|ltd|limited|llc|llp|lp|corp|"
+    "corporation|co|company|plc|gmbh|ag|sa|nv|bv|oy|ab"
+)
+
+# Every place where the first expression fits is replaced by the group of that number, 0 for none.
+REPLACEMENTS: dict[Form, tuple[tuple[str, int], ...]] = {
+    Form.NO_ZEROS: (("^0+([0-9])", 1),),
+    Form.NO_COMMAS: ((",", 0),),
+    Form.DIGITS: (("[^0-9]+", 0),),
+    Form.NO_MARKS: ((r"[!-/:-@\[-`{-~]+", 0),),
+    Form.NO_BLANKS: ((r"[\t-\r ]+", 0),),
+    Form.INITIALS: (("^[ .-]+", 0), ("([^ .-])[^ .-]*[ .-]*", 1)),
+    Form.NO_TITLES: (
+        (f"(?i)^(?:(?:{_TITLES})\\.? +)+", 0),
+        (f"(?i)(?:,? +(?:{_SUFFIXES})\\.?)+$", 0),
+    ),
+}
+
+_NAMES = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+_BY_NAME = {name[:3].lower(): str(i + 1) for i, name in enumerate(_NAMES)}
+_NUMBERS = {str(i + 1): name for i, name in enumerate(_NAMES)}
+_NUMBERS |= {number.zfill(2): name for number, name in _NUMBERS.items()}
+
+# What the text, or its first three letters in lower case, is looked up in; not found is null.
+LOOK_UPS: dict[Form, dict[str, str]] = {
+    Form.MONTH_NUMBER: _BY_NAME,
+    Form.MONTH_NAME: _NUMBERS,
+    Form.MONTH_SHORT: {number: name[:3] for number, name in _NUMBERS.items()},
+}
+
+
+def by_first_letters(form: Form) -> bool:
+    """Whether the first three letters are looked up, and not the whole text."""
+    return form is Form.MONTH_NUMBER
+
+
+def rewritten(text: str, form: Form) -> str | None:
+    """One text in a form; see `applying` for columns."""
+    if form in LOOK_UPS:
+        key = text[:3].lower() if by_first_letters(form) else text
+        return LOOK_UPS[form].get(key)
+    for pattern, group in REPLACEMENTS.get(form, ()):
+        text = re.sub(pattern, f"\\{group}" if group else "", text)
+    return text

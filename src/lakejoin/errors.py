@@ -11,6 +11,7 @@ LakejoinError              the base: catch this one to catch all of them
 │   ├── DamagedIndex       a file of the index is truncated or altered
 │   └── BusyIndex          another process is building this index
 ├── MissingPart            an optional library, or Java, is not installed
+├── NoJoin                 two tables do not join, as far as can be found
 └── BuildFailed            the pipeline stopped; the previous index is untouched
 ```
 
@@ -83,6 +84,10 @@ class MissingPart(LakejoinError):
     """An optional library, or Java, is not installed."""
 
     exit_code = 4
+
+
+class NoJoin(LakejoinError):
+    """Two tables do not join, as far as can be found; the message names the best attempt."""
 
 
 class BuildFailed(LakejoinError):

@@ -74,10 +74,38 @@ def test_a_file_gives_the_same(tmp_path: Path, count: int, dimension: int) -> No
     assert (opened.count, opened.dimension, opened.zeros) == (count, dimension, False)
 
 
-def test_it_is_small(tmp_path: Path) -> None:
-    vectors = unit(vectors_of("random", 30_000, 256, np.random.default_rng(2)))
+@pytest.mark.parametrize("count", [1_000, 3_000, 30_000])
+def test_it_is_small(tmp_path: Path, count: int) -> None:
+    vectors = unit(vectors_of("random", count, 256, np.random.default_rng(2)))
     _, record = written(tmp_path, vectors)
-    assert record.bytes / len(vectors) < 80
+    codes = 4  # beside the compact form
+    assert record.bytes / len(vectors) + codes < 80
+
+
+@pytest.mark.parametrize("dimension", [1, 16, 64, 65, 300])
+def test_axes_make_no_vector_longer(dimension: int) -> None:
+    vectors = vectors_of("clustered", 2_000, dimension, np.random.default_rng(5))
+    axes = Compact.made(MatrixSource(vectors)).axes
+    assert axes.dtype == np.float32
+    lengths = np.linalg.svd(axes.astype(np.float64), compute_uv=False)
+    assert lengths.max() <= 1.0
+    assert lengths.min() >= 1.0 - 2e-6
+
+
+def test_axes_in_double_precision_can_be_read(tmp_path: Path) -> None:
+    """Those of indexes that were made before."""
+    vectors = unit(vectors_of("random", 500, 100, np.random.default_rng(6)))
+    place = Place.of(str(tmp_path)) / "x.lj"
+    made = Compact.made(MatrixSource(vectors))
+    with ArrayFileWriter(place) as out:
+        out.meta["compact"] = [made.count, made.dimension, False]
+        for name in ("mean", "axes", "scale", "blocks", "rest", "order", "low", "high", "span"):
+            wide = name in ("mean", "axes")
+            array = getattr(made, name)
+            out.add(name, array.astype(np.float64) if wide else array)
+    opened = Compact.opened(ArrayFile(place, out.record))
+    for mine, theirs in zip(opened.coordinates(vectors), made.coordinates(vectors), strict=True):
+        assert np.array_equal(mine, theirs)
 
 
 def test_damage_is_found_when_it_is_read(tmp_path: Path) -> None:

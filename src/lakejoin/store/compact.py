@@ -1,4 +1,4 @@
-"""Vectors in about 73 bytes each, enough to tell for nearly all of them that they are not near.
+"""Vectors in some 73 bytes each, enough to tell for nearly all of them that they are not near.
 
 A vector becomes its coordinates on the first principal axes of the collection, as bytes, and the
 length of what is left beside them (its *rest*). From a query with the coordinates a and the rest r,
@@ -9,6 +9,11 @@ a point with the (rounded) coordinates b and the rest s is at a distance of at l
 where e is how far its coordinates were rounded: what is left of both lies in one space, so it
 differs by at least the difference of its lengths. This does what the pivots of PEXESO do in its
 first lemma, and more tightly, since the axes are at right angles.
+
+The axes are kept in single precision, so they are not quite at right angles. That costs nothing: as
+long as the matrix A of the axes makes no vector longer, I - A'A has a square root R, the rest of x
+is |R x|, and |A x|^2 + |R x|^2 = |x|^2 as before. So the axes are made shorter than 1 by more than
+rounding can make them longer.
 
 The points lie in the order of a kd-tree (`kernels/vectors/ordering.py`), in leaves of 64, and every
 node has a box around its points.
@@ -29,11 +34,16 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-AXES = 64  # coordinates that are kept; of fewer dimensions all are
+AXES = 64  # coordinates that are kept; of fewer dimensions all are, of few vectors not so many
 WIDE = 16  # coordinates that the tree is built on, and that boxes have
 LEAF = 64  # as in kernels/vectors/ordering.py
 _SAMPLE = 16_384  # vectors from which the axes are found
 _BATCH = 16_384
+# Bytes for a vector's coordinates and its share of the axes (14 others make 80), and what a file
+# takes beside that.
+_BYTES, _FIXED = 66, 4096
+# Each row of 64 may be off by 2^-24 of its length, so all together by 2^-21 at most.
+_SHORTER = 1.0 - 2.0**-20
 _REACH = 127  # a coordinate as a byte lies in [-127, 127]
 LARGEST = 1e12  # a number of a vector: squares of larger ones would not fit single precision
 _BY_LEAF = ("blocks", "rest", "order")
@@ -187,26 +197,31 @@ def _nodes(leaves: int) -> int:
 def _coordinates(vectors: Array, mean: Array, axes: Array) -> tuple[Array, Array]:
     # In float64, since the rest is a small difference of large numbers.
     centred = vectors.astype(np.float64) - mean
-    found = centred @ axes.T
+    found = centred @ axes.T.astype(np.float64)
     if len(axes) == len(mean):
-        return found, np.zeros(len(vectors))  # nothing is left beside all axes
+        return found, np.zeros(len(vectors))  # next to nothing is left beside all axes
     left = np.einsum("ij,ij->i", centred, centred) - np.einsum("ij,ij->i", found, found)
     return found, np.sqrt(np.maximum(left, 0.0))
 
 
 def _principal(source: VectorSource) -> tuple[Array, Array, Array]:
     """The mean of a sample, its principal axes, those of the largest variance first, and what a
-    step of a byte is on each."""
+    step of a byte is on each.
+
+    Few vectors have fewer axes, which would take more room than what they say of the vectors.
+    """
     dimension = source.dimension
+    kept = max((_BYTES * source.count - _FIXED) // (source.count + 4 * dimension), WIDE)
     ids = np.arange(source.count)
     if source.count > _SAMPLE:
         ids = np.sort(np.random.default_rng(0).choice(source.count, _SAMPLE, replace=False))
     sample = source.take(ids).astype(np.float64)
     sample = sample[np.isfinite(sample).all(axis=1)]
     mean = sample.mean(axis=0) if len(sample) else np.zeros(dimension)
+    mean = mean.astype(np.float32)
     centred = sample - mean
     _, found = np.linalg.eigh(centred.T @ centred)
-    axes = np.ascontiguousarray(found[:, ::-1][:, :AXES].T)
+    axes = (_SHORTER * found[:, ::-1][:, : min(kept, AXES)].T).astype(np.float32, order="C")
     # With some room, since others are larger; what lies outside is cut off, and has an error.
     reach = 1.25 * np.abs(centred @ axes.T).max(axis=0, initial=0.0)
     return mean, axes, np.where(reach > 0, reach, 1.0) / _REACH

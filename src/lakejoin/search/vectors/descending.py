@@ -216,7 +216,8 @@ def descend(
 def _surely(bound: float, rest: float, other: float, error: float, sure: float) -> int:
     """Whether a point is within the radius, wherever it was rounded from and points its rest."""
     between = np.float64(other) - np.float64(rest)
-    # The bound was summed up in float32, from the square of `between` on.
+    # The bound was summed up in float32, from the square of `between` on. What is left of the
+    # slack at the end is more than axes in single precision are too short.
     beside = np.sqrt(max(bound - between * between, 0.0) + _SUMMED * bound) + error
     both = np.float64(rest) + np.float64(other)
     return 1 if sure > 0 and beside * beside + both * both <= sure * sure * 0.99998 else 0

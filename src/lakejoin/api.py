@@ -1,4 +1,4 @@
-"""The few names that a Python user needs: `read`, `index`, `open` and the opened `Lake`."""
+"""The few names that a Python user needs: `read`, `index`, `open`, `join`, the opened `Lake`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.encoders.opening import Given
+    from lakejoin.joins.join import Join
+    from lakejoin.joins.options import Progress
     from lakejoin.model import Skipped
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.choice import On
@@ -90,6 +92,68 @@ def open(index: PathLike | None = None) -> Lake:
     1519
     """
     return Lake(Snapshot(index_place(index)))
+
+
+def join(
+    left: Any,
+    right: Any,
+    on: Any = None,
+    how: str = "inner",
+    by: str | None = None,
+    *,
+    one_to_one: bool = False,
+    aggregate: str | Sequence[str] | Mapping[str, str] = (),
+    suffix: str = "_right",
+    precision: float = 0.9,
+    within: float | str | None = None,
+    tau: float | None = None,
+    encoder: Given = None,
+    progress: Progress | None = None,
+) -> Join:
+    """How two tables join, and the joined table; a `Join` that is false where none was found.
+
+    Each table is a frame (pandas, polars, Arrow, DuckDB, a mapping of columns), the path of a file,
+    or a `LakeTable`. `on` fixes the columns: `"code"` or `"code=iso"`, `{"code": "iso"}`, or a list
+    of names and of pairs. `how` is `inner`, `left`, `right` or `full`.
+
+    `by="auto"` finds columns with equal values, or learns programs that rewrite values of either
+    side, and then matches the rows that are left over by likeness, as far as the estimated
+    `precision` allows. `by` may also be `equal`, `transform` or `fuzzy` alone; `meaning` joins each
+    left row with the nearest meaning within `tau`, `nearest` with the nearest number, moment or
+    place (two pairs of columns: latitude and longitude), at most `within` away. Left out, it is
+    `auto`; where `on` is given and rows meet by equal values, nothing else is tried.
+
+    `one_to_one` gives each row at most one partner. `aggregate` makes one row of all partners of a
+    left row: `"first"` for every right column, or `{"price": "mean"}` for some.
+
+    >>> towns = {"town": ["Bern", "Ulm", "Zug"], "people": [134, 126, 31]}
+    >>> codes = {"place": ["ULM", "bern"], "code": ["UL", "BE"]}
+    >>> join(towns, codes, on="town=place").table().column("code").to_pylist()
+    ['BE', 'UL']
+    """
+    from lakejoin.joins.given import table_given
+    from lakejoin.joins.joining import join_tables
+    from lakejoin.joins.on import pairs_given
+    from lakejoin.joins.options import JoinOptions
+
+    mine, theirs = (
+        table_given(one.to_arrow() if isinstance(one, LakeTable) else one) for one in (left, right)
+    )
+    if isinstance(aggregate, Mapping):
+        aggregate = [f"{column}={function}" for column, function in aggregate.items()]
+    options = JoinOptions(
+        pairs_given(on, mine.column_names, theirs.column_names),
+        how,
+        by,
+        one_to_one,
+        (aggregate,) if isinstance(aggregate, str) else tuple(aggregate),
+        suffix,
+        precision,
+        within,
+        tau,
+        encoder,
+    )
+    return join_tables(mine, theirs, options, progress)
 
 
 class Lake:

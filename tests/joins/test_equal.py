@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.joins.equal import HOWS, EqualJoin, Joined, result_names
+from lakejoin.joins.equal import EqualJoin
+from lakejoin.joins.joined import HOWS, Joined, result_names
 from lakejoin.joins.on import columns_of
 from lakejoin.model import ValueRules
 

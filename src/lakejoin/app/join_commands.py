@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakejoin.app.given import Given, given_table, lake_if_any
 from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import clip, counted, print_json, print_table, size
-from lakejoin.errors import InputError
+from lakejoin.app.printing import console, print_json
+from lakejoin.errors import InputError, NoJoin
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
-    from lakejoin.joins.equal import Joined
+    import pyarrow as pa
+
+    from lakejoin.joins.join import Join
+    from lakejoin.joins.options import JoinOptions, Progress
 
 _MOST = 100_000_000
-_OF_LEFT = 4
+_CODES = ("sql", "pandas", "polars", "pyspark")
 
 
 @click.command("join")
@@ -28,10 +32,15 @@ _OF_LEFT = 4
     "--on",
     "pairs",
     multiple=True,
-    required=True,
     metavar="LEFT=RIGHT",
-    help="Columns that must be equal: names, or places counted from zero; one name where both "
-    "tables have it. Given several times, all must be equal.",
+    help="Columns to join on: names, or places counted from zero; one name where both tables have "
+    "it. May be given several times. Left out, the columns are found.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["auto", "equal", "transform", "fuzzy", "meaning", "nearest"]),
+    help="How rows may meet: equal values, learned programs, likeness, meaning, or the nearest. "
+    "auto, where it is left out, tries the first three in turn; see below.",
 )
 @click.option(
     "--how",
@@ -41,6 +50,28 @@ _OF_LEFT = 4
     help="Which rows without a partner stay: none, those of LEFT, of RIGHT, or of both.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Where to write all rows; see below.")
+@click.option("--dry-run", is_flag=True, help="Show how they join and examples, and no rows.")
+@click.option(
+    "--code",
+    type=click.Choice(_CODES),
+    help="Print the join as code to take away, and no rows.",
+)
+@click.option("--one-to-one", is_flag=True, help="Give each row at most one partner.")
+@click.option(
+    "--aggregate",
+    multiple=True,
+    metavar="[COLUMN=]WHAT",
+    help="Make one row of all partners of a row of LEFT: first, last, count, list, min, max, mean "
+    "or sum, for all columns of RIGHT or for one. May be given several times.",
+)
+@click.option(
+    "--precision",
+    default=0.9,
+    show_default=True,
+    help="The share of fuzzy matches that must be right, as estimated.",
+)
+@click.option("--within", metavar="FAR", help="--by nearest: how far at most (5, 3d, 500m).")
+@click.option("--tau", type=float, help="--by meaning: how far at most, 0 to 1.  [default: 0.3]")
 @click.option("-n", "--rows", "shown", default=10, show_default=True, help="Rows to show.")
 @click.option(
     "--suffix",
@@ -61,141 +92,175 @@ def join_command(
     left: str,
     right: str,
     pairs: tuple[str, ...],
-    how: str,
     output: str | None,
+    dry_run: bool,
+    code: str | None,
     shown: int,
-    suffix: str,
     most: int,
     index: str | None,
     as_json: bool,
+    **asked: Any,
 ) -> None:
-    """Joins LEFT and RIGHT where their columns hold equal values.
+    """Joins LEFT and RIGHT, and finds out how.
 
-    LEFT and RIGHT are files, or tables of the lake. Values are equal as the search counts them:
-    "Zürich " joins "zürich", and "7.0" joins "7". A null joins nothing. All columns of both
-    tables are in the result. Without an output the first rows are shown; else the ending of FILE
-    says how it is written: .csv, .csv.gz, .tsv, .parquet, .arrow or .feather.
+    LEFT and RIGHT are files, or tables of the lake. Columns with equal values are looked for first,
+    then programs that rewrite the values of either side, then likeness for the rows that are left
+    over. With --on and without --by, rows are joined where these columns are equal, and more is
+    tried only if none are. Values are equal as the search counts them: "Zürich " joins "zürich",
+    and "7.0" joins "7". A null joins nothing. All columns of both tables are in the result.
+    Without an output the first rows are shown; else the ending of FILE says how it is written:
+    .csv, .csv.gz, .tsv, .parquet, .arrow or .feather. If no join is found, nothing is written and
+    the exit code is 1.
 
     \b
     Examples:
+      lakejoin join mine.csv theirs.csv
+      lakejoin join mine.csv theirs.csv -o joined.parquet --how left
       lakejoin join mine.csv airports.csv --on iata=code
-      lakejoin join mine.csv airports.csv --on iata=code --how left -o joined.parquet
-      lakejoin join a.csv b.csv --on country --on 0=year
+      lakejoin join sales.csv days.csv --on day=date --by nearest --within 3d
+      lakejoin join shops.csv sales.csv --aggregate amount=sum
+      lakejoin join mine.csv theirs.csv --code pandas > join.py
 
     \b
     JSON keys: left, right, on[] with left, right, how, rows, left_rows, right_rows, left_joined,
-    right_joined, pairs, fan_out, columns[], first[][], output, bytes, warnings[]
+    right_joined, pairs, fan_out, left_columns[], right_columns[], steps[] with kind, words,
+    program, left_rows, right_rows, sure, why; sure, examples[] with step, before, after, partner,
+    distance; unmatched with left[], right[] with row, value, nearest, distance; columns[],
+    first[][], output, bytes, warnings[], notes[]; with --code: code. Where no join is found:
+    left, right, found, why, attempt, notes[]
     """
-    from lakejoin.joins.equal import EqualJoin
-    from lakejoin.joins.on import columns_of
+    from lakejoin.app import join_answers as answers
+    from lakejoin.joins.joining import join_tables
     from lakejoin.joins.output import check_output, write
 
     if output is not None:
         check_output(output)
     lake = lake_if_any(index)
     mine, theirs = given_table(left, lake), given_table(right, lake)
-    names = mine.rows.column_names, theirs.rows.column_names
-    on = tuple(columns_of(text, *names, left, right) for text in pairs)
     rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
-    joined = EqualJoin(on, how, suffix, rules).join(mine.rows, theirs.rows)
-    report = _report(mine, theirs, joined)
-    if output is not None:
-        if len(joined) > most:
-            raise InputError(
-                f"the result would have {len(joined):,} rows, more than --max-rows {most:,}"
-                + "".join(f"; {warning}" for warning in report["warnings"])
-            )
-        report |= {"output": output, "bytes": write(joined.batches(), joined.schema, output)}
-    else:
-        columns = [column.to_pylist() for column in joined.table(max(0, shown)).columns]
-        report["first"] = [list(row) for row in zip(*columns, strict=True)]
+    options = _options(mine, theirs, pairs, rules, asked)
+    with _status() as tell:
+        join = join_tables(mine.rows, theirs.rows, options, tell, (left, right))
+        if not join:
+            _refuse(join, mine, theirs, as_json)
+        report = answers.report_of(join, mine, theirs)
+        report["notes"] += _notes(join)
+        if output is not None and not dry_run:
+            _check_size(join, most)
+            written = write(_told(join.batches(), len(join), tell), join.schema, output)
+            report |= {"output": output, "bytes": written}
+        elif code is None and not dry_run:
+            report["first"] = answers.first_rows(join, shown)
+    if code is not None:
+        report["code"] = _code(join, code, left, right)
     if as_json:
         print_json(report)
+    elif code is not None:
+        click.echo(report["code"])
     else:
-        _print_report(report, mine, theirs, _again(left, right, pairs, how, index))
+        answers.print_join(join, report, mine, theirs)
+        if report["output"] is not None:
+            answers.print_written(report)
+        else:
+            again = _again(left, right, pairs, options, index)
+            answers.print_first(report, mine, theirs, again)
 
 
-def _report(left: Given, right: Given, joined: Joined) -> dict[str, Any]:
-    return {
-        "left": left.name,
-        "right": right.name,
-        "on": [{"left": mine, "right": theirs} for mine, theirs in joined.join.on],
-        "how": joined.join.how,
-        "rows": len(joined),
-        "left_rows": left.rows.num_rows,
-        "right_rows": right.rows.num_rows,
-        "left_joined": joined.left_joined,
-        "right_joined": joined.right_joined,
-        "pairs": joined.pairs,
-        "fan_out": joined.fan_out,
-        "columns": joined.schema.names,
-        "first": [],
-        "output": None,
-        "bytes": None,
-        "warnings": _warnings(left, joined),
+def _options(
+    left: Given, right: Given, pairs: Sequence[str], rules: ValueRules, asked: dict[str, Any]
+) -> JoinOptions:
+    from lakejoin.joins.aggregating import check_aggregate
+    from lakejoin.joins.on import columns_of
+    from lakejoin.joins.options import JoinOptions
+
+    names = left.rows.column_names, right.rows.column_names
+    on = tuple(columns_of(text, *names, left.name, right.name) for text in pairs)
+    check_aggregate(asked["aggregate"], names[1])
+    return JoinOptions(on=on, rules=rules, **asked)
+
+
+def _refuse(join: Join, left: Given, right: Given, as_json: bool) -> None:
+    """Says that there is none, and ends."""
+    from lakejoin.app.join_answers import report_of_none
+
+    if not as_json:
+        raise NoJoin("; ".join([join.no_join, *join.notes]))
+    print_json(report_of_none(join, left, right))
+    raise SystemExit(NoJoin.exit_code)
+
+
+def _notes(join: Join) -> list[str]:
+    """What else could be tried."""
+    left_over = join.left.num_rows > join.left_joined and join.right.num_rows > join.right_joined
+    if join.options.on and join.options.by is None and left_over and _only_equal(join):
+        return ["rows of both tables are left over; --by auto would try more for them"]
+    return []
+
+
+def _only_equal(join: Join) -> bool:
+    return all(step.kind == "equal" for step in join.steps)
+
+
+def _check_size(join: Join, most: int) -> None:
+    if len(join) > most:
+        raise InputError(
+            f"the result would have {len(join):,} rows, more than --max-rows {most:,}"
+            + "".join(f"; {warning}" for warning in join.warnings)
+        )
+
+
+def _code(join: Join, code: str, left: str, right: str) -> str:
+    """The join as code, with how the tables are read."""
+    reads = {name: f"lakejoin.read({path!r})" for name, path in (("left", left), ("right", right))}
+    if code == "sql":
+        lines = [f"-- con.register('{n}_table', {r}.to_arrow())" for n, r in reads.items()]
+        return "\n".join([*lines, join.to_sql()])
+    made = {
+        "pandas": (join.to_pandas_code, ".to_pandas()"),
+        "polars": (join.to_polars_code, ".to_polars()"),
+        "pyspark": (join.to_pyspark_code, ".to_pandas()"),
     }
+    write, to = made[code]
+    frames = [f"{r}{to}" for r in reads.values()]
+    if code == "pyspark":
+        frames = [f"spark.createDataFrame({r})" for r in frames]
+    return f"{write()}\n# joined = join({frames[0]}, {frames[1]})"
 
 
-def _warnings(left: Given, joined: Joined) -> list[str]:
-    """What a person should know before using the result."""
-    busiest = joined.busiest()
-    if busiest is None:
-        return [f"no row of {left.name} finds a partner"]
-    if joined.pairs <= max(joined.left_joined, joined.right_joined):
-        return []
-    row, mine, theirs = busiest
-    key = ", ".join(clip(left.rows[name][row].as_py()) for name, _ in joined.join.on)
-    return [
-        f"the join multiplies rows: both sides repeat values, and {key!r} alone "
-        f"({mine:,} times {theirs:,} rows) makes {counted(mine * theirs, 'row')}"
-    ]
-
-
-def _print_report(report: dict[str, Any], left: Given, right: Given, again: str) -> None:
-    for given in (left, right):
-        for loss in given.losses:
-            click.echo(f"left out of {given.name}: {loss.reason}, {loss.count:,} times")
-    pairs = " and ".join(f"{clip(one['left'])} = {clip(one['right'])}" for one in report["on"])
-    width = counted(len(report["columns"]), "column")
-    click.echo(f"{report['how']} join on {pairs}: {counted(report['rows'], 'row')}, {width}")
-    for side, given in (("left", left), ("right", right)):
-        share = f"{report[side + '_joined']:,} of {report[side + '_rows']:,} rows"
-        click.echo(f"  {share} of {given.name} have a partner")
-    if report["pairs"] > report["left_joined"]:
-        each = report["pairs"] / report["left_joined"]
-        click.echo(f"  each of {left.name} that has one has {each:,.1f} on average")
-    for warning in report["warnings"]:
-        click.secho(f"warning: {warning}", fg="yellow")
-    if report["output"] is not None:
-        click.echo(f"written to {report['output']}: {size(report['bytes'])}")
+@contextlib.contextmanager
+def _status() -> Iterator[Progress]:
+    """A line on standard error, of a terminal only, that says what is being done."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda doing: None
         return
-    if report["first"]:
-        click.echo()
-        order = _shown_first(report["on"], left, right)
-        heads = [report["columns"][place] for place in order]
-        print_table(heads, ([row[place] for place in order] for row in report["first"]), least=12)
-        click.echo(f"\n{len(report['first']):,} of {report['rows']:,} rows; to write them all:")
-        click.echo(f"  {again} -o joined.csv")
+    with screen.status("reading …") as status:
+        yield lambda doing: status.update(f"{doing} …")
 
 
-def _shown_first(on: Sequence[dict[str, str]], left: Given, right: Given) -> list[int]:
-    """The columns as they are shown: the keys side by side, then some of each table, so that a
-    narrow screen has something of both."""
-    width = left.rows.num_columns
-    keys = []
-    for pair in on:
-        keys.append(left.rows.column_names.index(pair["left"]))
-        keys.append(width + right.rows.column_names.index(pair["right"]))
-    mine, theirs = range(width), range(width, width + right.rows.num_columns)
-    some = [place for place in mine if place not in keys][:_OF_LEFT]
-    return list(dict.fromkeys([*keys, *some, *theirs, *mine]))
+def _told(batches: Iterable[pa.RecordBatch], rows: int, tell: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches as they come, and how far they are."""
+    done = 0
+    for batch in batches:
+        tell(f"writing: {done:,} of {rows:,} rows")
+        yield batch
+        done += batch.num_rows
 
 
-def _again(left: str, right: str, pairs: Sequence[str], how: str, index: str | None) -> str:
+def _again(
+    left: str, right: str, pairs: Sequence[str], options: JoinOptions, index: str | None
+) -> str:
     """The command as it was given, to be pasted."""
-    options = [part for pair in pairs for part in ("--on", pair)]
-    options += [] if how == "inner" else ["--how", how]
-    return join_line(left, right, options, index)
+    words = [part for pair in pairs for part in ("--on", pair)]
+    words += ["--by", options.by] if options.by else []
+    words += [] if options.how == "inner" else ["--how", options.how]
+    words += ["--one-to-one"] if options.one_to_one else []
+    words += [part for one in options.aggregate for part in ("--aggregate", one)]
+    words += [] if options.precision == 0.9 else ["--precision", str(options.precision)]
+    words += [] if options.within is None else ["--within", str(options.within)]
+    words += [] if options.tau is None else ["--tau", str(options.tau)]
+    words += [] if options.suffix == "_right" else ["--suffix", options.suffix]
+    return join_line(left, right, words, index)
 
 
 def join_line(left: str, right: str, options: Sequence[str], index: str | None) -> str:

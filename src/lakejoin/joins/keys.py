@@ -49,6 +49,27 @@ def key_codes(
     return found
 
 
+class KeyColumn:
+    """A column whose values are keys, and the place of other columns' values among them.
+
+    >>> import pyarrow as pa
+    >>> towns = KeyColumn(encode_query(pa.array(["Bern", "Zug", None, "bern"])))
+    >>> towns.codes.tolist(), towns.count
+    ([0, 1, -1, 0], 2)
+    >>> towns.codes_of(encode_query(pa.array(["ZUG", "Ulm"]))).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, column: ColumnData) -> None:
+        self._column = column
+        self.count = len(column.tokens)
+        self.codes = _row_tokens(column, np.arange(self.count, dtype=np.int64))
+
+    def codes_of(self, column: ColumnData) -> Array:
+        """The key of every row of another column, `NO_KEY` where it is none."""
+        return _codes_of_pair(self._column, column).right
+
+
 def _codes_of_pair(left: ColumnData, right: ColumnData) -> Keys:
     """Both columns in the numbers of the left one's tokens."""
     import pyarrow.compute as pc
@@ -65,6 +86,32 @@ def _row_tokens(column: ColumnData, numbers: Array) -> Array:
     ids = column.cells.astype(np.int64)
     ids[column.cells == null_id(column.cells.dtype)] = len(by_id) - 1
     return np.asarray(by_id[ids])
+
+
+def each_once(keys: Keys, order: Array) -> Keys:
+    """Keys by which every row meets at most one other: the n-th of a key with the n-th.
+
+    `order` says which left rows of a key come first; of the right ones it is the first rows.
+
+    >>> keys = Keys(np.array([0, 0, 1]), np.array([0, 1, 1]), 2)
+    >>> once = each_once(keys, np.array([1, 0, 0]))
+    >>> [(i, j) for i, a in enumerate(once.left) for j, b in enumerate(once.right) if a == b >= 0]
+    [(1, 0), (2, 1)]
+    """
+    nth = _nth(keys.left, order), _nth(keys.right, np.zeros(len(keys.right), np.int64))
+    most = 1 + max(int(side.max(initial=0)) for side in nth)
+    return _both(keys, Keys(nth[0], nth[1], most))
+
+
+def _nth(keys: Array, order: Array) -> Array:
+    """How many rows of the same key come before each row."""
+    rows = np.lexsort((order, keys))
+    ordered = keys[rows]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(keys)])
+    sizes = np.diff(np.append(starts, len(keys)))
+    nth = np.empty(len(keys), np.int64)
+    nth[rows] = np.arange(len(keys)) - np.repeat(starts, sizes)
+    return nth
 
 
 def _both(first: Keys, second: Keys) -> Keys:

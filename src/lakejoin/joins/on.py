@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lakejoin.errors import InputError
 from lakejoin.lake.names import find_column
@@ -61,3 +62,33 @@ def _fitting(
 
 def _distinct(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
+
+
+def pairs_given(on: Any, left: Sequence[str], right: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The pairs of columns that a Python user gave: a text, a mapping, a list of texts and pairs.
+
+    >>> pairs_given("code=iso", ["code"], ["iso"]), pairs_given({"code": 0}, ["code"], ["iso"])
+    ((('code', 'iso'),), (('code', 'iso'),))
+    >>> pairs_given(["year", ("code", "iso")], ["code", "year"], ["iso", "year"])
+    (('year', 'year'), ('code', 'iso'))
+    """
+    if on is None:
+        return ()
+    if isinstance(on, Mapping):
+        given: list[Any] = list(on.items())
+    elif isinstance(on, str | int):
+        given = [on]
+    else:
+        given = list(on)
+    return tuple(_pair_given(one, left, right) for one in given)
+
+
+def _pair_given(one: Any, left: Sequence[str], right: Sequence[str]) -> tuple[str, str]:
+    tables = "the left table", "the right table"
+    if isinstance(one, str):
+        return columns_of(one, left, right, *tables)
+    pair = (one, one) if isinstance(one, int) else tuple(one)
+    if len(pair) != 2 or not all(isinstance(part, str | int) for part in pair):
+        raise InputError(f"{one!r} is no pair of columns: give a name, or a left and a right one")
+    mine, theirs = find_column(left, pair[0], tables[0]), find_column(right, pair[1], tables[1])
+    return left[mine], right[theirs]

@@ -53,14 +53,14 @@ class Pairing:
         return _looked_up(self.left_counts, self.keys.right)
 
     def __len__(self) -> int:
-        return int(self._ends[-1]) + len(self._right_alone)
+        return int(self.ends[-1]) + len(self._right_alone)
 
     def rows(self, begin: int, end: int) -> tuple[Array, Array]:
         """The left and right row numbers of the result's rows [begin, end); `NO_ROW` for none."""
-        paired = int(self._ends[-1])
+        paired = int(self.ends[-1])
         places = np.arange(begin, min(end, paired), dtype=np.int64)
-        left = np.searchsorted(self._ends, places, side="right") - 1
-        nth = places - self._ends[left]
+        left = np.searchsorted(self.ends, places, side="right") - 1
+        nth = places - self.ends[left]
         found = self.partners_of_left[left] > 0
         right = np.full(len(places), NO_ROW, np.int64)
         first = self._first[self.keys.left[left[found]]]
@@ -70,7 +70,7 @@ class Pairing:
         return np.concatenate([left, nobody]), np.concatenate([right, alone])
 
     @cached_property
-    def _ends(self) -> Array:
+    def ends(self) -> Array:
         """Where the rows of each left row begin in the result; the last is where they all end."""
         made = self.partners_of_left
         if self.keep_left:

@@ -1,0 +1,44 @@
+"""Which table does the caller mean? A file, a table that was read, or a frame of any kind."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def table_given(thing: Any) -> pa.Table:
+    """The rows of a path (`book.xlsx#sheet` for a part of a file), of a `Table`, or of a frame.
+
+    Columns that share a name are told apart, so that each can be named.
+
+    >>> table_given({"town": ["Bern"], "people": [134]}).column_names
+    ['town', 'people']
+    """
+    from lakejoin.lake.frames import to_table
+    from lakejoin.lake.names import unique_names
+    from lakejoin.lake.tables import Table
+
+    if isinstance(thing, str | os.PathLike):
+        thing = _read(os.fspath(thing))
+    if isinstance(thing, list) and thing and isinstance(thing[0], Table):
+        names = ", ".join(one.name for one in thing[:3])
+        raise InputError(f"these are {len(thing)} tables ({names}, …): give one of them")
+    rows = to_table(thing.rows if isinstance(thing, Table) else thing)
+    if len(set(rows.column_names)) < rows.num_columns:
+        rows = rows.rename_columns(list(unique_names(rows.column_names)[0]))
+    return rows
+
+
+def _read(name: str) -> Any:
+    from lakejoin.lake.read import file_and_part, open_one, readable
+    from lakejoin.lake.tables import Table
+
+    if not file_and_part(name)[0]:
+        raise InputError(f"there is no file {name}")
+    with readable(name):
+        return Table.of(open_one(name))

@@ -1,0 +1,201 @@
+"""What is the joined table? Rows of two tables, side by side, made as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.keys import Keys
+from lakejoin.joins.pairing import NO_ROW, Pairing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+HOWS = ("inner", "left", "right", "full")
+SUFFIX = "_right"
+_BATCH = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A join of two tables by the keys of their rows, whose rows are made as they are asked for.
+
+    `how` keeps rows without a partner of the `left`, the `right`, both (`full`) or no (`inner`)
+    side. All columns of both are in it; a right column whose name is taken gets `suffix`. The rows
+    come in the order of the left rows (for `right`: of the right rows), then of the other side's;
+    for `full`, right rows without a partner come last.
+    """
+
+    left: pa.Table
+    right: pa.Table
+    keys: Keys
+    how: str = "inner"
+    suffix: str = SUFFIX
+
+    def __len__(self) -> int:
+        return len(self.pairing)
+
+    @property
+    def left_joined(self) -> int:
+        """How many left rows found a partner."""
+        return int(np.count_nonzero(self.partners_of_left))
+
+    @property
+    def right_joined(self) -> int:
+        """How many right rows found a partner."""
+        return int(np.count_nonzero(self.partners_of_right))
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of rows meet: the rows of the inner join."""
+        return int(self.partners_of_left.sum())
+
+    @property
+    def fan_out(self) -> float:
+        """The rows of the inner join per left row, as a search tells it."""
+        return self.pairs / self.left.num_rows if self.left.num_rows else 0.0
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether a key is in several rows of both sides, which makes more rows than both gave."""
+        pairing = self.pairing
+        return bool(((pairing.left_counts > 1) & (pairing.right_counts > 1)).any())
+
+    def busiest(self) -> tuple[int, int, int] | None:
+        """(a left row, left rows, right rows) of the key that makes most rows of the result."""
+        pairing, keys = self.pairing, self.keys
+        made = pairing.left_counts * pairing.right_counts
+        if not len(made) or not made.any():
+            return None
+        key = int(made.argmax())
+        mine, theirs = np.flatnonzero(keys.left == key), np.flatnonzero(keys.right == key)
+        return int(mine[0]), len(mine), len(theirs)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        import pyarrow as pa
+
+        names = result_names(self.left.column_names, self.right.column_names, self.suffix)
+        kinds = [*_takeable_schema(self.left).types, *_takeable_schema(self.right).types]
+        return pa.schema(list(zip(names, kinds, strict=True)))
+
+    def batches(self, rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
+        """All rows, in batches."""
+        for begin in range(0, len(self), rows):
+            yield self._batch(begin, begin + rows)
+
+    def table(self, limit: int | None = None) -> pa.Table:
+        """The rows, all or the first ones."""
+        import pyarrow as pa
+
+        end = len(self) if limit is None else max(0, min(limit, len(self)))
+        parts = [self._batch(b, min(b + _BATCH, end)) for b in range(0, end, _BATCH)]
+        return pa.Table.from_batches(parts, self.schema)
+
+    def rows(self, begin: int, end: int) -> tuple[Array, Array]:
+        """The left and right row numbers of the result's rows [begin, end); `NO_ROW` for none."""
+        first, second = self.pairing.rows(begin, end)
+        return (second, first) if self._mirrored else (first, second)
+
+    def _batch(self, begin: int, end: int) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        left, right = self.rows(begin, end)
+        columns = [*_taken(self._left, left), *_taken(self._right, right)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def left_at(self, rows: Array) -> list[pa.Array]:
+        """The left columns at these rows."""
+        return _taken(self._left, rows)
+
+    def right_column(self, place: int) -> pa.Array:
+        """A right column in one piece."""
+        return _one(self._right.column(place))
+
+    @cached_property
+    def _left(self) -> pa.Table:
+        return _takeable(self.left)
+
+    @cached_property
+    def _right(self) -> pa.Table:
+        return _takeable(self.right)
+
+    @property
+    def _mirrored(self) -> bool:
+        return self.how == "right"
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """Which row meets which; from the right for `right`."""
+        keys = self.keys
+        if self._mirrored:
+            return Pairing(Keys(keys.right, keys.left, keys.count), keep_left=True)
+        return Pairing(keys, keep_left=self.how in ("left", "full"), keep_right=self.how == "full")
+
+    @property
+    def partners_of_left(self) -> Array:
+        """How many partners each left row has."""
+        pairing = self.pairing
+        return pairing.partners_of_right if self._mirrored else pairing.partners_of_left
+
+    @property
+    def partners_of_right(self) -> Array:
+        """How many partners each right row has."""
+        pairing = self.pairing
+        return pairing.partners_of_left if self._mirrored else pairing.partners_of_right
+
+
+def result_names(left: Sequence[str], right: Sequence[str], suffix: str = SUFFIX) -> list[str]:
+    """The names of a join's columns: a right one that is taken gets the suffix, then a number.
+
+    >>> result_names(["id", "name", "id_right"], ["id", "code"])
+    ['id', 'name', 'id_right', 'id_right_2', 'code']
+    """
+    names = list(left)
+    taken = {*left, *right}
+    used = set(left)
+    for name in right:
+        chosen, number = name, 2
+        if name in used:
+            chosen = name + suffix
+            while chosen in taken:
+                chosen = f"{name}{suffix}_{number}"
+                number += 1
+        taken.add(chosen)
+        used.add(chosen)
+        names.append(chosen)
+    return names
+
+
+def _taken(table: pa.Table, rows: Array) -> list[pa.Array]:
+    """The columns at these rows of a table in one piece; nulls for `NO_ROW`."""
+    import pyarrow as pa
+
+    places = pa.array(rows, mask=rows == NO_ROW)
+    return [_one(column).take(places) for column in table.columns]
+
+
+def _takeable(table: pa.Table) -> pa.Table:
+    """The table in one piece, with offsets that cannot overflow: rows are taken at random."""
+    return table.cast(_takeable_schema(table)).combine_chunks()
+
+
+def _takeable_schema(table: pa.Table) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema(
+        [f.with_type(pa.large_string()) if pa.types.is_string(f.type) else f for f in table.schema]
+    )
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    import pyarrow as pa
+
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)

@@ -1,0 +1,90 @@
+"""How do these two tables join? The kinds of joins, one after the other, and what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lakejoin.errors import InputError, MissingPart
+from lakejoin.joins.join import NAMES, Join
+from lakejoin.joins.options import JoinOptions, Progress
+from lakejoin.joins.trying import Task, equal, fuzzy, meaning, nearest, transform
+from lakejoin.joins.ways import Found
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Try = Callable[[Task, Found | None], Found | None]
+
+_TRIED: dict[str, tuple[Try, ...]] = {
+    "equal": (equal,),
+    "transform": (transform,),
+    "fuzzy": (fuzzy,),
+    "meaning": (meaning,),
+    "nearest": (nearest,),
+    "auto": (equal, transform, fuzzy),
+}
+
+
+def join_tables(
+    left: pa.Table,
+    right: pa.Table,
+    options: JoinOptions | None = None,
+    progress: Progress | None = None,
+    names: tuple[str, str] = NAMES,
+) -> Join:
+    """The join of two tables; false where none was found.
+
+    >>> import pyarrow as pa
+    >>> cities = pa.table({"city": ["Bern", "Zug", "Ulm"], "people": [134, 31, 126]})
+    >>> codes = pa.table({"name": ["ULM", "Bern "], "code": ["UL", "BE"]})
+    >>> join = join_tables(cities, codes, JoinOptions(on=(("city", "name"),)))
+    >>> join.table().select(["city", "code"]).to_pylist()
+    [{'city': 'Bern', 'code': 'BE'}, {'city': 'Ulm', 'code': 'UL'}]
+    """
+    options = options or JoinOptions()
+    _check(left, right, options)
+    task = Task(left, right, options, progress or (lambda doing: None))
+    found: Found | None = None
+    for attempt in _TRIED[options.by or "auto"]:
+        if found is not None and (_nothing_left(found) or _columns_suffice(found, options)):
+            break
+        found = _tried(attempt, task, found)
+    if found is not None and not _joins(found):
+        found = found if options.by == "equal" and options.on else None
+    return Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
+
+
+def _tried(attempt: Try, task: Task, found: Found | None) -> Found | None:
+    """One kind; where it is one of several and its library is missing, that is noted."""
+    try:
+        return attempt(task, found)
+    except MissingPart as problem:
+        if task.options.by not in (None, "auto"):
+            raise
+        task.notes.append(f"not all was tried: {problem}")
+        return found
+
+
+def _nothing_left(found: Found) -> bool:
+    """Whether every row of one side has a partner."""
+    return bool((found.way_of >= 0).all() or found.target_joined.all())
+
+
+def _columns_suffice(found: Found, options: JoinOptions) -> bool:
+    """Whether columns were given and nothing more than that: then equal values are enough."""
+    return bool(options.on) and options.by is None and _joins(found)
+
+
+def _joins(found: Found) -> bool:
+    return bool((found.way_of >= 0).any())
+
+
+def _check(left: pa.Table, right: pa.Table, options: JoinOptions) -> None:
+    for side, table in (("left", left), ("right", right)):
+        for pair in options.on:
+            name = pair[0] if side == "left" else pair[1]
+            count = table.column_names.count(name)
+            if count != 1:
+                has = "no column" if not count else f"{count} columns"
+                raise InputError(f"the {side} table has {has} called {name!r}")

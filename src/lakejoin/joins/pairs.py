@@ -1,0 +1,187 @@
+"""Which rows meet, which do not, and what should be known about that?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError, MissingPart
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.programs import Program
+from lakejoin.joins.pairing import Pairing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.joins.join import Join
+
+Array = np.ndarray[Any, Any]
+
+_BETWEEN = " · "  # parts of a key of several columns
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A pair of values: as it stands in the source, as it is rewritten, and the key that it meets.
+
+    `after` is None where nothing is rewritten, `distance` where none is measured.
+    """
+
+    step: int
+    before: str
+    after: str | None
+    partner: str
+    distance: float | None = None
+
+
+def pairs_of(join: Join, limit: int | None = None) -> pa.Table:
+    """The pairs of rows, in the order of the left rows and then of the right ones."""
+    import pyarrow as pa
+
+    if not join:
+        nothing = pa.array([], pa.int64())
+        return pa.table({"left_row": nothing, "right_row": nothing, "step": nothing})
+    pairing = Pairing(join.joined.keys)
+    end = len(pairing) if limit is None else min(max(0, limit), len(pairing))
+    left, right = pairing.rows(0, end)
+    found = join.known
+    step = found.way_of[left if found.source_side == "left" else right]
+    return pa.table({"left_row": left, "right_row": right, "step": step})
+
+
+def examples_of(join: Join, each: int) -> list[Example]:
+    """Some pairs of every step, with distinct values."""
+    if not join:
+        return []
+    found = join.known
+    source, target = _tables(join)
+    keys = join.joined.keys
+    mine, theirs = keys.left, keys.right
+    if found.source_side == "right":
+        mine, theirs = theirs, mine
+    examples = []
+    holder = np.full(keys.count + 1, -1, np.int64)
+    held = np.flatnonzero(theirs >= 0)[::-1]
+    holder[theirs[held]] = held  # the first row of each key
+    for place, way in enumerate(found.ways):
+        rows = np.flatnonzero((found.way_of == place) & (mine >= 0))
+        rows = rows[holder[mine[rows]] >= 0]
+        _, first = np.unique(mine[rows], return_index=True)
+        rows = rows[np.sort(first)[:each]]
+        before = _texts(source, way.columns, None, rows)
+        rewritten = way.program is not None and not way.program.is_identity
+        after = _texts(source, way.columns, way.program, rows) if rewritten else [None] * len(rows)
+        partner = _texts(target, found.columns, found.program, holder[mine[rows]])
+        far = [None if way.distance is None else float(way.distance[row]) for row in rows]
+        examples += [
+            Example(place, str(b), a, str(p), d)
+            for b, a, p, d in zip(before, after, partner, far, strict=True)
+        ]
+    return examples
+
+
+def unmatched_of(join: Join, side: str, limit: int | None) -> pa.Table:
+    """The rows without a partner, and their nearest value on the other side."""
+    import pyarrow as pa
+
+    if side not in ("left", "right"):
+        raise InputError(f"a side is left or right, not {side!r}")
+    found, joined = join.known, join.joined
+    partners = joined.partners_of_left if side == "left" else joined.partners_of_right
+    rows = np.flatnonzero(partners == 0)[:limit]
+    source, target = _tables(join)
+    way = found.ways[0]
+    here = (source, way.columns, way.program), (target, found.columns, found.program)
+    mine, theirs = here if side == found.source_side else here[::-1]
+    values = _texts(mine[0], mine[1], None, rows)
+    partner, distance = _nearest(mine, theirs, rows)
+    return pa.table(
+        {
+            "row": rows,
+            "value": pa.array(values, pa.large_string()),
+            "nearest": pa.array(partner, pa.large_string()),
+            "distance": pa.array(distance, pa.float64()),
+        }
+    )
+
+
+def warnings_of(join: Join) -> Iterator[str]:
+    """Where rows are multiplied, and where none meet."""
+    joined = join.joined
+    busiest = joined.busiest()
+    if busiest is None:
+        yield f"no row of {join.names[0]} finds a partner"
+        return
+    if not joined.multiplies or join.options.aggregate:
+        return
+    row, mine, theirs = busiest
+    found = join.known
+    columns = found.ways[0].columns if found.source_side == "left" else found.columns
+    key = _texts(join.left, columns, None, np.array([row]))[0]
+    key = key if key is None or len(key) <= 40 else key[:39] + "…"
+    yield (
+        f"the join multiplies rows: both sides repeat values, and {key!r} alone "
+        f"({mine:,} times {theirs:,} rows) makes {mine * theirs:,} rows"
+    )
+
+
+Text = tuple["pa.Table", tuple[str, ...], Program | None]
+
+
+def _nearest(mine: Text, theirs: Text, rows: Array) -> tuple[list[str | None], list[float | None]]:
+    """The nearest text of the other side for each row, as far as there is one text to compare."""
+    nothing: tuple[list[str | None], list[float | None]]
+    nothing = [None] * len(rows), [None] * len(rows)
+    several = any(len(columns) > 1 and program is None for _, columns, program in (mine, theirs))
+    if several or not len(rows):
+        return nothing
+    try:
+        from lakejoin.joins.fuzzy import nearest_texts
+
+        nearest, distance = nearest_texts(_column(*mine), _column(*theirs), rows)
+    except (MissingPart, ImportError):
+        return nothing
+    texts = _texts(theirs[0], theirs[1], None, np.maximum(nearest, 0))
+    near = [text if row >= 0 else None for text, row in zip(texts, nearest, strict=True)]
+    return near, [
+        float(far) if row >= 0 else None for far, row in zip(distance, nearest, strict=True)
+    ]
+
+
+def _column(table: pa.Table, columns: tuple[str, ...], program: Program | None) -> pa.Array:
+    """The texts of a side; a row of which the program makes nothing keeps its own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from lakejoin.joins.autojoin.programs import identity
+
+    plain = apply(identity(columns[0]), table)
+    if program is None:
+        return plain
+    made = apply(program, table)
+    return pc.coalesce(made, plain) if isinstance(made, pa.Array) else made
+
+
+def _texts(
+    table: pa.Table, columns: tuple[str, ...], program: Program | None, rows: Array
+) -> list[Any]:
+    """Cells as texts: what a program makes of them, or as they are."""
+    few = table.select(list(columns)).take(rows)
+    if program is not None:
+        return list(apply(program, few).to_pylist())
+    parts = [column.to_pylist() for column in few.columns]
+    if len(parts) == 1:
+        return [None if cell is None else str(cell) for cell in parts[0]]
+    return [
+        _BETWEEN.join("" if cell is None else str(cell) for cell in row)
+        for row in zip(*parts, strict=True)
+    ]
+
+
+def _tables(join: Join) -> tuple[pa.Table, pa.Table]:
+    """The source and the table that has the key."""
+    left_first = join.known.source_side == "left"
+    return (join.left, join.right) if left_first else (join.right, join.left)

@@ -1,0 +1,129 @@
+"""How does a join look? Lines of text, and HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakejoin.joins.join import Join
+    from lakejoin.joins.pairs import Example
+    from lakejoin.joins.steps import Step
+
+_VALUE = 40
+_WORDS = 300
+_ROWS = 10  # of the result, in HTML
+_EXAMPLES = 2  # of each step
+
+
+def as_text(join: Join) -> str:
+    """What was found, step by step, with examples."""
+    if not join:
+        return "\n".join([clipped(join.no_join, _WORDS), *map(_note, join.notes)])
+    lines = [headline(join)]
+    examples = join.examples(_EXAMPLES)
+    for place, step in enumerate(join.steps):
+        lines += [f"  {place + 1}. {step.kind}: {clipped(step.words, _WORDS)}"]
+        lines += [f"     {said(step, join)}"]
+        lines += [f"     {shown(one)}" for one in examples if one.step == place]
+    lines += [f"  {coverage(join)}"]
+    lines += [f"warning: {warning}" for warning in join.warnings]
+    return "\n".join([*lines, *map(_note, join.notes)])
+
+
+def as_html(join: Join) -> str:
+    """The same as HTML, with the first rows of the result."""
+    if not join:
+        return f"<p>{_escaped(join.no_join)}</p>" + "".join(
+            f"<p>{_escaped(_note(note))}</p>" for note in join.notes
+        )
+    parts = [f"<p><b>{_escaped(headline(join))}</b>, {_escaped(coverage(join))}</p>", "<ol>"]
+    examples = join.examples(_EXAMPLES)
+    for place, step in enumerate(join.steps):
+        listed = "<br>".join(_escaped(shown(one)) for one in examples if one.step == place)
+        parts.append(
+            f"<li>{_escaped(step.kind)}: <code>{_escaped(clipped(step.words, _WORDS))}</code><br>"
+            f"{_escaped(said(step, join))}<br><small>{listed}</small></li>"
+        )
+    parts.append("</ol>")
+    notes = [*(f"warning: {warning}" for warning in join.warnings), *map(_note, join.notes)]
+    parts += [f"<p>{_escaped(note)}</p>" for note in notes]
+    return "".join([*parts, *_table(join)])
+
+
+def headline(join: Join) -> str:
+    """One line: what kind of join, how large, how sure."""
+    size = f"{counted(len(join), 'row')}, {counted(len(join.schema), 'column')}"
+    return f"{join.options.how} join: {size}, sure {percent(join.sure)}"
+
+
+def coverage(join: Join) -> str:
+    """How many rows of each side have a partner."""
+    mine = f"{join.left_joined:,} of {join.left.num_rows:,} left rows"
+    theirs = f"{join.right_joined:,} of {join.right.num_rows:,} right rows"
+    return f"{mine} and {theirs} have a partner"
+
+
+def said(step: Step, join: Join) -> str:
+    """What a step joined, how sure it is, and why."""
+    rows = f"{counted(step.left_rows, 'left row')} and {counted(step.right_rows, 'right row')}"
+    return f"joins {rows}; sure {percent(step.sure)}: {clipped(step.why, _WORDS)}"
+
+
+def shown(example: Example) -> str:
+    """A pair of values, before and after.
+
+    >>> from lakejoin.joins.pairs import Example
+    >>> print(shown(Example(0, "Obama, Barack", "Barack Obama", "barack obama")))
+    Obama, Barack → Barack Obama = barack obama
+    """
+    after = "" if example.after is None else f" → {clipped(example.after)}"
+    sign = "=" if example.distance is None else "~"
+    return f"{clipped(example.before)}{after} {sign} {clipped(example.partner)}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def percent(share: float) -> str:
+    """A share for people: never 0 % or 100 % where it is not.
+
+    >>> percent(0.42), percent(0.9999), percent(1.0)
+    ('42%', '>99%', '100%')
+    """
+    text = f"{share:.0%}"
+    if text == "100%" and share < 1:
+        return ">99%"
+    return "<1%" if text == "0%" and share > 0 else text
+
+
+def clipped(text: str, width: int = _VALUE) -> str:
+    """A text on one line, cut where it is long, with nothing in it that moves a screen."""
+    line = "".join(c if c.isprintable() else " " for c in text[: width + 1])
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def _note(note: str) -> str:
+    return f"note: {note}"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text)
+
+
+def _table(join: Join) -> Iterator[str]:
+    first = join.table(_ROWS)
+    yield "<table><tr>"
+    yield from (f"<th>{_escaped(clipped(name))}</th>" for name in first.column_names)
+    yield "</tr>"
+    for row in zip(*(column.to_pylist() for column in first.columns), strict=True):
+        cells = ("" if cell is None else clipped(str(cell)) for cell in row)
+        yield "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>"
+    yield "</table>"

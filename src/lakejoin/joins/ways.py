@@ -1,0 +1,112 @@
+"""In which ways do rows get a key? What was found of a join, before its rows are made.
+
+One table has the key: columns as they are, or a text that a program makes of them. A row of the
+other, the source, gets a value of that key in one of several ways, tried one after the other: its
+own column is equal, a program rewrites it, or a list says which value is meant. So all rows that
+join do so by one number each, whatever the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.keys import NO_KEY, Keys
+
+if TYPE_CHECKING:
+    from lakejoin.joins.autojoin.programs import Program
+
+Array = np.ndarray[Any, Any]
+
+NO_WAY = -1
+LISTED = ("fuzzy", "meaning", "nearest")  # ways that are a list of values and not a rule
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One way for source rows to get a key: `codes` is the key of each, or `NO_KEY`.
+
+    What is compared with the key is `columns` as they are, or what `program` makes of them.
+    """
+
+    kind: str  # equal, transform, fuzzy, meaning or nearest
+    columns: tuple[str, ...]
+    codes: Array
+    words: str
+    sure: float  # 0..1
+    why: str
+    program: Program | None = None
+    distance: Array | None = None  # of each source row to its key, where one is measured
+    unit: str = ""  # of the distances
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The key of one table, and the ways in which rows of the other get it."""
+
+    source_side: str
+    columns: tuple[str, ...]  # of the key
+    codes: Array  # the key of each row of that table, `NO_KEY` for none
+    count: int
+    ways: tuple[Way, ...]
+    program: Program | None = None  # that makes the key of the columns, where it is not these
+
+    @property
+    def target_side(self) -> str:
+        """The side that has the key."""
+        return "right" if self.source_side == "left" else "left"
+
+    @cached_property
+    def way_of(self) -> Array:
+        """The way in which each source row gets its key: the first that gives one that exists."""
+        way = np.full(len(self.ways[0].codes), NO_WAY, np.int64)
+        exists = np.zeros(self.count + 1, bool)  # the last for `NO_KEY`
+        exists[self.codes[self.codes >= 0]] = True
+        for place in reversed(range(len(self.ways))):
+            way[exists[self.ways[place].codes]] = place
+        return way
+
+    @cached_property
+    def source_codes(self) -> Array:
+        """The key of each source row, in the way that it gets it."""
+        codes = np.full(len(self.way_of), NO_KEY, np.int64)
+        for place, way in enumerate(self.ways):
+            rows = self.way_of == place
+            codes[rows] = way.codes[rows]
+        return codes
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The keys of the left and of the right rows."""
+        sides = self.source_codes, self.codes
+        return Keys(*(sides if self.source_side == "left" else sides[::-1]), self.count)
+
+    @cached_property
+    def target_joined(self) -> Array:
+        """Whether each row of the key's table has a partner."""
+        met = np.zeros(self.count + 1, bool)
+        met[self.source_codes] = True
+        met[-1] = False
+        return np.asarray(met[self.codes])
+
+    @property
+    def joined(self) -> tuple[int, int]:
+        """How many left and right rows have a partner."""
+        counts = int(np.count_nonzero(self.way_of >= 0)), int(np.count_nonzero(self.target_joined))
+        return counts if self.source_side == "left" else (counts[1], counts[0])
+
+    @property
+    def known(self) -> tuple[Array, Array]:
+        """Each source row that has a partner, with the first row that holds its key."""
+        first = np.full(self.count, len(self.codes), np.int64)
+        held = np.flatnonzero(self.codes >= 0)
+        np.minimum.at(first, self.codes[held], held)
+        rows = np.flatnonzero(self.way_of >= 0)
+        return rows, first[self.source_codes[rows]]
+
+    def also(self, way: Way) -> Found:
+        """With one more way, for the source rows that no other one helps."""
+        return replace(self, ways=(*self.ways, way))

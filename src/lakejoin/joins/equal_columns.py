@@ -1,0 +1,335 @@
+"""Which columns of two tables are equal? The pair, or the few pairs together, to join them by.
+
+All pairs of columns are compared by their distinct values (`shared_values.py`). A pair is believed
+where what it shares is more than chance would give (`chance.py`), or where the names say that both
+are the same identifier (`likely_names.py`), and where it is a key of at least one side, so that the
+join does not multiply rows. Where one pair multiplies them, further pairs are added that keep
+nearly all rows and multiply less: a country and a year.
+
+Cost: reading every cell once, some look-ups for each pair of columns, and a few passes over the
+rows for the best pairs; see `shared_values.py` for what is left out of very large tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.chance import LEAST, chance_of_meeting, evidence
+from lakejoin.joins.keys import Keys
+from lakejoin.joins.likely_names import CONTAINED, SAME, VAGUE, NamesAlike, names_alike
+from lakejoin.joins.shared_values import Coded, SharedValues, shared_values
+from lakejoin.model import ColumnType, ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_CANDIDATES = 40  # pairs of columns whose values are looked at more closely
+_BASES = 4  # pairs that further pairs are added to
+_FURTHER = 10
+_MOST_PAIRS = 4
+
+# What is believed. Evidence is in nats: 20 are what five words say that all meet.
+_ENOUGH = 25.0
+_OF_NAMES = 20.0  # what equal names are worth
+_OF_IDENTIFIERS = 100.0  # and those of identifiers: no other columns are better then
+_SOME = 3.5  # evidence of the values, without which names must be those of identifiers
+_MOST_EVIDENCE = 100.0
+_SHARE = 0.65  # of the smaller column's values that must meet; what is less may be namesakes
+_SHARE_IF_LONG = 0.3
+_LONG = 10.0  # characters on average: longer texts have few namesakes
+_SHARE_IF_ALIKE = 0.2
+_SHARE_IF_ONLY_NAMES = 0.9
+_MULTIPLIES = 1.5  # pairs per joined row of the side that has more: 1 if the other side is a key
+_KEY = 0.95
+
+# When a further pair is added: what it must keep, and how much less it must multiply.
+_KEEPS = 0.9
+_KEEPS_IF_ALIKE = 0.5
+_LESS = 0.8
+_YEARS = (1000, 2200)
+
+
+@dataclass(frozen=True, eq=False)
+class EqualColumns:
+    """The columns to join two tables by, how many rows then meet, and whether to believe it.
+
+    `on` are the pairs of names, all of which must be equal. `left_joined` and `right_joined` rows
+    find a partner, in `pairs` pairs, through `shared` distinct keys. Where it is not `believed`, it
+    is the best attempt and no join. `why` says so in one clause.
+    """
+
+    on: tuple[tuple[str, str], ...]
+    left_joined: int
+    right_joined: int
+    pairs: int
+    shared: int
+    why: str
+    believed: bool
+
+
+def equal_columns(
+    left: pa.Table,
+    right: pa.Table,
+    rules: ValueRules | None = None,
+    tables: tuple[str, str] = ("", ""),
+) -> EqualColumns | None:
+    """The best pairs of columns to join by; None where the tables share no value at all.
+
+    The names of the `tables`, where they are known, help to tell what an `id` is of.
+
+    >>> import pyarrow as pa
+    >>> towns = ["Bern", "Ulm", "Bonn", "Zug", "Graz", "Oslo", "Turin", "Lyon"]
+    >>> mine = pa.table({"no": range(8), "town": towns})
+    >>> theirs = pa.table({"row": range(9), "place": ["Riga", *reversed(towns)]})
+    >>> found = equal_columns(mine, theirs)
+    >>> found.on, found.believed, found.left_joined, found.pairs
+    ((('town', 'place'),), True, 8, 8)
+    >>> found.why
+    'all 8 values of town are in place'
+    """
+    values = shared_values(left, right, rules or ValueRules())
+    candidates = _candidates(values, tables)
+    if not candidates:
+        return None
+    alone = sorted((_Set((pair,)) for pair in candidates), key=_rank, reverse=True)
+    grown = [_grown(base, candidates) for base in alone[:_BASES]]
+    return max([*grown, *alone], key=_rank).told()
+
+
+# -- one pair of columns ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A pair of columns, what they share, and what that says."""
+
+    left: Coded
+    right: Coded
+    size: int  # of the dictionary
+    share: float  # of the smaller column's values
+    chance: float
+    names: NamesAlike
+
+    @property
+    def values(self) -> int:
+        return min(len(self.left), len(self.right))
+
+    @cached_property
+    def evidence(self) -> float:
+        return min(evidence(self.values, self.share, self.chance), _MOST_EVIDENCE)
+
+    @cached_property
+    def in_time(self) -> bool:
+        return _in_time(self.left) and _in_time(self.right)
+
+    @property
+    def strength(self) -> float:
+        if self.is_identifier:
+            return _MOST_EVIDENCE + _OF_IDENTIFIERS * self.names.alike + self.names.are_ids
+        return self.evidence + _OF_NAMES * self.names.alike
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether the names say that both are one identifier, and the values do not object."""
+        return self.names.say_identifier and self.share >= _SHARE_IF_ONLY_NAMES
+
+    def doubt(self) -> str:
+        """Why sharing these values says nothing, or nothing where it does."""
+        if self.in_time:
+            return self._doubt_of_time()
+        if self.is_identifier:
+            return ""
+        least = self._least_share
+        if self.share < least:
+            return f"only {_percent(self.share)} of the values of {self._smaller} are in both"
+        if self.evidence < _SOME and self.chance >= _SHARE * self.share:
+            return f"of values that are changed a little {_percent(self.chance)} would meet as well"
+        if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.alike < _ENOUGH:
+            return "the few values that meet may do so by chance"
+        return ""
+
+    @property
+    def _least_share(self) -> float:
+        if self.names.alike >= CONTAINED:
+            return _SHARE_IF_ALIKE
+        shorter = min(self.left.profile.mean_length, self.right.profile.mean_length)
+        return _SHARE_IF_LONG if shorter >= _LONG else _SHARE
+
+    def _doubt_of_time(self) -> str:
+        keys = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY
+        if not keys or self.names.alike < VAGUE or self.share < _SHARE:
+            return "years and dates meet in any two tables"
+        return ""
+
+    def reason(self) -> str:
+        """Why it is believed."""
+        if not self.in_time and self.evidence + _OF_NAMES * self.names.alike >= _ENOUGH:
+            part = "all" if self.share == 1 else f"{_percent(self.share)} of the"
+            smaller, larger = self._smaller, self._larger
+            told = f"{part} {self.values:,} values of {smaller} are in {larger}"
+            chance = f", and chance would give {_percent(self.chance)}"
+            return told + (chance if self.chance > LEAST else "")
+        return (
+            f"the names are alike, and {_percent(self.share)} of the values of {self._smaller} meet"
+        )
+
+    @property
+    def _smaller(self) -> str:
+        return (self.left if len(self.left) <= len(self.right) else self.right).name
+
+    @property
+    def _larger(self) -> str:
+        return (self.right if len(self.left) <= len(self.right) else self.left).name
+
+
+def _candidates(values: SharedValues, tables: tuple[str, str]) -> list[_Pair]:
+    """The pairs of columns that share most, and those with names alike."""
+    quick = []
+    for i, j in np.argwhere(values.shared > 0).tolist():
+        left, right = values.left[i], values.right[j]
+        share = int(values.shared[i, j]) / min(len(left), len(right))
+        names = names_alike(left.name, right.name, *tables)
+        worth = share * np.log1p(values.shared[i, j]) + 2.0 * names.alike
+        quick.append((float(worth), i, j, min(share, 1.0), names))
+    quick.sort(key=lambda one: one[0], reverse=True)
+    return [
+        _Pair(left, right, values.size, share, _chance(left, right), names)
+        for _, i, j, share, names in quick[:_CANDIDATES]
+        for left, right in [(values.left[i], values.right[j])]
+    ]
+
+
+def _chance(left: Coded, right: Coded) -> float:
+    smaller, larger = sorted((left, right), key=len)
+    return chance_of_meeting(smaller.data.tokens, larger.data.tokens)
+
+
+def _in_time(column: Coded) -> bool:
+    """Whether a column holds years or dates."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.profile.type is ColumnType.DATE:
+        return True
+    if column.profile.type is not ColumnType.INTEGER or column.profile.max_length > 4:
+        return False
+    tokens = column.data.tokens
+    years = tokens.filter(pc.match_substring_regex(tokens, r"^\d{4}$")).cast(pa.int64())
+    between = pc.and_(pc.greater_equal(years, _YEARS[0]), pc.less(years, _YEARS[1]))
+    return bool((pc.sum(between).as_py() or 0) >= _KEY * len(tokens))
+
+
+# -- several pairs together ------------------------------------------------------------------------
+
+
+class _Set:
+    """Pairs of columns that must all be equal, and the rows that then meet."""
+
+    def __init__(self, pairs: tuple[_Pair, ...], keys: Keys | None = None) -> None:
+        self.pairs = pairs
+        self.keys = keys or _keys_of(pairs[0])
+        left, right = (
+            np.bincount(side[side >= 0], minlength=self.keys.count)
+            for side in (self.keys.left, self.keys.right)
+        )
+        both = (left > 0) & (right > 0)
+        self.shared = int(np.count_nonzero(both))
+        self.left_joined = int(left[both].sum())
+        self.right_joined = int(right[both].sum())
+        self.row_pairs = int((left[both].astype(np.int64) * right[both]).sum())
+
+    @property
+    def multiplies(self) -> float:
+        """How many pairs there are for a joined row of the side that has more of them."""
+        return self.row_pairs / max(self.left_joined, self.right_joined, 1)
+
+    @property
+    def reach(self) -> float:
+        """The share of the rows that join, of the side where it is larger."""
+        rows = len(self.keys.left), len(self.keys.right)
+        return max(self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1))
+
+    def with_pair(self, pair: _Pair) -> _Set:
+        return _Set((*self.pairs, pair), _both(self.keys, _keys_of(pair)))
+
+    def doubt(self) -> str:
+        """Why it is not believed, or nothing where it is."""
+        doubt = self.pairs[0].doubt()
+        if not doubt and self.multiplies > _MULTIPLIES:
+            doubt = (
+                f"the same values stand in many rows of both, {self.multiplies:,.1f} pairs a row"
+            )
+        return doubt
+
+    def told(self) -> EqualColumns:
+        doubt = self.doubt()
+        return EqualColumns(
+            tuple((pair.left.name, pair.right.name) for pair in self.pairs),
+            self.left_joined,
+            self.right_joined,
+            self.row_pairs,
+            self.shared,
+            doubt or self.pairs[0].reason(),
+            not doubt,
+        )
+
+
+def _rank(found: _Set) -> tuple[bool, float, int]:
+    """Believed ones first; then what says more, for more rows; then fewer pairs."""
+    worth = found.pairs[0].strength * found.reach / max(found.multiplies, 1.0) ** 0.5
+    return not found.doubt(), worth, -len(found.pairs)
+
+
+def _grown(base: _Set, candidates: Sequence[_Pair]) -> _Set:
+    """The pairs with further ones, as long as these make it multiply less and keep the rows."""
+    while base.multiplies > 1.0 and len(base.pairs) < _MOST_PAIRS:
+        fitting = [pair for pair in candidates if _fits(pair, base)][:_FURTHER]
+        better = [found for pair in fitting if _improves(found := base.with_pair(pair), base)]
+        if not better:
+            break
+        base = min(better, key=lambda found: found.multiplies)
+    return base
+
+
+def _fits(pair: _Pair, base: _Set) -> bool:
+    """Whether a pair has columns of its own, and values or names that say that they are equal."""
+    mine, theirs = {p.left.name for p in base.pairs}, {p.right.name for p in base.pairs}
+    if pair.left.name in mine or pair.right.name in theirs:
+        return False
+    return pair.names.alike >= CONTAINED or pair.in_time or pair.evidence >= _ENOUGH
+
+
+def _improves(found: _Set, base: _Set) -> bool:
+    kept = max(
+        found.left_joined / max(base.left_joined, 1), found.right_joined / max(base.right_joined, 1)
+    )
+    least = _KEEPS_IF_ALIKE if found.pairs[-1].names.alike == SAME else _KEEPS
+    return kept >= least and found.multiplies <= _LESS * base.multiplies
+
+
+def _keys_of(pair: _Pair) -> Keys:
+    return Keys(pair.left.rows, pair.right.rows, pair.size)
+
+
+def _both(first: Keys, second: Keys) -> Keys:
+    """The keys of both together, numbered densely."""
+    sides = [
+        np.where((a < 0) | (b < 0), -1, a * second.count + b)
+        for a, b in ((first.left, second.left), (first.right, second.right))
+    ]
+    distinct, numbers = np.unique(np.concatenate(sides), return_inverse=True)
+    if len(distinct) and distinct[0] == -1:
+        numbers = numbers - 1
+    count = int(numbers.max(initial=-1)) + 1
+    return Keys(numbers[: len(sides[0])], numbers[len(sides[0]) :], count)
+
+
+def _percent(share: float) -> str:
+    return "under 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"

@@ -34,25 +34,27 @@ _TRIALS = 3
 _DIGITS = "0123456789"
 
 
-def by_accident(program: Program, scorer: Scorer) -> bool:
-    """Whether wrong values meet nearly as many keys.
+def by_chance(program: Program, scorer: Scorer) -> float:
+    """How many rows meet a key with wrong values, for each row that does with the right ones.
 
     >>> import pyarrow as pa
+    >>> from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
     >>> numbers = pa.table({"price": [f"{7 * i % 100}.{i * 37 % 100:02}" for i in range(50)]})
-    >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5])
-    >>> by_accident(Program((Extract("price", ((".", 1),)),)), Scorer(numbers, keys))
+    >>> keys = pa.array([f"{i:02}" for i in range(100) if i % 5], pa.large_string())
+    >>> cents = Program((Extract("price", ((".", 1),)),))
+    >>> by_chance(cents, Scorer(numbers, KeyTable(hashes_of(keys)))) > MOST
     True
     """
     _, rows = scorer.score(program)
     parts = program.extracts
     if len(parts) > 1:
         trials = [_mixed(program, scorer.source, seed) for seed in range(_TRIALS)]
-    elif _has_letters(parts[0], scorer.source):
-        return False
+    elif not rows or _has_letters(parts[0], scorer.source):
+        return 0.0
     else:
         trials = [_moved(program, scorer.source, by) for by in range(1, _TRIALS + 1)]
     met = [Scorer(source, scorer.keys).score(wrong)[1] for wrong, source in trials]
-    return sum(met) >= MOST * rows * _TRIALS
+    return min(1.0, sum(met) / (rows * _TRIALS)) if rows else 0.0
 
 
 def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.Table]:

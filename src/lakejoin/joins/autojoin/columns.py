@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
+from lakejoin.joins.autojoin.sampling import sampled_rows
 from lakejoin.lake.columns import encode_query
-from lakejoin.model import ColumnData, ColumnType
+from lakejoin.model import ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,53 +15,75 @@ if TYPE_CHECKING:
 UNIQUE = 0.8  # the share of distinct values from which on a column is a key, some cells aside
 _MOST_COLUMNS = 12
 _LONGEST = 200.0  # characters on average: what is longer is a description
+_TYPED = 5000  # rows that tell a column's type
 
 
 def text_columns(table: pa.Table) -> pa.Table:
-    """The columns that programs take text from: of text, with a name of their own, not too long."""
+    """The columns that programs take text from, as text: with a name of their own, not too long.
+
+    Whole numbers, dates and times are written out; other types are left out.
+
+    >>> import pyarrow as pa
+    >>> text_columns(pa.table({"no": [7], "name": ["Bern"], "share": [0.5]})).to_pylist()
+    [{'no': '7', 'name': 'Bern'}]
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     chosen = {}
     for name in _named_once(table):
-        column = table[name]
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            text = column.cast(pa.large_string())
+        if _is_writable(table[name].type):
+            text = table[name].cast(pa.large_string())
             mean = pc.mean(pc.utf8_length(text)).as_py()
             if mean is not None and 0 < mean <= _LONGEST:
-                chosen[name] = text
+                chosen[name] = text.combine_chunks()
     return pa.table(dict(list(chosen.items())[:_MOST_COLUMNS]))
 
 
-def key_columns(table: pa.Table) -> list[str]:
-    """The text columns that hold keys.
+def _is_writable(kind: pa.DataType) -> bool:
+    import pyarrow as pa
 
-    A column of counting numbers (1, 2, 3 …) is none: it meets every other one, which says nothing.
+    t = pa.types
+    return bool(
+        t.is_string(kind)
+        or t.is_large_string(kind)
+        or t.is_integer(kind)
+        or t.is_date(kind)
+        or t.is_timestamp(kind)
+    )
+
+
+def is_key(texts: pa.LargeStringArray) -> bool:
+    """Whether a column of text holds keys.
+
+    A column of counting numbers (1, 2, 3 …) does not: it meets every other one, which says nothing.
 
     >>> import pyarrow as pa
-    >>> key_columns(pa.table({"no": ["1", "2"], "name": ["Bern", "Ulm"], "in": ["x", "x"]}))
-    ['name']
+    >>> [is_key(pa.array(c, pa.large_string())) for c in (["1", "2"], ["Bern", "Ulm"], ["x", "x"])]
+    [False, True, False]
     """
-    texts = text_columns(table)
-    return [name for name in texts.column_names if _is_key(encode_query(texts[name]))]
-
-
-def _is_key(column: ColumnData) -> bool:
-    profile = column.profile
-    if profile.distinct < 2 or profile.uniqueness < UNIQUE:
+    if uniqueness(texts) < UNIQUE:
         return False
-    if profile.type in (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL):
+    rows = sampled_rows(len(texts), _TYPED, 0)
+    kind = encode_query(texts.take(rows)).profile.type
+    if kind in (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL):
         return False
-    return profile.type is not ColumnType.INTEGER or not _counts_up(column)
+    return kind is not ColumnType.INTEGER or not _counts_up(texts)
 
 
-def _counts_up(column: ColumnData) -> bool:
+def uniqueness(texts: pa.LargeStringArray) -> float:
+    """The distinct texts for each row that has one; 0 where all are the same."""
+    keys = KeyTable(hashes_of(texts))
+    return len(keys) / int(keys.counts.sum()) if len(keys) > 1 else 0.0
+
+
+def _counts_up(texts: pa.LargeStringArray) -> bool:
     """Whether the whole numbers lie close together."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    digits = column.tokens.filter(pc.match_substring_regex(column.tokens, r"^-?\d{1,18}$"))
-    numbers = digits.cast(pa.int64())
+    digits = texts.filter(pc.match_substring_regex(texts, r"^-?\d{1,18}$"))
+    numbers = pc.unique(digits.cast(pa.int64()))
     if not len(numbers):
         return False
     ends = pc.min_max(numbers).as_py()

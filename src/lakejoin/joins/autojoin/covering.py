@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.autojoin.accidents import by_accident
+from lakejoin.joins.autojoin.accidents import MOST, by_chance
 from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.learning import learn
 from lakejoin.joins.autojoin.programs import Constant, Program, identity
 from lakejoin.joins.autojoin.rowpairs import RowPair, row_pairs, row_pairs_of_several
 from lakejoin.joins.autojoin.sampling import SampleOptions
-from lakejoin.joins.autojoin.scoring import Scorer, plain, with_case
+from lakejoin.joins.autojoin.scoring import Scorer, with_case
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
 
 ENOUGH = 0.98  # of all keys or rows: a program that meets so many is not improved upon
 _SIZES = (3, 3, 2, 4)  # of example sets, in turns
@@ -43,14 +47,26 @@ class LearnOptions:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(eq=False)
 class Tables:
     """Columns of text and a column of keys, as a whole and as the samples that are learned from."""
 
     source: pa.Table
-    target: pa.Array
+    target: pa.LargeStringArray
     source_sample: pa.Table
-    target_sample: pa.Array
+    target_sample: pa.LargeStringArray
+    _made: dict[Program, Array] = field(default_factory=dict)
+
+    @cached_property
+    def keys(self) -> KeyTable:
+        """The keys of the whole target."""
+        return KeyTable(hashes_of(self.target))
+
+    def made(self, program: Program) -> Array:
+        """The program's results for the whole source, as hashes."""
+        if program not in self._made:
+            self._made[program] = hashes_of(apply(program, self.source))
+        return self._made[program]
 
     @property
     def fewest(self) -> float:
@@ -60,57 +76,67 @@ class Tables:
         return float(_SHARE * min(sizes) * rates)
 
 
-def covering_programs(tables: Tables, options: LearnOptions) -> list[Program]:
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """A program, and the share of its rows that wrong values would join as well."""
+
+    program: Program
+    by_chance: float
+
+
+def covering_programs(tables: Tables, options: LearnOptions) -> list[Believed]:
     """The programs from columns of text to a column of keys, best first; none if none is good.
 
     >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
-    >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"])
-    >>> for program in covering_programs(Tables(names, users, names, users), LearnOptions()):
-    ...     print(program)
+    >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"], pa.large_string())
+    >>> for found in covering_programs(Tables(names, users, names, users), LearnOptions()):
+    ...     print(found.program)
     lower(substring(name, 0, 1)) + lower(split(name, " ")[1])
     """
-    import pyarrow.compute as pc
-
-    found: list[Program] = []
+    found: list[Believed] = []
     source, target = tables.source_sample, tables.target_sample
     while len(found) < options.programs and source.num_rows and len(target):
-        scorer = Scorer(source, pc.unique(plain(target)).drop_null())
+        scorer = Scorer(source, KeyTable(hashes_of(target)))
         size = min(source.num_rows, len(scorer.keys))
         # A first program may meet fewer of a tiny table; a further one joins a share of the rest.
         fewest = _FEWEST if found else max(2, min(_FEWEST, size))
         share = _SHARE * size if found else tables.fewest
-        program = _best(scorer, target, options, max(fewest, share), first=not found)
-        if program is None:
+        best = _best(scorer, target, options, max(fewest, share), first=not found)
+        if best is None:
             break
-        found.append(with_case(program, source, target))
-        source, target = _left_over(program, tables, source, target)
+        cased = with_case(best.program, source, target)
+        found.append(Believed(cased, best.by_chance))
+        source, target = _left_over(cased, tables, source, target)
     return found
 
 
 def _left_over(
-    program: Program, tables: Tables, source: pa.Table, target: pa.Array
-) -> tuple[pa.Table, pa.Array]:
+    program: Program, tables: Tables, source: pa.Table, target: pa.LargeStringArray
+) -> tuple[pa.Table, pa.LargeStringArray]:
     """What the program does not join in the whole tables, sampled or not."""
-    import pyarrow.compute as pc
+    import pyarrow as pa
 
-    mine, theirs = plain(apply(program, source)), plain(target)
-    met = pc.is_in(mine, value_set=plain(tables.target))
-    made = pc.is_in(theirs, value_set=plain(apply(program, tables.source)))
-    return source.filter(pc.invert(met)), target.filter(pc.invert(made))
+    mine = tables.keys.places(hashes_of(apply(program, source)))
+    theirs = KeyTable(tables.made(program)).places(hashes_of(target))
+    return source.filter(pa.array(mine < 0)), target.filter(pa.array(theirs < 0))
 
 
 def _best(
     scorer: Scorer, target: pa.Array, options: LearnOptions, fewest: float, first: bool
-) -> Program | None:
+) -> Believed | None:
     best, reached = None, (0, 0, 0)
     for program in _candidates(scorer, target, options, first):
         met, rows = scorer.score(program)
         reach = met, rows, -len(program.operators)
-        if reach > reached and _believable(program, scorer, fewest):
-            best, reached = program, reach
-            if met >= ENOUGH * len(scorer.keys) or rows >= ENOUGH * scorer.source.num_rows:
-                break
+        if reach <= reached or not _enough(program, scorer, fewest):
+            continue
+        chance = by_chance(program, scorer)
+        if chance >= MOST:
+            continue
+        best, reached = Believed(program, chance), reach
+        if met >= ENOUGH * len(scorer.keys) or rows >= ENOUGH * scorer.source.num_rows:
+            break
     return best
 
 
@@ -163,18 +189,15 @@ def _example_sets(pairs: list[RowPair], options: LearnOptions) -> Iterator[list[
             yield [pairs[i] for i in chosen]
 
 
-def _believable(program: Program, scorer: Scorer, fewest: float) -> bool:
+def _enough(program: Program, scorer: Scorer, fewest: float) -> bool:
     """Whether so many keys are met that it is no accident.
 
-    What meets them must come from the source and not from constants, unless nearly all are met;
-    and wrong values must not meet as many.
+    What meets them must come from the source and not from constants, unless nearly all are met.
     """
     met, rows = scorer.score(program)
     if met < fewest:
         return False
-    if _letters(program, scorer) < _LETTERS * rows and met < _NEARLY_ALL * len(scorer.keys):
-        return False
-    return not by_accident(program, scorer)
+    return met >= _NEARLY_ALL * len(scorer.keys) or _letters(program, scorer) >= _LETTERS * rows
 
 
 def _letters(program: Program, scorer: Scorer) -> int:

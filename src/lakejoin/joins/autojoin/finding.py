@@ -6,17 +6,25 @@ and the other way round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.columns import key_columns, text_columns
-from lakejoin.joins.autojoin.covering import LearnOptions, Tables, covering_programs
+from lakejoin.joins.autojoin.columns import text_columns
+from lakejoin.joins.autojoin.covering import (
+    ENOUGH,
+    Believed,
+    LearnOptions,
+    Tables,
+    covering_programs,
+)
 from lakejoin.joins.autojoin.programs import Program
 from lakejoin.joins.autojoin.sampling import sample_sizes, sampled_rows
+from lakejoin.joins.autojoin.targets import further_targets, key_targets
 from lakejoin.joins.keys import key_codes
 from lakejoin.joins.pairing import Pairing
 from lakejoin.model import ValueRules
@@ -25,33 +33,49 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
+Named = Sequence[tuple[str, str]]
+
+
+def _no_rows() -> Array:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Supported:
-    """A program, and how many rows it joins that those before it do not."""
+    """A program, and how many rows it joins that those before it do not.
+
+    `by_chance` tells how many rows deliberately wrong values would join, for each that it joins.
+    """
 
     program: Program
     source_rows: int
     target_rows: int
+    by_chance: float
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
     """How two tables join: which side is rewritten, by which programs, and what then meets.
 
-    `programs` come best first, and a row is joined by the first one that finds it a partner. With
-    no program, nothing was found, and all else is empty.
+    `programs` come best first, and a row is joined by the first one that finds it a partner:
+    `which` tells it for every pair. They meet what `target` gives on the other side: a column as it
+    is, or a part of one, or several together. With no program, nothing was found.
     """
 
     source_side: str = ""  # the side that the programs rewrite: left or right
-    target_column: str = ""
+    target: Program | None = None
     programs: tuple[Supported, ...] = ()
-    left_rows: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    right_rows: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    left_rows: Array = field(default_factory=_no_rows)
+    right_rows: Array = field(default_factory=_no_rows)
+    which: Array = field(default_factory=_no_rows)
 
     def __bool__(self) -> bool:
         return bool(self.programs)
+
+    @property
+    def target_column(self) -> str:
+        """The column, or columns, that are met."""
+        return " + ".join(self.target.columns) if self.target else ""
 
     @property
     def source_columns(self) -> tuple[str, ...]:
@@ -64,8 +88,12 @@ class Learned:
         return len(np.unique(self.left_rows)), len(np.unique(self.right_rows))
 
 
-def find_programs(left: pa.Table, right: pa.Table, options: LearnOptions | None = None) -> Learned:
+def find_programs(
+    left: pa.Table, right: pa.Table, options: LearnOptions | None = None, on: Named = ()
+) -> Learned:
     """The programs that join two tables, learned without any example; the same every time.
+
+    `on` names the only columns that may be used, as pairs of a left and a right one.
 
     >>> import pyarrow as pa
     >>> names = ["Barack Obama", "George Bush", "Bill Clinton", "Ronald Reagan"]
@@ -80,74 +108,146 @@ def find_programs(left: pa.Table, right: pa.Table, options: LearnOptions | None 
     [(0, 2), (1, 1), (3, 0)]
     """
     options = options or LearnOptions()
-    forth = _one_way(left, right, options)
-    back = _one_way(right, left, options)
-    if forth and (back is None or forth.reach >= back.reach):
-        return _learned("left", forth, *forth.pairs)
-    if back:
-        return _learned("right", back, *reversed(back.pairs))
+    mine = _side(left, [name for name, _ in on])
+    theirs = _side(right, [name for _, name in on])
+    if not mine.rows or not theirs.rows:
+        return Learned()
+    for further in (False, True):
+        way = _best_way(mine, theirs, options, further)
+        if way is not None:
+            return _joined(way)
     return Learned()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A table's texts, and what of it can be met."""
+
+    texts: pa.Table
+    named: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return int(self.texts.num_rows) if self.texts.num_columns else 0
+
+    @cached_property
+    def keys(self) -> list[Program]:
+        return key_targets(self.texts, self.named)
+
+    @cached_property
+    def further(self) -> list[Program]:
+        return [] if self.named else list(further_targets(self.texts, self.keys))
+
+
+def _side(table: pa.Table, named: Sequence[str]) -> _Side:
+    texts = text_columns(table.select(named) if named else table)
+    return _Side(texts, tuple(name for name in named if name in texts.column_names))
+
+
+@dataclass(frozen=True, eq=False)
 class _Way:
-    """What was learned in one direction, and the pairs (source row, target row) that it joins.
+    """What was learned in one direction.
 
     `reach` ranks ways: the target rows that join without doubt, as their key is in no other row,
     less those that join in doubt; then the source rows without doubt; then the shorter programs.
     """
 
-    target_column: str
-    programs: tuple[Supported, ...]
-    pairs: tuple[Array, Array]
+    forth: bool
+    target: Program
+    tables: Tables
+    programs: list[Believed]
     reach: tuple[int, int, int]
 
+    @property
+    def complete(self) -> bool:
+        """Whether nearly all rows of a side join: nothing better is to be looked for."""
+        tables = self.tables
+        enough = ENOUGH * len(tables.target), ENOUGH * tables.source.num_rows
+        return self.reach[0] >= enough[0] or self.reach[1] >= enough[1]
 
-def _learned(side: str, way: _Way, left: Array, right: Array) -> Learned:
-    order = np.lexsort((right, left))
-    return Learned(side, way.target_column, way.programs, left[order], right[order])
 
-
-def _one_way(source: pa.Table, target: pa.Table, options: LearnOptions) -> _Way | None:
-    """The best of the target's key columns, learned on samples and applied to all rows."""
-    texts, keys = text_columns(source), text_columns(target).select(key_columns(target))
-    sizes = sample_sizes(source.num_rows, target.num_rows, options.sample)
-    mine = texts.take(sampled_rows(source.num_rows, sizes[0], options.seed))
-    theirs = sampled_rows(target.num_rows, sizes[1], options.seed + 1)
-    best: _Way | None = None
-    for column in keys.column_names:
-        whole = keys[column].combine_chunks()
-        tables = Tables(texts, whole, mine, whole.take(theirs))
-        programs = covering_programs(tables, options)
-        if programs:
-            way = _joined(texts, keys[column], column, programs)
+def _best_way(left: _Side, right: _Side, options: LearnOptions, further: bool) -> _Way | None:
+    """The best direction and target, from small samples if they are enough."""
+    for sample in options.sample.stages():
+        best: _Way | None = None
+        for way in _ways(left, right, replace(options, sample=sample), further):
             if best is None or way.reach > best.reach:
                 best = way
-    return best
+            if best.complete:
+                break
+        sizes = sample_sizes(left.rows, right.rows, sample)
+        if best is not None or sizes == (left.rows, right.rows):
+            return best
+    return None
 
 
-def _joined(
-    source: pa.Table, target: pa.ChunkedArray, column: str, programs: list[Program]
-) -> _Way:
+def _ways(left: _Side, right: _Side, options: LearnOptions, further: bool) -> Iterator[_Way]:
+    for source, target, forth in ((left, right, True), (right, left, False)):
+        for program in target.further if further else target.keys:
+            way = _way(source, target, program, options, forth)
+            if way is not None:
+                yield way
+
+
+def _way(
+    source: _Side, target: _Side, program: Program, options: LearnOptions, forth: bool
+) -> _Way | None:
+    """The programs that meet one target, learned on samples and counted on all rows."""
+    sizes = sample_sizes(source.rows, target.rows, options.sample)
+    keys = apply(program, target.texts)
+    tables = Tables(
+        source.texts,
+        keys,
+        source.texts.take(sampled_rows(source.rows, sizes[0], options.seed)),
+        keys.take(sampled_rows(target.rows, sizes[1], options.seed + 1)),
+    )
+    programs = covering_programs(tables, options)
+    if not programs:
+        return None
+    return _Way(forth, program, tables, programs, _reach(tables, programs))
+
+
+def _reach(tables: Tables, programs: list[Believed]) -> tuple[int, int, int]:
+    keys = tables.keys
+    met = np.full(tables.source.num_rows, -1, np.int64)
+    for one in programs:
+        waiting = met < 0
+        met[waiting] = keys.places(tables.made(one.program))[waiting]
+    rows_of = np.bincount(met[met >= 0], minlength=len(keys))
+    alone = keys.counts == 1
+    certain, doubtful = (rows_of > 0) & alone, (rows_of > 0) & ~alone
+    size = sum(len(one.program.operators) for one in programs)
+    reached = int(certain.sum()) - int(keys.counts[doubtful].sum())
+    return reached, int(rows_of[alone].sum()), -size
+
+
+def _joined(way: _Way) -> Learned:
     """Every row by the first program that finds it a partner, by canonical values."""
-    left, right, sure, supported = [], [], [], []
-    waiting = np.ones(source.num_rows, bool)
-    met = np.zeros(len(target), bool)
-    for program in programs:
-        keys = key_codes([apply(program, source)], [target], ValueRules())
-        pairing = Pairing(keys)
-        mine, theirs = pairing.rows(0, len(pairing))
-        fresh = waiting[mine]
-        mine, theirs = mine[fresh], theirs[fresh]
-        new_targets = len(np.unique(theirs[~met[theirs]]))
-        supported.append(Supported(program, len(np.unique(mine)), new_targets))
-        left.append(mine)
-        right.append(theirs)
-        sure.append(pairing.partners_of_left[mine] == 1)
-        waiting[mine] = False
-        met[theirs] = True
-    mine, theirs, alone = np.concatenate(left), np.concatenate(right), np.concatenate(sure)
-    size = sum(len(program.operators) for program in programs)
-    certain, doubtful = len(np.unique(theirs[alone])), len(np.unique(theirs[~alone]))
-    reach = certain - doubtful, len(np.unique(mine[alone])), -size
-    return _Way(column, tuple(supported), (mine, theirs), reach)
+    source, target = way.tables.source, way.tables.target
+    mine, theirs, which, supported = [], [], [], []
+    waiting, unmet = np.ones(source.num_rows, bool), np.ones(len(target), bool)
+    for place, one in enumerate(way.programs):
+        pairing = Pairing(key_codes([apply(one.program, source)], [target], ValueRules()))
+        rows, partners = pairing.rows(0, len(pairing))
+        fresh = waiting[rows]
+        rows, partners = rows[fresh], partners[fresh]
+        before = int(waiting.sum()), int(unmet.sum())
+        waiting[rows] = False
+        unmet[partners] = False
+        joined = before[0] - int(waiting.sum()), before[1] - int(unmet.sum())
+        supported.append(Supported(one.program, *joined, one.by_chance))
+        mine.append(rows)
+        theirs.append(partners)
+        which.append(np.full(len(rows), place, np.int64))
+    rows, partners = np.concatenate(mine), np.concatenate(theirs)
+    left, right = (rows, partners) if way.forth else (partners, rows)
+    order = np.lexsort((right, left))
+    side = "left" if way.forth else "right"
+    return Learned(
+        side,
+        way.target,
+        tuple(supported),
+        left[order],
+        right[order],
+        np.concatenate(which)[order],
+    )

@@ -48,7 +48,7 @@ def pieces_of(rows: Rows, columns: Sequence[str], depth: int = 2) -> list[Piece]
         _add(found, texts, (column, (split,)))
     for column, split, texts in once if depth > 1 else ():
         for second, smaller in _split_each(texts):
-            if second[0] not in split[0]:
+            if str(second[0]) not in str(split[0]):
                 _add(found, smaller, (column, (split, second)))
     return [Piece(texts, tuple(paths)) for texts, paths in found.items()]
 

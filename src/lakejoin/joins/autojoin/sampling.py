@@ -11,12 +11,14 @@ both ways keep the promise, this one with fewer rows.)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+_EASY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ class SampleOptions:
     def expected(self) -> float:
         """The joinable pairs that samples must hold on average."""
         return round(self.pairs / (1 - self.slack), 9)
+
+    def stages(self) -> tuple[SampleOptions, ...]:
+        """A smaller sample first: where a tenth of the rows joins, it is enough."""
+        easy = replace(self, participation=max(self.participation, _EASY))
+        return (easy,) if easy == self else (easy, self)
 
     @property
     def certainty(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.casing import agreed
 from lakejoin.joins.autojoin.forms import Casing
+from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.learning import Step
 from lakejoin.joins.autojoin.programs import Constant, Operator, Program, simplified
 
@@ -18,16 +19,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_BLANKS = r"\s+"
 Score = tuple[int, int]
-
-
-def plain(texts: pa.Array) -> pa.Array:
-    """The texts as they are compared: in lower case, without blanks around, single ones inside."""
-    import pyarrow.compute as pc
-
-    lower = pc.utf8_lower(texts)
-    return pc.utf8_trim_whitespace(pc.replace_substring_regex(lower, _BLANKS, " "))
 
 
 @dataclass(eq=False)
@@ -35,16 +27,12 @@ class Scorer:
     """The rows of a source, and the distinct keys of a target that they should meet."""
 
     source: pa.Table
-    keys: pa.Array  # distinct, as `plain` gives them
+    keys: KeyTable
     _known: dict[Program, Score] = field(default_factory=dict)
 
     def met(self, program: Program) -> Array:
         """For every row of the source the number of the key that it meets, -1 for none."""
-        import pyarrow.compute as pc
-
-        made = plain(apply(program, self.source))
-        places = pc.index_in(made, value_set=self.keys).fill_null(-1)
-        return np.asarray(places.to_numpy(zero_copy_only=False))
+        return self.keys.places(hashes_of(apply(program, self.source)))
 
     def score(self, program: Program) -> Score:
         """How many keys are met, and by how many rows."""

@@ -1,0 +1,61 @@
+"""Which keys do texts meet? Texts compared by 64-bit hashes, whatever their case and blanks.
+
+Learning compares the results of hundreds of programs with the same keys. That is done by hash: the
+joined rows themselves are found by canonical values in the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.lake.texts import sealed, text_buffers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+
+def hashes_of(texts: pa.LargeStringArray) -> Array:
+    """A hash of every text, 0 for null and empty ones.
+
+    >>> import pyarrow as pa
+    >>> found = hashes_of(pa.array(["Züg  A", " züg a ", "", None], pa.large_string()))
+    >>> bool(found[0] == found[1]), found[2:].tolist()
+    (True, [0, 0])
+    """
+    import pyarrow.compute as pc
+
+    from lakejoin.kernels.plain_texts import plain_hashes
+
+    if not pc.all(pc.string_is_ascii(texts)).as_py():
+        texts = pc.utf8_lower(texts)
+    return np.asarray(plain_hashes(*text_buffers(texts)))
+
+
+class KeyTable:
+    """The distinct keys of a column.
+
+    >>> import pyarrow as pa
+    >>> keys = KeyTable(hashes_of(pa.array(["Bern", "Ulm", None, "bern"], pa.large_string())))
+    >>> len(keys), keys.counts.tolist()
+    (2, [2, 1])
+    >>> keys.places(hashes_of(pa.array(["ulm ", "Bonn"], pa.large_string()))).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, hashes: Array) -> None:
+        from lakejoin.kernels.plain_texts import number_hashes
+
+        self._slots, self._distinct, self.counts = number_hashes(sealed(hashes))
+
+    def __len__(self) -> int:
+        return len(self._distinct)
+
+    def places(self, hashes: Array) -> Array:
+        """The number of the key that each text meets, -1 for none."""
+        from lakejoin.kernels.plain_texts import places_of
+
+        return np.asarray(places_of(self._slots, self._distinct, sealed(hashes)))

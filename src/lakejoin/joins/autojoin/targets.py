@@ -1,0 +1,93 @@
+"""What can be met? Key columns; where none is, several columns together, and parts of columns.
+
+A target is a program over the table's own columns whose results tell its rows apart (thesis,
+section 4.4.3). Columns together are written one behind the other with `GLUE` between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.columns import UNIQUE, is_key, uniqueness
+from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
+from lakejoin.joins.autojoin.sampling import sampled_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GLUE = "|"
+_LOOKED_AT = 2000  # rows that tell a column's structure
+_COMMON = 0.8  # the share of rows that must have a separator
+_MOST = 4  # targets of each kind
+_MOST_COLUMNS = 8  # that are put together in pairs
+_SEPARATOR = re.compile(r"[^\w\s]+\s*|\s+[^\w\s]+\s*|\s+")
+
+
+def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> list[Program]:
+    """The key columns of a table of texts; the ones that are named, key or not.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"id": ["1", "2"], "name": ["Bern", "Ulm"]})
+    >>> [str(target) for target in key_targets(table)]
+    ['name']
+    """
+    if named:
+        return [glued(named)]
+    names = texts.column_names
+    return [identity(name) for name in names if is_key(texts[name].combine_chunks())]
+
+
+def further_targets(texts: pa.Table, keys: Sequence[Program]) -> Iterator[Program]:
+    """Pairs of columns that only together are a key, then parts of the key columns."""
+    yield from _pairs(texts, {name for key in keys for name in key.columns})
+    for key in keys:
+        yield from _parts(texts, key.columns[0])
+
+
+def glued(names: Sequence[str]) -> Program:
+    """Columns one behind the other.
+
+    >>> print(glued(["state", "county"]))
+    state + "|" + county
+    """
+    parts: list[Constant | Extract] = [Extract(names[0])]
+    for name in names[1:]:
+        parts += [Constant(GLUE), Extract(name)]
+    return Program(tuple(parts))
+
+
+def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
+    sample = texts.take(sampled_rows(texts.num_rows, _LOOKED_AT, 1))
+    alone = {name: uniqueness(sample[name].combine_chunks()) for name in texts.column_names}
+    names = [name for name in texts.column_names if name not in keys and alone[name] > 0]
+    names = sorted(names, key=lambda name: -alone[name])[:_MOST_COLUMNS]
+    found = []
+    for two in combinations(sorted(names, key=texts.column_names.index), 2):
+        target = glued(two)
+        together = uniqueness(apply(target, texts))
+        if together >= UNIQUE and together > 1.05 * max(alone[name] for name in two):
+            found.append((together, target))
+    found.sort(key=lambda pair: -pair[0])
+    yield from (target for _, target in found[:_MOST])
+
+
+def _parts(texts: pa.Table, name: str) -> Iterator[Program]:
+    """Pieces by a separator that nearly all rows have, where the pieces are keys themselves."""
+    column = texts[name].combine_chunks()
+    sample = column.take(sampled_rows(len(column), _LOOKED_AT, 1)).drop_null().to_pylist()
+    counts: dict[str, int] = {}
+    for text in sample:
+        for separator in set(_SEPARATOR.findall(text)):
+            counts[separator] = counts.get(separator, 0) + 1
+    common = [s for s in counts if counts[s] >= _COMMON * len(sample)]
+    made = 0
+    for separator in sorted(common, key=lambda s: (-counts[s], -len(s), s)):
+        for piece in (0, -1):
+            part = Program((Extract(name, ((separator, piece),)),))
+            if made < _MOST and is_key(apply(part, texts)):
+                made += 1
+                yield part

@@ -1,0 +1,120 @@
+"""Do two texts agree but for case and blanks? Hashes of texts, and a table to look them up in.
+
+Only ASCII letters are folded here; a caller with others gives texts in lower case. Blanks around a
+text do not count, and several in a row count as one. A null or an empty text has the hash 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.hashing import finish, mix
+
+Array = np.ndarray[Any, Any]
+
+NOTHING = np.uint64(0)
+_SEED = np.uint64(0x2545F4914F6CDD1D)
+_BYTE = np.uint64(8)
+_FULL = np.uint64(64)
+
+
+@kernel
+def plain_hashes(offsets: Array, data: Array, validity: Array, validity_offset: int) -> Array:
+    """A hash of every text."""
+    rows = len(offsets) - 1
+    found = np.zeros(rows, np.uint64)
+    nullable = len(validity) > 0
+    for row in range(rows):
+        if nullable:
+            bit = validity_offset + row
+            if (validity[bit >> 3] >> np.uint8(bit & 7)) & 1 == 0:
+                continue
+        found[row] = _plain_hash(data, offsets[row], offsets[row + 1])
+    return found
+
+
+@njit(nogil=True)
+def _plain_hash(data: Array, begin: int, end: int) -> np.uint64:
+    h, word, shift = _SEED, np.uint64(0), np.uint64(0)
+    size = np.uint64(0)
+    blank = False
+    p = begin
+    while p < end:
+        byte = data[p]
+        p += 1
+        if byte == 32 or (byte >= 9 and byte <= 13):
+            blank = True
+            continue
+        if byte == 0xC2 and p < end and data[p] == 0xA0:  # a blank that does not break lines
+            p += 1
+            blank = True
+            continue
+        if blank and size > 0:
+            word |= np.uint64(32) << shift
+            shift += _BYTE
+            size += np.uint64(1)
+            if shift == _FULL:
+                h = mix(h, word)
+                word, shift = np.uint64(0), np.uint64(0)
+        blank = False
+        if byte >= 65 and byte <= 90:
+            byte += np.uint8(32)
+        word |= np.uint64(byte) << shift
+        shift += _BYTE
+        size += np.uint64(1)
+        if shift == _FULL:
+            h = mix(h, word)
+            word, shift = np.uint64(0), np.uint64(0)
+    if size == 0:
+        return NOTHING
+    h = finish(mix(mix(h, word), size))
+    return h if h != NOTHING else np.uint64(1)
+
+
+@kernel
+def number_hashes(hashes: Array) -> tuple[Array, Array, Array]:
+    """(slots, distinct hashes in the order of their first row, how many rows have each)."""
+    rows = len(hashes)
+    size = 16
+    while size < 2 * rows:
+        size *= 2
+    mask = np.uint64(size - 1)
+    slots = np.full(size, -1, np.int32)
+    distinct = np.empty(rows, np.uint64)
+    counts = np.zeros(rows, np.int64)
+    found = 0
+    for row in range(rows):
+        h = hashes[row]
+        if h == NOTHING:
+            continue
+        at = h & mask
+        while slots[at] >= 0 and distinct[slots[at]] != h:
+            at = (at + np.uint64(1)) & mask
+        if slots[at] < 0:
+            slots[at] = np.int32(found)
+            distinct[found] = h
+            found += 1
+        counts[slots[at]] += 1
+    return slots, distinct[:found].copy(), counts[:found].copy()
+
+
+@kernel
+def places_of(slots: Array, distinct: Array, wanted: Array) -> Array:
+    """The number of each wanted hash among the distinct ones, -1 for none."""
+    mask = np.uint64(len(slots) - 1)
+    found = np.full(len(wanted), -1, np.int64)
+    for i in range(len(wanted)):
+        h = wanted[i]
+        if h == NOTHING:
+            continue
+        at = h & mask
+        while slots[at] >= 0:
+            if distinct[slots[at]] == h:
+                found[i] = slots[at]
+                break
+            at = (at + np.uint64(1)) & mask
+    return found

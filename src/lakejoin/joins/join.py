@@ -241,6 +241,11 @@ class Join:
         return Aggregated(self._joined, self.options.aggregate)
 
     @property
+    def pairs_before_one_to_one(self) -> int:
+        """How many pairs meet where every row may have several partners."""
+        return Joined(self.left, self.right, self.known.keys).pairs
+
+    @property
     def joined(self) -> Joined:
         """The rows that meet, before any are made one."""
         return self._joined

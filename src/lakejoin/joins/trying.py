@@ -83,8 +83,8 @@ def equal(task: Task, found: Found | None) -> Found | None:
     return equal_on(task, best.on, 1.0, best.why)
 
 
-def equal_on(task: Task, on: On, sure: float, why: str) -> Found:
-    """The join on these columns, whether or not a row meets another."""
+def equal_on(task: Task, on: On, sure: float, why: str, side: str = "") -> Found:
+    """The join on these columns, whether or not a row meets another; `side` looks for the key."""
     left, right, rules = task.left, task.right, task.options.rules
     mine, theirs = tuple(a for a, _ in on), tuple(b for _, b in on)
     words = _equal_words(on)
@@ -93,7 +93,7 @@ def equal_on(task: Task, on: On, sure: float, why: str) -> Found:
         way = Way("equal", mine, keys.right, words, sure, why)
         return Found("left", theirs, keys.left, keys.count, (way,))
     one, other = encode_query(left[mine[0]], rules), encode_query(right[theirs[0]], rules)
-    side = _source_side(one, other)
+    side = side or _source_side(one, other)
     source, target = (one, other) if side == "left" else (other, one)
     columns, key_names = (mine, theirs) if side == "left" else (theirs, mine)
     key = KeyColumn(target)
@@ -170,6 +170,7 @@ def _of_programs(task: Task, learned: Learned) -> Found:
     side = learned.source_side
     other = "right" if side == "left" else "left"
     target = learned.target
+    assert target is not None, "programs lead to a key"
     key = KeyColumn(encode_query(task.text(other, target.columns, target), task.options.rules))
     rows = learned.left_rows, learned.right_rows
     sources, targets = rows if side == "left" else rows[::-1]

@@ -1,0 +1,1 @@
+"""The join as code to take away: SQL, pandas, polars, PySpark."""

@@ -1,0 +1,237 @@
+"""What must code do to make our rows? The texts that it compares, and what it must know beside.
+
+Code compares texts, and we compare canonical values. So texts are compared as they are, or without
+blanks around, or in lower case, whichever comes nearest to the canonical values of these columns;
+and texts that even so would not meet rightly are listed with the key that they mean. A fuzzy match
+is such a list and nothing else. Where a list would be too long it is left out, and a comment says
+how many rows the code then joins otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakejoin.errors import InputError
+from lakejoin.joins.autojoin.programs import Program, identity
+from lakejoin.joins.joined import result_names
+from lakejoin.joins.ways import LISTED, Found, Way
+from lakejoin.joins.written.spelling import Normal, Respelt, Spelling, spelling_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.joins.join import Join
+
+MOST_LISTED = 1000  # texts of one list
+_AS_TEXT = "a text in code may look otherwise than the value does here"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What one side compares: the text that a program makes, and texts that mean another key."""
+
+    program: Program
+    cast: frozenset[str]  # columns that are no text yet
+    whole: frozenset[str]  # those of whole numbers among them
+    respelt: Respelt
+    listed: bool = False  # only the texts that are listed have a key
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One pair of things that must be equal: the key, and the ways in which the source gets it.
+
+    Where `number` or `typed`, the two columns are compared as they are and not as texts.
+    """
+
+    key: Compared
+    ways: tuple[Compared, ...]
+    normal: Normal
+    typed: bool = False
+    number: bool = False
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether an equality says it all."""
+        lists = [self.key, *self.ways]
+        return len(self.ways) == 1 and not any(one.listed or one.respelt for one in lists)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the code of a join has to say, in any language."""
+
+    source_side: str
+    how: str
+    parts: tuple[Part, ...]
+    left: tuple[str, ...]  # the names of the left columns
+    right: tuple[str, ...]
+    names: tuple[str, ...]  # of the result
+    comments: tuple[str, ...]
+
+    def free(self, name: str) -> str:
+        """The name, or one like it that no column has, whatever its case."""
+        taken = {one.lower() for one in (*self.left, *self.right, *self.names)}
+        while name.lower() in taken:
+            name += "_"
+        return name
+
+
+def plan_of(join: Join) -> Plan:
+    """The plan of a join that was found."""
+    found = join.known
+    comments = [_headline(join), *(f"{s.kind}: {s.words}" for s in join.steps)]
+    if join.options.one_to_one and join.matched < join.pairs_before_one_to_one:
+        raise InputError(
+            "which of several equal rows one-to-one pairs cannot be written as code; pairs() has "
+            "the rows"
+        )
+    if join.options.aggregate:
+        comments.append(f"before aggregating: {', '.join(join.options.aggregate)}")
+    source, target = join.left, join.right
+    if found.source_side == "right":
+        source, target = target, source
+    if len(found.columns) > 1 and found.program is None:
+        parts = _parts_of_several(join, found, source, target, comments)
+    else:
+        parts = (_part(found, source, target, comments),)
+    names = result_names(join.left.column_names, join.right.column_names, join.options.suffix)
+    return Plan(
+        found.source_side,
+        join.options.how,
+        parts,
+        tuple(join.left.column_names),
+        tuple(join.right.column_names),
+        tuple(names),
+        tuple(comments),
+    )
+
+
+def _headline(join: Join) -> str:
+    return f"{join.options.how} join, written by lakejoin: {join.matched:,} pairs of rows meet"
+
+
+def _part(found: Found, source: pa.Table, target: pa.Table, comments: list[str]) -> Part:
+    """The only part: a key, and one way or several."""
+    key = found.program or identity(found.columns[0])
+    ways = [way.program or identity(way.columns[0]) for way in found.ways]
+    kinds = _kinds(source, ways[0]), _kinds(target, key)
+    only = found.ways[0]
+    if len(ways) == 1 and only.kind == "equal" and ways[0].is_identity and key.is_identity:
+        typed = _typed(found, only, *kinds)
+        if typed is not None:
+            return typed
+    for program, table in ((key, target), *((way, source) for way in ways)):
+        comments += _doubtful(program, table)
+    spelling = spelling_of(found, [(way, source) for way in ways], (key, target))
+    return _spelt(spelling, found, ways, key, source, target, comments)
+
+
+def _spelt(
+    spelling: Spelling,
+    found: Found,
+    ways: list[Program],
+    key: Program,
+    source: pa.Table,
+    target: pa.Table,
+    comments: list[str],
+) -> Part:
+    compared = []
+    for way, program, respelt, rows in zip(
+        found.ways, ways, spelling.ways, spelling.rows, strict=True
+    ):
+        listed = way.kind in LISTED
+        comments += _too_long(respelt, rows, listed)
+        kept = respelt if len(respelt) <= MOST_LISTED else {}
+        compared.append(Compared(program, *_cast(program, source), kept, listed))
+    comments += _too_long(spelling.key, spelling.key_rows, False)
+    respelt = spelling.key if len(spelling.key) <= MOST_LISTED else {}
+    return Part(
+        Compared(key, *_cast(key, target), respelt),
+        tuple(compared),
+        spelling.normal,
+    )
+
+
+def _parts_of_several(
+    join: Join, found: Found, source: pa.Table, target: pa.Table, comments: list[str]
+) -> tuple[Part, ...]:
+    """A key of several columns: each pair of columns by itself."""
+    from lakejoin.joins.trying import Task, equal_on
+
+    if len(found.ways) != 1 or found.ways[0].kind != "equal":
+        raise InputError("the nearest of several columns cannot be written as code; see pairs()")
+    task = Task(source, target, join.options, lambda doing: None)
+    pairs = zip(found.ways[0].columns, found.columns, strict=True)
+    return tuple(
+        _part(equal_on(task, (pair,), 1.0, "", side="left"), source, target, comments)
+        for pair in pairs
+    )
+
+
+# -- columns that are no text ------------------------------------------------------------------
+
+
+def _kinds(table: pa.Table, program: Program) -> pa.DataType:
+    return table.schema.field(program.columns[0]).type
+
+
+def _typed(found: Found, way: Way, source: pa.DataType, target: pa.DataType) -> Part | None:
+    """Two columns that can be compared as what they are; None for texts."""
+    import pyarrow as pa
+
+    def is_number(kind: pa.DataType) -> bool:
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+    number = is_number(source) and is_number(target)
+    plain = pa.types.is_temporal(source) or pa.types.is_boolean(source)
+    if not number and not (plain and source == target):
+        return None
+    mine, theirs = identity(way.columns[0]), identity(found.columns[0])
+    none: frozenset[str] = frozenset()
+    return Part(
+        Compared(theirs, none, none, {}),
+        (Compared(mine, none, none, {}),),
+        Normal(),
+        typed=True,
+        number=number,
+    )
+
+
+def _cast(program: Program, table: pa.Table) -> tuple[frozenset[str], frozenset[str]]:
+    """The columns that are no text, and those of whole numbers among them."""
+    import pyarrow as pa
+
+    cast = [name for name in program.columns if not _is_text(table, name)]
+    whole = [name for name in cast if pa.types.is_integer(table.schema.field(name).type)]
+    return frozenset(cast), frozenset(whole)
+
+
+def _is_text(table: pa.Table, name: str) -> bool:
+    import pyarrow as pa
+
+    kind = table.schema.field(name).type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _doubtful(program: Program, table: pa.Table) -> Iterable[str]:
+    """Columns whose texts differ from system to system."""
+    import pyarrow as pa
+
+    for name in program.columns:
+        kind = table.schema.field(name).type
+        if not (_is_text(table, name) or pa.types.is_integer(kind) or pa.types.is_date32(kind)):
+            yield f"the column {name!r} is of type {kind}: {_AS_TEXT}"
+
+
+def _too_long(respelt: Respelt, rows: int, listed: bool) -> list[str]:
+    if len(respelt) <= MOST_LISTED:
+        return []
+    if listed:
+        return [f"{rows:,} more rows are joined through {len(respelt):,} pairs: see pairs()"]
+    return [
+        f"{rows:,} rows are joined otherwise here, as their {len(respelt):,} values are written "
+        "differently on the two sides: see pairs()"
+    ]

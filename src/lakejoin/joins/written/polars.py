@@ -1,0 +1,72 @@
+"""The join as a Python function of two polars DataFrames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakejoin.joins.autojoin.code import code_polars
+from lakejoin.joins.written.lines import comments, frames, mapping
+from lakejoin.joins.written.plan import Compared, Part, plan_of
+
+if TYPE_CHECKING:
+    from lakejoin.joins.join import Join
+
+_HEAD = """\
+import polars as pl
+
+
+def join(left, right):"""
+
+
+def polars_of(join: Join) -> str:
+    """The function, and what it needs."""
+    plan = plan_of(join)
+    source, target = frames(plan)
+    keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
+    lines = [*comments(plan.comments), _HEAD]
+    for part, key in zip(plan.parts, keys, strict=True):
+        lines.append(f"    key = {_expression(part.key, part)}")
+        lines.append(f"    {target} = {target}.with_columns(key.alias({key!r}))")
+        lines += _source(part, key, source, target)
+    renamed = {
+        name: shown
+        for name, shown in zip(plan.right, plan.names[len(plan.left) :], strict=True)
+        if name != shown
+    }
+    lines += [f"    right = right.rename({renamed!r})"] if renamed else []
+    order = "right_left" if plan.how == "right" else "left_right"
+    lines.append(
+        f"    joined = left.join(right, on={keys!r}, how={plan.how!r}, coalesce=True, "
+        f"maintain_order={order!r})"
+    )
+    return "\n".join([*lines, f"    return joined.select({list(plan.names)!r})"]) + "\n"
+
+
+def _source(part: Part, key: str, source: str, target: str) -> list[str]:
+    """The key of every source row: the first way that gives one that exists."""
+    ways = [_expression(way, part) for way in part.ways]
+    if len(ways) == 1:
+        return [f"    {source} = {source}.with_columns(({ways[0]}).alias({key!r}))"]
+    lines = [f"    keys = {target}[{key!r}].drop_nulls().unique().to_list()", "    ways = ["]
+    lines += [f"        {way}," for way in ways]
+    lines += [
+        "    ]",
+        "    found = pl.coalesce(*(pl.when(way.is_in(keys)).then(way) for way in ways))",
+        f"    {source} = {source}.with_columns(found.alias({key!r}))",
+    ]
+    return lines
+
+
+def _expression(side: Compared, part: Part) -> str:
+    if part.typed:
+        column = f"pl.col({side.program.columns[0]!r})"
+        return f"{column}.cast(pl.Float64).fill_nan(None)" if part.number else column
+    text = code_polars(side.program, side.cast)
+    methods = ".str.strip_chars(' ')" if part.normal.trim else ""
+    methods += ".str.to_lowercase()" if part.normal.lower else ""
+    spelt = mapping(side.respelt, "    ")
+    if side.listed:
+        methods += f".replace_strict({spelt}, default=None, return_dtype=pl.String)"
+    elif side.respelt:
+        methods += f".replace({spelt})"
+    return f"({text}){methods}" if methods and len(side.program.operators) > 1 else text + methods

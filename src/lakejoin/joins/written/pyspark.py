@@ -1,0 +1,105 @@
+"""The join as a Python function of two Spark DataFrames; only Spark's own functions run in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakejoin.joins.autojoin.code import code_pyspark
+from lakejoin.joins.written.lines import comments, frames, mapping
+from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
+
+if TYPE_CHECKING:
+    from lakejoin.joins.join import Join
+
+_HEAD = """\
+from pyspark.sql import functions as F
+
+
+def join(left, right):"""
+_LOOK_UP = """\
+    def looked_up(text, spelt, others):
+        known = {written: key for written, key in spelt.items() if key is not None}
+        unknown = [written for written in spelt if written not in known]
+        pairs = [F.lit(part) for pair in known.items() for part in pair]
+        found = F.try_element_at(F.create_map(*pairs), text) if pairs else F.lit(None)
+        return F.when(text.isin(unknown), None).otherwise(F.coalesce(found, others))
+"""
+_HOWS = {"inner": "inner", "left": "left", "right": "right", "full": "full"}
+
+
+def pyspark_of(join: Join) -> str:
+    """The function, and what it needs."""
+    plan = plan_of(join)
+    source, target = frames(plan)
+    lines = [*comments(plan.comments), _HEAD]
+    compared = [one for part in plan.parts for one in (part.key, *part.ways)]
+    lines += [_LOOK_UP] if any(one.listed or one.respelt for one in compared) else []
+    keys = {side: _names(plan, side) for side in ("left", "right")}
+    for place, part in enumerate(plan.parts):
+        key = keys[target][place]
+        lines += _with(target, key, _column(part.key, part), part.key)
+        lines += _source(plan, part, keys[source][place], key, source, target)
+    width = len(plan.left)
+    shown = {"left": plan.names[:width], "right": plan.names[width:]}
+    for side in ("left", "right"):
+        names = [*shown[side], *keys[side]]
+        own = [f"F.col({_quoted(name)!r})" for name in getattr(plan, side)]
+        kept = ", ".join([*own, *(f"F.col({key!r})" for key in keys[side])])
+        lines.append(f"    {side} = {side}.select({kept}).toDF(*{names!r})")
+    equal = [
+        f"(F.col({mine!r}) == F.col({theirs!r}))"
+        for mine, theirs in zip(keys["left"], keys["right"], strict=True)
+    ]
+    lines.append(f"    joined = left.join(right, {' & '.join(equal)}, {_HOWS[plan.how]!r})")
+    dropped = ", ".join(repr(name) for name in (*keys["left"], *keys["right"]))
+    return "\n".join([*lines, f"    return joined.drop({dropped})"]) + "\n"
+
+
+def _names(plan: Plan, side: str) -> list[str]:
+    return [plan.free(f"lakejoin_{side}_{n}") for n in range(1, len(plan.parts) + 1)]
+
+
+def _source(plan: Plan, part: Part, mine: str, key: str, source: str, target: str) -> list[str]:
+    """The key of every source row: the first way that gives one that exists."""
+    if len(part.ways) == 1:
+        return _with(source, mine, _column(part.ways[0], part), part.ways[0])
+    lines = [f"    keys = {target}.select({key!r}).distinct()"]
+    found = []
+    for number, way in enumerate(part.ways, start=1):
+        text, held = plan.free(f"lakejoin_way_{number}"), plan.free(f"lakejoin_found_{number}")
+        lines += _with(source, text, _column(way, part), way)
+        lines.append(
+            f"    {source} = {source}.join(keys.toDF({held!r}), "
+            f"F.col({text!r}) == F.col({held!r}), 'left')"
+        )
+        found.append(f"F.col({held!r})")
+    lines.append(f"    {source} = {source}.withColumn({mine!r}, F.coalesce({', '.join(found)}))")
+    return lines
+
+
+def _with(frame: str, name: str, column: str, side: Compared) -> list[str]:
+    """The frame with a column of keys."""
+    if not side.listed and not side.respelt:
+        return [f"    {frame} = {frame}.withColumn({name!r}, {column})"]
+    others = "F.lit(None)" if side.listed else "text"
+    return [
+        f"    text = {column}",
+        f"    spelt = {mapping(side.respelt, '    ')}",
+        f"    {frame} = {frame}.withColumn({name!r}, looked_up(text, spelt, {others}))",
+    ]
+
+
+def _column(side: Compared, part: Part) -> str:
+    if part.typed:
+        column = f"F.col({_quoted(side.program.columns[0])!r})"
+        if not part.number:
+            return column
+        number = f"{column}.cast('double')"
+        return f"F.when(~F.isnan({number}), {number})"
+    text = code_pyspark(side.program, side.cast)
+    text = f"F.trim({text})" if part.normal.trim else text
+    return f"F.lower({text})" if part.normal.lower else text
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,231 @@
+"""The code of a join, run in each system, makes the rows that we make."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import lakejoin
+from lakejoin.errors import InputError
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.forms import Casing
+from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
+from lakejoin.joins.join import Join
+from lakejoin.joins.keys import NO_KEY, KeyColumn
+from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.ways import Found, Way
+from lakejoin.joins.written.plan import MOST_LISTED
+from lakejoin.lake.columns import encode_query
+
+EVERY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+HOWS = ("inner", "left", "right", "full")
+# Canonical values in several spellings, texts for missing values, and what systems part over.
+TEXTS = (
+    *("Bern", "bern ", " BERN", "Zug", "ZUG", "7", "7.0", "07", "n/a", "", "-", "Straße"),
+    *("STRASSE", "ΟΔΟΣ", "οδος", "2020-01-31", "31 Jan 2020", "it's", 'a"b', "a\\b", "x\ty", None),
+)
+FIRST_LAST = Program((Extract("b", ((",", 1),), casing=Casing.LOWER), Constant(" "), Extract("a")))
+PIECE = Program((Extract("b", ((",", -1),)),))
+
+
+def rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = [[_plain(cell) for cell in column.to_pylist()] for column in table.columns]
+    return sorted(zip(*columns, strict=True), key=repr)
+
+
+def _plain(cell: Any) -> Any:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    return float(cell) if isinstance(cell, int | float) else cell
+
+
+def by_sql(join: Join) -> pa.Table:
+    with duckdb.connect() as con:
+        con.register("left_table", join.left)
+        con.register("right_table", join.right)
+        return con.sql(join.to_sql()).to_arrow_table()
+
+
+def by_pandas(join: Join) -> pa.Table:
+    made = _function(join.to_pandas_code())(join.left.to_pandas(), join.right.to_pandas())
+    assert isinstance(made, pd.DataFrame)
+    return pa.Table.from_pandas(made, preserve_index=False)
+
+
+def by_polars(join: Join) -> pa.Table:
+    made = _function(join.to_polars_code())(pl.from_arrow(join.left), pl.from_arrow(join.right))
+    return made.to_arrow()
+
+
+def _function(code: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(code, names)
+    return names["join"]
+
+
+RUNS = {"sql": by_sql, "pandas": by_pandas, "polars": by_polars}
+
+
+def joined_by_ways(
+    source: pa.Table, target: pa.Table, listed: dict[str, str], how: str, side: str
+) -> Join:
+    """A join in four ways: a column, two programs, and a list of similar texts."""
+    key = KeyColumn(encode_query(target["key"]))
+    ways = []
+    for program in (identity("a"), PIECE, FIRST_LAST):
+        codes = key.codes_of(encode_query(apply(program, source)))
+        kind = "equal" if program.is_identity else "transform"
+        ways.append(Way(kind, program.columns, codes, str(program), 1.0, "", program))
+    means = key.codes_of(encode_query(pa.array([listed.get(t) for t in source["a"].to_pylist()])))
+    codes = means if len(means) == source.num_rows else np.full(source.num_rows, NO_KEY)
+    ways.append(Way("fuzzy", ("a",), codes, "a ~ key", 1.0, ""))
+    found = Found(side, ("key",), key.codes, key.count, tuple(ways))
+    left, right = (source, target) if side == "left" else (target, source)
+    return Join(left, right, JoinOptions(how=how), found)
+
+
+def _column(texts: list[str | None]) -> pa.Array:
+    return pa.array(texts, pa.string())
+
+
+texts = st.lists(st.sampled_from(TEXTS), max_size=8)
+pairs_of_texts = st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from(TEXTS)), max_size=8)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_equal_columns(run: str) -> None:
+    @EVERY
+    @given(texts, texts, st.sampled_from(HOWS))
+    def check(mine: list[Any], theirs: list[Any], how: str) -> None:
+        left = pa.table({"k": _column(mine), "n": range(len(mine))})
+        right = pa.table({"K2": _column(theirs), "n": range(len(theirs))})
+        join = lakejoin.join(left, right, on="k=K2", how=how, by="equal")
+        made = RUNS[run](join)
+        assert made.column_names == join.schema.names
+        assert rows(made) == rows(join.table())
+
+    check()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_several_columns(run: str) -> None:
+    @EVERY
+    @given(pairs_of_texts, pairs_of_texts, st.sampled_from(HOWS))
+    def check(mine: list[Any], theirs: list[Any], how: str) -> None:
+        left = pa.table({"a": _column([a for a, _ in mine]), "b": _column([b for _, b in mine])})
+        right = pa.table(
+            {"a": _column([a for a, _ in theirs]), "x": _column([b for _, b in theirs])}
+        )
+        join = lakejoin.join(left, right, on=["a", "b=x"], how=how, by="equal")
+        assert rows(RUNS[run](join)) == rows(join.table())
+
+    check()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_programs_and_lists(run: str) -> None:
+    @EVERY
+    @given(
+        pairs_of_texts,
+        texts,
+        st.dictionaries(st.sampled_from(TEXTS[:-1]), st.sampled_from(TEXTS[:-1]), max_size=4),
+        st.sampled_from(HOWS),
+        st.sampled_from(["left", "right"]),
+    )
+    def check(mine: list[Any], theirs: list[Any], listed: Any, how: str, side: str) -> None:
+        pieces = [None if b is None else f"{a},{b}" for a, b in mine]
+        source = pa.table({"a": _column([a for a, _ in mine]), "b": _column(pieces)})
+        target = pa.table({"key": _column(theirs), "a": range(len(theirs))})
+        join = joined_by_ways(source, target, listed, how, side)
+        assert rows(RUNS[run](join)) == rows(join.table())
+
+    check()
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("how", HOWS)
+def test_columns_that_are_no_text(run: str, how: str) -> None:
+    nan = float("nan")
+    left = pa.table({"n": [7, 8, None, 9], "day": pa.array([1, 2, 3, None], pa.date32())})
+    right = pa.table({"x": [7.0, nan, None, 8.5], "day": pa.array([2, 2, None, 1], pa.date32())})
+    texts = pa.table({"t": ["7", "8.0", "x", None]})
+    for join in (
+        lakejoin.join(left, right, on="n=x", how=how, by="equal"),
+        lakejoin.join(right, right, on="x", how=how, by="equal"),
+        lakejoin.join(left, right, on="day", how=how, by="equal"),
+        lakejoin.join(left, texts, on="n=t", how=how, by="equal"),
+    ):
+        assert rows(RUNS[run](join)) == rows(join.table())
+
+
+def test_the_order_is_ours() -> None:
+    left, right = {"k": ["b", "a", "b"], "i": [0, 1, 2]}, {"k": ["a", "b", "b"], "j": [0, 1, 2]}
+    for how in HOWS:
+        join = lakejoin.join(left, right, on="k", how=how)
+        ours = join.table().select(["i", "j"]).to_pylist()
+        for run in (by_pandas, by_polars):
+            assert run(join).select(["i", "j"]).to_pylist() == ours
+
+
+def test_names_that_look_like_ours_and_hostile_texts() -> None:
+    name = "lakejoin_key_1"
+    evil = '\'); DROP TABLE x; -- """\n'
+    left = {name: [evil, "b"], "a'b": ["1", "2"]}
+    right = {name: ["b", evil.upper()], 'q"r': ["3", "4"]}
+    join = lakejoin.join(left, right, on=name)
+    assert len(join) == 2
+    for run in RUNS.values():
+        assert rows(run(join)) == rows(join.table())
+
+
+def test_a_list_that_is_too_long_is_told() -> None:
+    numbers = range(1000, 1001 + MOST_LISTED)
+    left, right = {"k": [f"{n}.0" for n in numbers]}, {"k": [str(n) for n in numbers]}
+    join = lakejoin.join(left, right, on="k")
+    assert len(join) == MOST_LISTED + 1
+    assert "1,001 rows are joined otherwise here" in join.to_sql()
+    shorter = lakejoin.join({"k": left["k"][1:]}, right, on="k")
+    assert by_sql(shorter).num_rows == MOST_LISTED
+
+
+def test_what_code_cannot_say() -> None:
+    twice = {"k": ["a", "a"], "i": [0, 1]}
+    once = lakejoin.join(twice, {"k": ["a"]}, on="k", one_to_one=True)
+    with pytest.raises(InputError, match="one-to-one"):
+        once.to_sql()
+    assert "JOIN" in lakejoin.join({"k": ["a"]}, {"k": ["a"]}, on="k", one_to_one=True).to_sql()
+    assert (
+        "before aggregating: first"
+        in lakejoin.join(twice, twice, on="k", aggregate="first").to_polars_code()
+    )
+
+
+@pytest.mark.spark
+def test_spark(spark: Any) -> None:
+    source = pa.table(
+        {
+            "a": ["Bern", " bern", "7.0", "n/a", "Bärn", None, "x.y"],
+            "b": ["Q,zug", "Q,none", "Q,x", "n/a", "Q,", "Q,ULM", None],
+        }
+    )
+    target = pa.table({"key": ["BERN", "Zug", "7", "n/a", "ulm", None], "a": list("uvwxyz")})
+    for how in HOWS:
+        for side in ("left", "right"):
+            join = joined_by_ways(source, target, {"Bärn": "bern", "x.y": "7"}, how, side)
+            made = _function(join.to_pyspark_code())(
+                *(spark.createDataFrame(table.to_pandas()) for table in (join.left, join.right))
+            )
+            assert made.columns == join.schema.names
+            found = [tuple(row) for row in made.collect()]
+            assert sorted(found, key=repr) == rows(join.table())
+    two = lakejoin.join(source, target, on=["a=key", "b=a"], by="equal")
+    assert "join" in two.to_pyspark_code()

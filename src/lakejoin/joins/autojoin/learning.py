@@ -13,7 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from lakejoin.joins.autojoin.pieces import Piece, Rows, folded, pieces_of, texts_of
+from lakejoin.joins.autojoin.pieces import (
+    Piece,
+    Rows,
+    folded,
+    formed_pieces,
+    pieces_of,
+    texts_of,
+)
 from lakejoin.joins.autojoin.programs import Constant, Extract, Operator
 
 MOST_OPERATORS = 8
@@ -32,15 +39,26 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a piece: where it begins in each example, and its length (None: all the rest)."""
+    """A part of a piece: where it begins in each example, and its length (None: all the rest).
+
+    `drop` characters at the end are left out.
+    """
 
     piece: Piece
     starts: tuple[int, ...]
     length: int | None
+    drop: int = 0
 
     @property
     def whole(self) -> bool:
-        return self.length is None and not any(self.starts)
+        return self.length is None and not self.drop and not any(self.starts)
+
+    @property
+    def effort(self) -> float:
+        """How far it is from a plain column; programs with as many operators compare by it."""
+        return self.piece.effort + 2.0 * (
+            any(self.starts) + (self.length is not None or self.drop > 0)
+        )
 
 
 _Edge = Constant | _Part
@@ -61,14 +79,23 @@ def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[S
     useful = [column for column in columns if _useful(texts_of(rows, column), goals)]
     if not _possible(rows, goals, useful):
         return None
-    edges = _Search(goals, targets, pieces_of(rows, useful, 1)).run()
-    if edges is None or not all(isinstance(edge, Constant) or edge.whole for edge in edges):
-        # Many need one split only, which is found sooner among fewer pieces. But whole pieces of
-        # pieces are plainer than pieces that are cut.
-        edges = _Search(goals, targets, pieces_of(rows, useful, 2)).run() or edges
+    edges = _best_path(rows, goals, targets, useful)
     if edges is None or all(isinstance(edge, Constant) for edge in edges):
         return None
     return tuple(Step(tuple(_ways(edge))) for edge in edges)
+
+
+def _best_path(
+    rows: Rows, goals: tuple[str, ...], targets: Sequence[str], columns: Sequence[str]
+) -> list[_Edge] | None:
+    pieces = pieces_of(rows, columns, 1)
+    edges = _Search(goals, targets, [*pieces, *formed_pieces(pieces, goals)]).run()
+    if edges is None or not all(isinstance(edge, Constant) or edge.whole for edge in edges):
+        # Many need one split only, which is found sooner among fewer pieces. But whole pieces of
+        # pieces are plainer than pieces that are cut.
+        pieces = pieces_of(rows, columns, 2)
+        edges = _Search(goals, targets, [*pieces, *formed_pieces(pieces, goals)]).run() or edges
+    return edges
 
 
 def _useful(texts: tuple[str, ...], goals: tuple[str, ...]) -> bool:
@@ -114,7 +141,8 @@ class _Search:
         self.places: dict[str, list[tuple[Piece, int]]] = {}
         wanted = set(goals[0])
         for piece in pieces:
-            for place, character in enumerate(piece.texts[0]):
+            first = piece.texts[0][:1] if piece.formed else piece.texts[0]
+            for place, character in enumerate(first):
                 if character in wanted:
                     self.places.setdefault(character, []).append((piece, place))
 
@@ -161,28 +189,37 @@ class _Search:
         seen: set[tuple[Node, float]] = set()
         for piece, place in self.places.get(self.goals[0][node[0]], ()):
             for starts in _starts(piece, place):
-                for length, moved in self._lengths(node, piece, starts):
-                    effort = _effort(piece, starts, length)
-                    if (moved, effort) not in seen:
-                        seen.add((moved, effort))
-                        yield _Part(piece, starts, length), moved, effort
+                for part, moved in self._cuts(node, piece, starts):
+                    if (moved, part.effort) not in seen:
+                        seen.add((moved, part.effort))
+                        yield part, moved, part.effort
 
-    def _lengths(
+    def _cuts(
         self, node: Node, piece: Piece, starts: tuple[int, ...]
-    ) -> Iterator[tuple[int | None, Node]]:
-        """The lengths that fit every example, and where they lead."""
-        longest: int | None = None
+    ) -> Iterator[tuple[_Part, Node]]:
+        """The parts from these places on that fit every example, and where they lead."""
+        shared, rests = [], []
         for goal, place, text, start in zip(self.goals, node, piece.texts, starts, strict=True):
-            shared = _shared_at(goal, place, text, start)
-            if not shared:
+            fitting = _shared_at(goal, place, text, start)
+            if not fitting:
                 return
-            if start + shared < len(text):
-                longest = shared if longest is None else min(longest, shared)
-        lengths = [longest] if longest is None or longest == 1 or longest > 3 else [longest, 1]
-        for length in lengths:
-            sizes = (len(text) - start for text, start in zip(piece.texts, starts, strict=True))
-            taken = [size if length is None else min(size, length) for size in sizes]
-            yield length, tuple(place + size for place, size in zip(node, taken, strict=True))
+            shared.append(fitting)
+            rests.append(len(text) - start - fitting)
+        if not any(rests):
+            yield _Part(piece, starts, None), _moved(node, shared)
+            return
+        if piece.formed:
+            return
+        if len(set(rests)) == 1 and len(set(starts)) == 1 and len(set(shared)) > 1:
+            yield _Part(piece, starts, None, rests[0]), _moved(node, shared)
+        longest = min(size for size, rest in zip(shared, rests, strict=True) if rest)
+        for length in {longest, 1} if longest <= 3 else {longest}:
+            taken = [min(size + rest, length) for size, rest in zip(shared, rests, strict=True)]
+            yield _Part(piece, starts, length), _moved(node, taken)
+
+
+def _moved(node: Node, taken: Sequence[int]) -> Node:
+    return tuple(place + size for place, size in zip(node, taken, strict=True))
 
 
 def _starts(piece: Piece, place: int) -> Iterator[tuple[int, ...]]:
@@ -195,16 +232,14 @@ def _starts(piece: Piece, place: int) -> Iterator[tuple[int, ...]]:
         yield from_end
 
 
-def _effort(piece: Piece, starts: tuple[int, ...], length: int | None) -> float:
-    """How far a part is from a plain column; programs with as many operators compare by it."""
-    cuts = (any(starts)) + (length is not None)
-    return len(piece.paths[0][1]) + 2.0 * cuts
-
-
 def _ways(edge: _Edge) -> Iterator[Operator]:
     """The operators that give this edge, simplest first."""
     if isinstance(edge, Constant):
         yield edge
+        return
+    if edge.drop:
+        for path in edge.piece.paths:
+            yield Extract(path.column, path.splits, edge.starts[0], None, edge.drop)
         return
     backs = {start - len(text) for text, start in zip(edge.piece.texts, edge.starts, strict=True)}
     places: list[int] = []
@@ -214,13 +249,15 @@ def _ways(edge: _Edge) -> Iterator[Operator]:
         places.append(backs.pop())
     sizes = {len(text) - start for text, start in zip(edge.piece.texts, edge.starts, strict=True)}
     lengths: list[int | None] = [edge.length]
-    if edge.length is None and len(sizes) == 1:
+    if edge.length is None and len(sizes) == 1 and not edge.piece.formed:
         lengths.append(sizes.pop())
     made = 0
     for length in lengths:
         for place in places:
-            for column, splits in edge.piece.paths:
-                yield Extract(column, splits, place, length)
+            for path in edge.piece.paths:
+                yield Extract(
+                    path.column, path.splits, place, length, form=path.form, width=path.width
+                )
                 made += 1
                 if made == _MOST_WAYS:
                     return

@@ -1,0 +1,91 @@
+"""The rules that describe a fuzzy join: tokens, a distance and the largest threshold that holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lakejoin.joins.fuzzy.texts import Corpus, Tokens, grams
+
+Array = np.ndarray[Any, Any]
+
+PLAIN = (
+    ("words", "jaccard"),
+    ("words", "cosine"),
+    ("words", "containment"),
+    ("2-grams", "jaccard"),
+    ("3-grams", "jaccard"),
+    ("3-grams", "cosine"),
+    ("3-grams", "containment"),
+    ("letters", "edit"),
+    ("letters", "jaro-winkler"),
+)
+WEIGHED = ("words and 3-grams", "weighed")
+_MOST_PLAIN = 3  # rules that a person reads
+_WORTH = 0.05  # the share of the joined texts that a rule must add
+
+
+def distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
+    """The distance of pairs by each of the plain ways, a row for each way."""
+    from lakejoin.kernels.fuzzy_distances import edit_distances, jaro_winkler_distances
+
+    c, theirs = corpus, keys + corpus.left
+    twos = grams(c.points, c.first, c.begins, c.ends, 2)
+    kinds = {"words": c.word_tokens, "2-grams": twos, "3-grams": c.gram_tokens}
+    out = np.empty((len(PLAIN), len(texts)))
+    for i, (tokens, distance) in enumerate(PLAIN):
+        if distance == "edit":
+            out[i] = edit_distances(c.points, c.starts, texts, theirs)
+        elif distance == "jaro-winkler":
+            out[i] = jaro_winkler_distances(c.points, c.starts, texts, theirs)
+        else:
+            out[i] = _set_distance(kinds[tokens], distance, texts, theirs)
+    return np.clip(out, 0.0, 1.0)
+
+
+def _set_distance(tokens: Tokens, distance: str, left: Array, right: Array) -> Array:
+    from lakejoin.kernels.fuzzy_distances import shared_tokens
+    from lakejoin.kernels.fuzzy_nearest import likenesses
+
+    if distance == "cosine":
+        return np.asarray(1.0 - likenesses(tokens.start, tokens.ids, tokens.weights, left, right))
+    shared = shared_tokens(tokens.start, tokens.ids, left, right)
+    sizes = np.diff(tokens.start)
+    mine, theirs = sizes[left], sizes[right]
+    if distance == "containment":
+        return 1.0 - shared / np.maximum(np.minimum(mine, theirs), 1)
+    return 1.0 - shared / np.maximum(mine + theirs - shared, 1)
+
+
+def describe(far: Array, joined: Array, precision: float) -> tuple[list[tuple[int, float]], Array]:
+    """Plain rules (way, threshold) that say which pairs are joined, and each pair's rule.
+
+    A rule's threshold is the largest within which a share of at least `precision` of all pairs is
+    joined; the rule that adds the most comes first. -1 for joined pairs that no plain rule says.
+    """
+    rule = np.full(far.shape[1], -1, np.int64)
+    found: list[tuple[int, float]] = []
+    waiting = joined.copy()
+    largest = [_largest_threshold(one, joined, precision) for one in far]
+    while len(found) < _MOST_PLAIN:
+        adds = [int((waiting & (one <= s)).sum()) for one, s in zip(far, largest, strict=True)]
+        best = int(np.argmax(adds))
+        if adds[best] < max(2, _WORTH * joined.sum()):
+            break
+        chosen = waiting & (far[best] <= largest[best])
+        rule[chosen] = len(found)
+        waiting &= ~chosen
+        found.append((best, largest[best]))
+    return found, rule
+
+
+def _largest_threshold(far: Array, joined: Array, precision: float) -> float:
+    """-1 if even the nearest pairs are not joined."""
+    order = np.argsort(far, kind="stable")
+    steps = far[order]
+    share = np.cumsum(joined[order]) / np.arange(1, len(order) + 1)
+    # Equal distances are joined together or not at all.
+    last = np.append(steps[1:] != steps[:-1], True)
+    fits = np.flatnonzero(last & (share >= precision) & joined[order])
+    return float(steps[fits[-1]]) if len(fits) else -1.0

@@ -1,0 +1,168 @@
+"""The texts of two columns, folded and cut into words and 3-grams that can be compared.
+
+Case, accents and punctuation do not count. Text in UTF-8 that was read as Latin-1 ("Zã¼rich") is
+mended first, as it is met so often.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+LONGEST = 256  # characters of a text that are looked at: what is longer is no name
+_APOSTROPHES = "'’ʼ`´"
+_ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi")
+
+
+class _Letters(dict[int, str | None]):
+    """What a character becomes: itself if it is a letter or digit, nothing, or else a blank."""
+
+    def __missing__(self, point: int) -> str | None:
+        mark = chr(point)
+        kind = unicodedata.category(mark)
+        becomes: str | None = " "
+        if kind[0] == "L" or kind == "Nd":
+            becomes = mark
+        elif kind[0] == "M" or mark in _APOSTROPHES:
+            becomes = None
+        self[point] = becomes
+        return becomes
+
+
+_letters = _Letters()
+
+
+def fold(text: str) -> str:
+    """Only what counts of a text: lower case, no accents, one blank between words.
+
+    >>> fold("  Musée d’Orsay, Paris"), fold("São-Paulo (SP)"), fold("?!")
+    ('musee dorsay paris', 'sao paulo sp', '')
+    """
+    text = text[:LONGEST]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", _mended(text).casefold())
+    else:
+        text = text.lower()
+    return " ".join(text.translate(_letters).split())[:LONGEST]
+
+
+def _mended(text: str) -> str:
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            return text.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+    return text
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The distinct texts of a column that say anything, folded, and each row's number (or -1)."""
+
+    texts: list[str]
+    rows: Array
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def column_of(values: pa.Array | pa.ChunkedArray) -> Column:
+    """A column's distinct texts; nulls and what holds no letter or digit are left out.
+
+    >>> import pyarrow as pa
+    >>> column = column_of(pa.array(["Bern", None, "?", "Zug", "Bern"]))
+    >>> column.texts, column.rows.tolist()
+    (['bern', 'zug'], [0, -1, -1, 1, 0])
+    """
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    coded = values.cast(pa.large_string()).dictionary_encode()
+    folded = [fold(text) if text else "" for text in coded.dictionary.to_pylist()]
+    number = np.full(len(folded) + 1, -1, np.int64)
+    said = np.array([bool(text) for text in folded] + [False], bool)
+    number[said] = np.arange(int(said.sum()))
+    codes = coded.indices.fill_null(len(folded)).to_numpy(zero_copy_only=False)
+    return Column([text for text in folded if text], number[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Every text's distinct tokens, ascending, between `start`; weights make each text one long."""
+
+    start: Array
+    ids: Array
+    weights: Array
+    count: int  # of distinct tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The texts of both columns, left before right, as code points, words and 3-grams."""
+
+    left: int
+    right: int
+    points: Array
+    starts: Array
+    first: Array  # word of each text
+    begins: Array  # of each word in the points
+    ends: Array
+    words: Array  # the number of each word
+    numeric: Array  # whether a word is a number: by number of word
+    rarity: Array  # of a word, 0..1
+    word_tokens: Tokens
+    gram_tokens: Tokens
+
+
+def corpus_of(left: Column, right: Column) -> Corpus:
+    """Cuts the texts of two columns."""
+    from lakejoin.kernels.fuzzy_tokens import cut_words, hash_words
+    from lakejoin.kernels.fuzzy_words import MOST_WORDS
+
+    texts = left.texts + right.texts
+    starts = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=starts[1:])
+    points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
+    first, begins, ends = cut_words(points, starts, MOST_WORDS)
+    _, seen, words = np.unique(
+        hash_words(points, begins, ends), return_index=True, return_inverse=True
+    )
+    tokens, rarity = _weighed(first, words, len(seen))
+    numeric = np.array([_is_number(points[begins[i] : ends[i]]) for i in seen], bool)
+    return Corpus(
+        len(left), len(right), points, starts, first, begins, ends, words, numeric,
+        rarity / np.log1p(len(texts)), tokens, grams(points, first, begins, ends, 3),
+    )  # fmt: skip
+
+
+def grams(points: Array, first: Array, begins: Array, ends: Array, size: int) -> Tokens:
+    """The q-grams of texts."""
+    from lakejoin.kernels.fuzzy_tokens import hash_grams
+
+    start, hashes = hash_grams(points, first, begins, ends, size)
+    distinct, ids = np.unique(hashes, return_inverse=True)
+    return _weighed(start, ids, len(distinct))[0]
+
+
+def _weighed(start: Array, ids: Array, distinct: int) -> tuple[Tokens, Array]:
+    """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that hold it)."""
+    from lakejoin.kernels.fuzzy_tokens import tally, unit_weights
+
+    start, ids, counts = tally(start, ids.astype(np.int32))
+    holders = np.bincount(ids, minlength=distinct)
+    rarity = np.log1p((len(start) - 1) / np.maximum(holders, 1))
+    return Tokens(start, ids, unit_weights(start, ids, counts, rarity), distinct), rarity
+
+
+def _is_number(points: Array) -> bool:
+    word = "".join(map(chr, points.tolist()))
+    return any(mark.isdigit() for mark in word) or word in _ROMAN

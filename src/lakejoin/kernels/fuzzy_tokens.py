@@ -1,0 +1,120 @@
+"""Words and q-grams of folded texts, as numbers, with what each weighs.
+
+Texts come as one array of code points, `starts` (texts + 1) between them; words are what stands
+between blanks. A q-gram never spans two words: each word is cut with a blank on either side, so
+that its first and last letters count as such and the order of words does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.hashing import finish, mix
+
+Array = np.ndarray[Any, Any]
+
+_BLANK = np.uint64(32)
+
+
+@kernel
+def cut_words(points: Array, starts: Array, most: int) -> tuple[Array, Array, Array]:
+    """The first `most` words of every text: (first word of each text, beginnings, ends)."""
+    texts = starts.shape[0] - 1
+    count = 0
+    for i in range(points.shape[0]):
+        count += points[i] == 32
+    begins = np.empty(count + texts, np.int64)
+    ends = np.empty(count + texts, np.int64)
+    first = np.zeros(texts + 1, np.int64)
+    found = 0
+    for text in range(texts):
+        stop = starts[text + 1]
+        at = starts[text]
+        while at < stop and found - first[text] < most:
+            while at < stop and points[at] == 32:
+                at += 1
+            begin = at
+            while at < stop and points[at] != 32:
+                at += 1
+            if at > begin:
+                begins[found] = begin
+                ends[found] = at
+                found += 1
+        first[text + 1] = found
+    return first, begins[:found].copy(), ends[:found].copy()
+
+
+@kernel
+def hash_words(points: Array, begins: Array, ends: Array) -> Array:
+    """A number for every word; equal words have equal ones."""
+    out = np.empty(begins.shape[0], np.uint64)
+    for word in range(begins.shape[0]):
+        h = np.uint64(ends[word] - begins[word])
+        for at in range(begins[word], ends[word]):
+            h = mix(h, np.uint64(points[at]))
+        out[word] = finish(h)
+    return out
+
+
+@kernel
+def hash_grams(
+    points: Array, first: Array, begins: Array, ends: Array, size: int
+) -> tuple[Array, Array]:
+    """A number for every q-gram of every text: (first of each text, numbers)."""
+    texts = first.shape[0] - 1
+    start = np.zeros(texts + 1, np.int64)
+    for text in range(texts):
+        count = 0
+        for word in range(first[text], first[text + 1]):
+            count += max(ends[word] - begins[word] + 3 - size, 1)
+        start[text + 1] = start[text] + count
+    out = np.empty(start[texts], np.uint64)
+    at = 0
+    for word in range(begins.shape[0]):
+        begin, end = begins[word], ends[word]
+        for p in range(begin - 1, max(end + 2 - size, begin)):
+            h = np.uint64(size)
+            for j in range(p, min(p + size, end + 1)):
+                h = mix(h, np.uint64(points[j]) if begin <= j < end else _BLANK)
+            out[at] = finish(h)
+            at += 1
+    return start, out
+
+
+@kernel
+def tally(start: Array, tokens: Array) -> tuple[Array, Array, Array]:
+    """Every text's distinct tokens, ascending, and how often each occurs in it."""
+    texts = start.shape[0] - 1
+    out_start = np.zeros(texts + 1, np.int64)
+    out = np.empty(tokens.shape[0], np.int32)
+    counts = np.empty(tokens.shape[0], np.int32)
+    found = 0
+    for text in range(texts):
+        own = np.sort(tokens[start[text] : start[text + 1]])
+        for i in range(own.shape[0]):
+            if i > 0 and own[i] == own[i - 1]:
+                counts[found - 1] += 1
+            else:
+                out[found] = own[i]
+                counts[found] = 1
+                found += 1
+        out_start[text + 1] = found
+    return out_start, out[:found].copy(), counts[:found].copy()
+
+
+@kernel
+def unit_weights(start: Array, tokens: Array, counts: Array, rarity: Array) -> Array:
+    """What each token weighs in its text: count times rarity, every text of length one."""
+    out = np.empty(tokens.shape[0], np.float32)
+    for text in range(start.shape[0] - 1):
+        total = 0.0
+        for i in range(start[text], start[text + 1]):
+            weight = counts[i] * rarity[tokens[i]]
+            total += weight * weight
+        scale = 1.0 / np.sqrt(total) if total > 0 else 0.0
+        for i in range(start[text], start[text + 1]):
+            out[i] = counts[i] * rarity[tokens[i]] * scale
+    return out

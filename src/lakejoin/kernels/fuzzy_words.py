@@ -1,0 +1,186 @@
+"""Which words of two texts answer each other? The same ones, then nearly the same ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.compiled import kernel
+
+Array = np.ndarray[Any, Any]
+
+MOST_WORDS = 24  # of a text: what is longer is no name
+_ALIKE = 0.8  # Jaro-Winkler from which on two words may be one, misspelt or in another form
+_INITIAL = 0.8  # how alike a single letter is to a word that begins with it
+
+
+@njit
+def jaro_winkler(points: Array, a: int, a_end: int, b: int, b_end: int) -> float:
+    """Of two stretches of code points, 0..1; 1 for equal ones."""
+    m, n = a_end - a, b_end - b
+    if m == 0 or n == 0:
+        return 1.0 if m == n else 0.0
+    reach = max(max(m, n) // 2 - 1, 0)
+    taken_a = np.zeros(m, np.bool_)
+    taken_b = np.zeros(n, np.bool_)
+    common = 0
+    for i in range(m):
+        for j in range(max(0, i - reach), min(n, i + reach + 1)):
+            if not taken_b[j] and points[a + i] == points[b + j]:
+                taken_a[i] = True
+                taken_b[j] = True
+                common += 1
+                break
+    if common == 0:
+        return 0.0
+    moved = 0
+    j = 0
+    for i in range(m):
+        if taken_a[i]:
+            while not taken_b[j]:
+                j += 1
+            moved += points[a + i] != points[b + j]
+            j += 1
+    jaro = (common / m + common / n + (common - moved // 2) / common) / 3.0
+    same = 0
+    while same < min(4, m, n) and points[a + same] == points[b + same]:
+        same += 1
+    return jaro + 0.1 * same * (1.0 - jaro) if jaro > 0.7 else jaro
+
+
+@njit
+def _word_likeness(points: Array, a: int, a_end: int, b: int, b_end: int) -> float:
+    if min(a_end - a, b_end - b) == 1 and points[a] == points[b]:
+        return _INITIAL
+    return jaro_winkler(points, a, a_end, b, b_end)
+
+
+@njit
+def _answer(
+    points: Array,
+    begins: Array,
+    ends: Array,
+    words: Array,
+    numeric: Array,
+    rarity: Array,
+    a: int,
+    a_end: int,
+    b: int,
+    b_end: int,
+    open_a: Array,
+    open_b: Array,
+    alike: Array,
+) -> float:
+    """Pairs the words a.. with the words b..; the rarity that is paired. What stays is open."""
+    m, n = a_end - a, b_end - b
+    open_a[:m] = True
+    open_b[:n] = True
+    mass = 0.0
+    for i in range(m):
+        for j in range(n):
+            if open_b[j] and words[a + i] == words[b + j]:
+                open_a[i] = False
+                open_b[j] = False
+                mass += rarity[words[a + i]]
+                break
+    for i in range(m):
+        if not open_a[i]:
+            continue
+        for j in range(n):
+            alike[i, j] = 0.0
+            # Numbers are the same or they are not: 2004 is not nearly 2005.
+            if open_b[j] and not numeric[words[a + i]] and not numeric[words[b + j]]:
+                alike[i, j] = _word_likeness(
+                    points, begins[a + i], ends[a + i], begins[b + j], ends[b + j]
+                )
+    while True:
+        best = _ALIKE
+        best_i = -1
+        best_j = -1
+        for i in range(m):
+            if open_a[i]:
+                for j in range(n):
+                    if open_b[j] and (alike[i, j] > best or (best_i < 0 and alike[i, j] == best)):
+                        best = alike[i, j]
+                        best_i = i
+                        best_j = j
+        if best_i < 0:
+            return mass
+        open_a[best_i] = False
+        open_b[best_j] = False
+        mass += best * best * 0.5 * (rarity[words[a + best_i]] + rarity[words[b + best_j]])
+
+
+@kernel
+def count_open(
+    points: Array,
+    first: Array,
+    begins: Array,
+    ends: Array,
+    words: Array,
+    numeric: Array,
+    rarity: Array,
+    left: Array,
+    right: Array,
+) -> Array:
+    """How many of the pairs of texts leave each word without an answer."""
+    counts = np.zeros(rarity.shape[0], np.int64)
+    open_a = np.empty(MOST_WORDS, np.bool_)
+    open_b = np.empty(MOST_WORDS, np.bool_)
+    alike = np.empty((MOST_WORDS, MOST_WORDS))
+    for p in range(left.shape[0]):
+        a, a_end = first[left[p]], first[left[p] + 1]
+        b, b_end = first[right[p]], first[right[p] + 1]
+        _answer(
+            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end, open_a, open_b, alike
+        )
+        for i in range(a_end - a):
+            counts[words[a + i]] += open_a[i]
+        for j in range(b_end - b):
+            counts[words[b + j]] += open_b[j]
+    return counts
+
+
+@kernel
+def compare_words(
+    points: Array,
+    first: Array,
+    begins: Array,
+    ends: Array,
+    words: Array,
+    numeric: Array,
+    rarity: Array,
+    doubt: Array,
+    left: Array,
+    right: Array,
+) -> Array:
+    """What the words of pairs of texts say, a row for each pair.
+
+    The rarity that is paired; what the left text leaves open, and the right; numbers that the left
+    leaves open, and the right; the doubt in what the left leaves open, and the right.
+    """
+    out = np.zeros((left.shape[0], 7))
+    open_a = np.empty(MOST_WORDS, np.bool_)
+    open_b = np.empty(MOST_WORDS, np.bool_)
+    alike = np.empty((MOST_WORDS, MOST_WORDS))
+    for p in range(left.shape[0]):
+        a, a_end = first[left[p]], first[left[p] + 1]
+        b, b_end = first[right[p]], first[right[p] + 1]
+        out[p, 0] = _answer(
+            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end, open_a, open_b, alike
+        )
+        for i in range(a_end - a):
+            if open_a[i]:
+                word = words[a + i]
+                out[p, 1] += rarity[word]
+                out[p, 3] += numeric[word]
+                out[p, 5] += doubt[word]
+        for j in range(b_end - b):
+            if open_b[j]:
+                word = words[b + j]
+                out[p, 2] += rarity[word]
+                out[p, 4] += numeric[word]
+                out[p, 6] += doubt[word]
+    return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
@@ -74,9 +75,39 @@ def _delimited(delimiter: str, packed: bool = False) -> Opener:
             into = (
                 stack.enter_context(gzip.GzipFile("", "wb", 6, sink, mtime=0)) if packed else sink
             )
-            yield stack.enter_context(pyarrow.csv.CSVWriter(into, schema, write_options=options))
+            writer = pyarrow.csv.CSVWriter(into, _flat_schema(schema), write_options=options)
+            yield _Flat(stack.enter_context(writer))
 
     return open_writer
+
+
+class _Flat:
+    """Writes lists as JSON, where a cell can be nothing but text or a number."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        import pyarrow as pa
+
+        columns = [_as_json(c) if pa.types.is_nested(c.type) else c for c in batch.columns]
+        schema = _flat_schema(batch.schema)
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def _flat_schema(schema: pa.Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    nested = pa.types.is_nested
+    return pa.schema([f.with_type(pa.large_string()) if nested(f.type) else f for f in schema])
+
+
+def _as_json(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    cells = column.to_pylist()
+    texts = [None if c is None else json.dumps(c, ensure_ascii=False, default=str) for c in cells]
+    return pa.array(texts, pa.large_string())
 
 
 def _parquet(sink: Sink, schema: pa.Schema) -> Any:

@@ -142,7 +142,7 @@ def _nearest(mine: Text, theirs: Text, rows: Array) -> tuple[list[str | None], l
         from lakejoin.joins.fuzzy import nearest_texts
 
         nearest, distance = nearest_texts(_column(*mine), _column(*theirs), rows)
-    except (MissingPart, ImportError):
+    except MissingPart:
         return nothing
     texts = _texts(theirs[0], theirs[1], None, np.maximum(nearest, 0))
     near = [text if row >= 0 else None for text, row in zip(texts, nearest, strict=True)]

@@ -30,6 +30,7 @@ Array = np.ndarray[Any, Any]
 On = tuple[tuple[str, str], ...]
 
 _KEY = 0.8  # the share of distinct values from which on a column is a key
+_SOME = 10  # rows from which on what they have in common is no accident
 _GIVEN = "the columns were given"
 
 
@@ -126,7 +127,8 @@ def fuzzy(task: Task, found: Found | None) -> Found | None:
     best, most = found, 0
     for columns, program in _texts_to_match(found):
         texts = task.text(found.source_side, columns, program)
-        matches = fuzzy_matches(texts, key, _fuzzy_options(task), found.known)
+        options = _fuzzy_options(task, _is_one_to_one(found, texts))
+        matches = fuzzy_matches(texts, key, options, found.known)
         if len(matches.left_rows) <= most:
             continue
         most = len(matches.left_rows)
@@ -199,10 +201,22 @@ def _program_why(rows: int, by_chance: float) -> str:
 # -- found by likeness -------------------------------------------------------------------------
 
 
-def _fuzzy_options(task: Task) -> Any:
+def _fuzzy_options(task: Task, one_to_one: bool = False) -> Any:
     from lakejoin.joins.fuzzy import FuzzyOptions
 
-    return FuzzyOptions(precision=task.options.precision, one_to_one=task.options.one_to_one)
+    one_to_one = one_to_one or task.options.one_to_one
+    return FuzzyOptions(precision=task.options.precision, one_to_one=one_to_one)
+
+
+def _is_one_to_one(found: Found, texts: pa.Array) -> bool:
+    """Whether every key that is joined so far is meant by one text only, and there are some."""
+    import pyarrow as pa
+
+    rows, _ = found.known
+    values = texts.take(pa.array(rows)).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    codes = found.source_codes[rows]
+    meant = len(np.unique(np.stack([codes, values.astype(np.int64)]), axis=1).T)
+    return len(rows) >= _SOME and meant == len(np.unique(codes))
 
 
 def _fuzzy_alone(task: Task) -> Found | None:

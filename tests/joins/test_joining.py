@@ -1,0 +1,284 @@
+"""Joins that are found: by equal values, by programs, by likeness; and joins that are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lakejoin
+from lakejoin.errors import InputError, MissingPart, NoJoin
+from lakejoin.joins import joining
+from lakejoin.joins.aggregating import FUNCTIONS
+from lakejoin.joins.keys import Keys, each_once
+from lakejoin.joins.options import JoinOptions
+
+NAMES = (
+    *("Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gauss", "Emmy Noether", "Carl Linnaeus"),
+    *("Sofia Kowalski", "Max Planck", "Lise Meitner", "Niels Bohr", "Marie Curie", "Paul Dirac"),
+    *("Otto Hahn", "Rosa Parks", "Hedy Lamarr", "Jean Bartik"),
+)
+PEOPLE = pa.table({"name": NAMES, "born": [str(1800 + 7 * i) for i in range(len(NAMES))]})
+USERS = pa.table(
+    {
+        "user": [name[0].lower() + name.split()[1].lower() for name in reversed(NAMES)],
+        "room": [f"R{100 + 13 * i}" for i in range(len(NAMES))],
+    }
+)
+
+
+def pairs(join: Any) -> list[tuple[int, int]]:
+    table = join.pairs()
+    return list(zip(table["left_row"].to_pylist(), table["right_row"].to_pylist(), strict=True))
+
+
+def test_equal_values_are_found() -> None:
+    people = PEOPLE.append_column("no", [list(range(16))])
+    known = pa.table({"person": PEOPLE["name"].to_pylist()[4:], "city": list("abcdefghijkl")})
+    join = lakejoin.join(people, known)
+    assert [(s.kind, s.left_rows, s.right_rows) for s in join.steps] == [("equal", 12, 12)]
+    assert join.steps[0].words == "name = person"
+    assert pairs(join) == [(i + 4, i) for i in range(12)]
+    assert (join.left_joined, join.right_joined, join.matched, len(join)) == (12, 12, 12, 12)
+    assert join.program is None and join.sure > 0.9 and join.why and bool(join)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_program_is_learned_in_both_directions(mirrored: bool) -> None:
+    tables = (USERS, PEOPLE) if mirrored else (PEOPLE, USERS)
+    join = lakejoin.join(*tables)
+    assert [step.kind for step in join.steps] == ["transform"]
+    assert str(join.program) == 'lower(substring(name, 0, 1)) + lower(split(name, " ")[1])'
+    assert pairs(join) == [(i, 15 - i) for i in range(16)]
+    example = join.examples(1)[0]
+    assert (example.before, example.after) == ("Ada Lovelace", "alovelace")
+    assert "alovelace" in repr(join) and "<code>" in join._repr_html_()
+
+
+def test_nothing_is_invented() -> None:
+    colours = {"colour": ["red", "green", "blue", "white"], "hex": ["f00", "0f0", "00f", "fff"]}
+    rivers = {"river": ["Rhine", "Loire", "Po", "Ebro"], "km": ["1233", "1006", "652", "930"]}
+    join = lakejoin.join(colours, rivers)
+    assert not join and len(join) == 0 and not join.steps
+    assert "no join found" in repr(join) and "no join found" in join._repr_html_()
+    assert join.pairs().num_rows == 0 and join.examples() == []
+    for ask in (join.table, join.to_sql, join.unmatched, lambda: join.schema):
+        with pytest.raises(NoJoin, match="no join found"):
+            ask()
+
+
+def test_the_best_attempt_is_told() -> None:
+    join = lakejoin.join({"a": ["x", "y", "z", "u", "v"]}, {"b": ["x", "q", "r", "s", "t"]})
+    assert not join
+    assert join.attempt is not None and join.attempt.words == "a = b"
+    assert "the best attempt is a = b, where 1 of 5 left rows" in join.no_join
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({"a": []}, {"b": []}),
+        ({"a": ["x"]}, {"b": []}),
+        ({"a": [None, None]}, {"b": [None, ""]}),
+        ({"a": ["x"]}, {"b": ["y"]}),
+        ({"a": ["x"] * 50}, {"b": ["y"] * 50}),
+        ({"a": ["\x00\x01\xff", "\ud7ff\x7f"]}, {"b": ["\x02\x03", "\x1b[31m"]}),
+        ({"a": ["x" * 300_000, "y" * 300_000]}, {"b": ["z" * 300_000, "w"]}),
+        ({"a": [1, 2, 3]}, {"b": ["x", "y", "z"]}),
+        ({"a": [[1], [2]]}, {"b": ["x", "y"]}),
+    ],
+)
+def test_poor_tables(left: Any, right: Any) -> None:
+    join = lakejoin.join(left, right)
+    assert not join
+    assert "no join found" in join.no_join
+    if "a" in left and "b" in right:
+        assert len(lakejoin.join(left, right, on="a=b", by="equal", how="left")) == len(left["a"])
+
+
+def test_one_row_and_all_equal() -> None:
+    one = lakejoin.join({"a": ["x"]}, {"b": ["X "]}, on="a=b")
+    assert one.table().to_pylist() == [{"a": "x", "b": "X "}]
+    same = lakejoin.join({"a": ["x"] * 30}, {"b": ["x"] * 40}, on="a=b")
+    assert len(same) == 1200
+    assert (
+        "multiplies rows" in same.warnings[0] and "'x' alone (30 times 40 rows)" in same.warnings[0]
+    )
+
+
+def test_frames_of_any_kind(tmp_path: Path) -> None:
+    import duckdb
+
+    columns = {"k": ["a", "b"], "n": [1, 2]}
+    path = tmp_path / "t.csv"
+    path.write_text("k,n\na,1\nb,2\n")
+    arrow = pa.table(columns)
+    kinds = [
+        *(
+            columns,
+            arrow,
+            pd.DataFrame(columns),
+            pl.DataFrame(columns),
+            pl.DataFrame(columns).lazy(),
+        ),
+        *(duckdb.from_arrow(arrow), path, str(path), lakejoin.read(path)),
+    ]
+    for left in kinds:
+        for right in (columns, path):
+            join = lakejoin.join(left, right, on="k")
+            assert join.table()["k"].to_pylist() == ["a", "b"]
+            assert join.table().column_names == ["k", "n", "k_right", "n_right"]
+    assert list(join.to_pandas().columns) == join.to_polars().columns == join.schema.names
+    twice = pd.DataFrame([["a", "b"]], columns=["k", "k"])
+    assert lakejoin.join(twice, columns, on="k").table().column_names[:2] == ["k", "k_2"]
+    with pytest.raises(InputError, match="there is no file"):
+        lakejoin.join("nowhere.csv", columns)
+
+
+def test_columns_are_named_in_many_ways() -> None:
+    left, right = {"a": ["x"], "b": ["y"]}, {"a": ["x"], "c": ["y"]}
+    ways = ["a", "a=a", "0=0", 0, ["a"], [("a", "a")], {"a": "a"}, {0: 0}]
+    assert all(len(lakejoin.join(left, right, on=on)) == 1 for on in ways)
+    assert len(lakejoin.join(left, right, on=["a", ("b", "c")])) == 1
+    with pytest.raises(InputError, match="no column"):
+        lakejoin.join(left, right, on="q")
+    with pytest.raises(InputError, match="no pair of columns"):
+        lakejoin.join(left, right, on=[("a", "b", "c")])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"how": "outer"}, "inner, left, right, full"),
+        ({"by": "magic"}, "auto, equal"),
+        ({"by": "meaning"}, "have to be named"),
+        ({"by": "nearest"}, "have to be named"),
+        ({"precision": 0}, "precision"),
+        ({"tau": 0.1}, "goes with by meaning"),
+        ({"within": 3}, "goes with by nearest"),
+        ({"by": "meaning", "on": "a=b", "tau": 2}, "from 0 to 1"),
+        ({"aggregate": "first", "how": "full"}, "not with how full"),
+        ({"aggregate": "first", "one_to_one": True}, "one of the two"),
+        ({"aggregate": "median", "on": "a=b"}, "'median' is none of first"),
+        ({"aggregate": {"b": "mean"}, "on": "a=b"}, "holds no numbers"),
+        ({"aggregate": {"q": "mean"}, "on": "a=b"}, "no column 'q'"),
+    ],
+)
+def test_wrong_options_are_refused(options: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        lakejoin.join({"a": ["x"]}, {"b": ["x"]}, **options).table()
+
+
+def test_with_columns_given_equal_values_are_enough() -> None:
+    left = pa.table({"k": ["a", "b", "Carl Gauss"]})
+    join = lakejoin.join(left, {"k": ["a", "b", "Gauss, Carl"]}, on="k")
+    assert [step.kind for step in join.steps] == ["equal"] and join.left_joined == 2
+    none = lakejoin.join(PEOPLE, USERS, on="name=user")
+    assert [step.kind for step in none.steps] == ["transform"]
+    assert not lakejoin.join(PEOPLE, USERS, on="name=room")
+    empty = lakejoin.join(PEOPLE, USERS, on="name=room", by="equal", how="left")
+    assert empty and len(empty) == 16 and "finds a partner" in empty.warnings[0]
+
+
+def test_a_missing_library_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any) -> Any:
+        raise MissingPart("this needs pydivsufsort: pip install pydivsufsort")
+
+    tried = dict(joining._TRIED, auto=(joining.equal, missing), transform=(missing,))
+    monkeypatch.setattr(joining, "_TRIED", tried)
+    join = lakejoin.join(PEOPLE, PEOPLE.slice(3))
+    assert join.right_joined == 13
+    none = lakejoin.join(PEOPLE, USERS)
+    assert not none and "pip install pydivsufsort" in none.notes[0]
+    with pytest.raises(MissingPart):
+        lakejoin.join(PEOPLE, USERS, by="transform")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(-1, 4), max_size=12), st.lists(st.integers(-1, 4), max_size=12), st.data()
+)
+def test_each_once(left: list[int], right: list[int], data: st.DataObject) -> None:
+    order = data.draw(st.lists(st.integers(0, 2), min_size=len(left), max_size=len(left)))
+    once = each_once(
+        Keys(np.array(left, np.int64), np.array(right, np.int64), 5), np.array(order, np.int64)
+    )
+    met = [(i, j) for i, a in enumerate(once.left) for j, b in enumerate(once.right) if a == b >= 0]
+    assert len({i for i, _ in met}) == len({j for _, j in met}) == len(met)
+    assert all(left[i] == right[j] for i, j in met)
+    for key in range(5):
+        mine = sorted((order[i], i) for i, k in enumerate(left) if k == key)
+        theirs = [j for j, k in enumerate(right) if k == key]
+        expected = list(zip([i for _, i in mine], theirs, strict=False))
+        assert sorted((i, j) for i, j in met if left[i] == key) == sorted(expected)
+
+
+def test_one_to_one() -> None:
+    join = lakejoin.join({"k": ["a", "a", "b"]}, {"k": ["b", "a", "b"]}, on="k", one_to_one=True)
+    assert pairs(join) == [(0, 1), (2, 0)]
+    assert not join.warnings
+
+
+CELLS = st.sampled_from([None, "1", "2.5", "-3", " 4 "])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from("abc"), max_size=6),
+    st.lists(st.tuples(st.sampled_from("abd"), CELLS), max_size=10),
+    st.sampled_from(FUNCTIONS),
+    st.sampled_from(["inner", "left"]),
+)
+def test_aggregates(mine: list[str], theirs: list[Any], function: str, how: str) -> None:
+    left = pa.table({"k": pa.array(mine, pa.string())})
+    right = pa.table(
+        {
+            "key": pa.array([k for k, _ in theirs], pa.string()),
+            "v": pa.array([v for _, v in theirs], pa.string()),
+        }
+    )
+    wants_numbers = function in ("mean", "sum")
+    if wants_numbers and all(v is None for _, v in theirs):
+        return
+    join = lakejoin.join(left, right, on="k=key", by="equal", how=how, aggregate={"v": function})
+    numbers = any(v is not None for _, v in theirs)
+    expected = []
+    for key in mine:
+        found = [v for k, v in theirs if k == key]
+        if found or how == "left":
+            expected.append({"k": key, "v": _expected(function, found, numbers)})
+    assert join.table().to_pylist() == expected
+    assert len(join) == len(expected) == sum(batch.num_rows for batch in join.batches())
+
+
+def _expected(function: str, found: list[str | None], numbers: bool) -> Any:
+    there = [v for v in found if v is not None]
+    if function == "count":
+        return len(there)
+    if function == "list":
+        return found if found else None
+    if not there:
+        return None
+    if function in ("first", "last"):
+        return there[0 if function == "first" else -1]
+    values = [float(v) for v in there]
+    made = {"min": min, "max": max, "sum": sum, "mean": lambda v: sum(v) / len(v)}[function]
+    return made(values)
+
+
+def test_options_of_python_and_of_arrow_are_the_same() -> None:
+    join = joining.join_tables(PEOPLE, USERS, JoinOptions(by="transform", how="full"))
+    assert len(join) == 16
+    told: list[str] = []
+    joining.join_tables(PEOPLE, USERS, JoinOptions(), told.append)
+    assert told[:2] == [
+        "looking for columns with equal values",
+        "learning how values are rewritten",
+    ]

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 MOST_WORDS = 24  # of a text: what is longer is no name
 _ALIKE = 0.8  # Jaro-Winkler from which on two words may be one, misspelt or in another form
-_INITIAL = 0.8  # how alike a single letter is to a word that begins with it
+_INITIAL = 0.9  # how alike a single letter is to a word that begins with it
 
 
 @njit
@@ -73,25 +73,29 @@ def _answer(
     open_b: Array,
     alike: Array,
 ) -> float:
-    """Pairs the words a.. with the words b..; the rarity that is paired. What stays is open."""
+    """Pairs the words a.. with the words b..; the rarity that is paired, and how open each is.
+
+    A word without an answer is open (1), one with the same word as answer is not (0), and one with
+    a similar word is in between.
+    """
     m, n = a_end - a, b_end - b
-    open_a[:m] = True
-    open_b[:n] = True
+    open_a[:m] = 1.0
+    open_b[:n] = 1.0
     mass = 0.0
     for i in range(m):
         for j in range(n):
-            if open_b[j] and words[a + i] == words[b + j]:
-                open_a[i] = False
-                open_b[j] = False
+            if open_b[j] == 1.0 and words[a + i] == words[b + j]:
+                open_a[i] = 0.0
+                open_b[j] = 0.0
                 mass += rarity[words[a + i]]
                 break
     for i in range(m):
-        if not open_a[i]:
+        if open_a[i] < 1.0:
             continue
         for j in range(n):
             alike[i, j] = 0.0
             # Numbers are the same or they are not: 2004 is not nearly 2005.
-            if open_b[j] and not numeric[words[a + i]] and not numeric[words[b + j]]:
+            if open_b[j] == 1.0 and not numeric[words[a + i]] and not numeric[words[b + j]]:
                 alike[i, j] = _word_likeness(
                     points, begins[a + i], ends[a + i], begins[b + j], ends[b + j]
                 )
@@ -100,17 +104,21 @@ def _answer(
         best_i = -1
         best_j = -1
         for i in range(m):
-            if open_a[i]:
+            if open_a[i] == 1.0:
                 for j in range(n):
-                    if open_b[j] and (alike[i, j] > best or (best_i < 0 and alike[i, j] == best)):
+                    if open_b[j] == 1.0 and (
+                        alike[i, j] > best or (best_i < 0 and alike[i, j] == best)
+                    ):
                         best = alike[i, j]
                         best_i = i
                         best_j = j
         if best_i < 0:
             return mass
-        open_a[best_i] = False
-        open_b[best_j] = False
-        mass += best * best * 0.5 * (rarity[words[a + best_i]] + rarity[words[b + best_j]])
+        same = (best - _ALIKE) / (1.0 - _ALIKE)
+        # Never quite open, nor quite answered, so that it is not taken twice.
+        open_a[best_i] = min(1.0 - same, 0.99)
+        open_b[best_j] = open_a[best_i]
+        mass += same * 0.5 * (rarity[words[a + best_i]] + rarity[words[b + best_j]])
 
 
 @kernel
@@ -127,8 +135,8 @@ def count_open(
 ) -> Array:
     """How many of the pairs of texts leave each word without an answer."""
     counts = np.zeros(rarity.shape[0], np.int64)
-    open_a = np.empty(MOST_WORDS, np.bool_)
-    open_b = np.empty(MOST_WORDS, np.bool_)
+    open_a = np.empty(MOST_WORDS)
+    open_b = np.empty(MOST_WORDS)
     alike = np.empty((MOST_WORDS, MOST_WORDS))
     for p in range(left.shape[0]):
         a, a_end = first[left[p]], first[left[p] + 1]
@@ -137,9 +145,9 @@ def count_open(
             points, begins, ends, words, numeric, rarity, a, a_end, b, b_end, open_a, open_b, alike
         )
         for i in range(a_end - a):
-            counts[words[a + i]] += open_a[i]
+            counts[words[a + i]] += open_a[i] == 1.0
         for j in range(b_end - b):
-            counts[words[b + j]] += open_b[j]
+            counts[words[b + j]] += open_b[j] == 1.0
     return counts
 
 
@@ -162,8 +170,8 @@ def compare_words(
     leaves open, and the right; the doubt in what the left leaves open, and the right.
     """
     out = np.zeros((left.shape[0], 7))
-    open_a = np.empty(MOST_WORDS, np.bool_)
-    open_b = np.empty(MOST_WORDS, np.bool_)
+    open_a = np.empty(MOST_WORDS)
+    open_b = np.empty(MOST_WORDS)
     alike = np.empty((MOST_WORDS, MOST_WORDS))
     for p in range(left.shape[0]):
         a, a_end = first[left[p]], first[left[p] + 1]
@@ -172,15 +180,13 @@ def compare_words(
             points, begins, ends, words, numeric, rarity, a, a_end, b, b_end, open_a, open_b, alike
         )
         for i in range(a_end - a):
-            if open_a[i]:
-                word = words[a + i]
-                out[p, 1] += rarity[word]
-                out[p, 3] += numeric[word]
-                out[p, 5] += doubt[word]
+            word = words[a + i]
+            out[p, 1] += open_a[i] * rarity[word]
+            out[p, 3] += open_a[i] * numeric[word]
+            out[p, 5] += open_a[i] * doubt[word]
         for j in range(b_end - b):
-            if open_b[j]:
-                word = words[b + j]
-                out[p, 2] += rarity[word]
-                out[p, 4] += numeric[word]
-                out[p, 6] += doubt[word]
+            word = words[b + j]
+            out[p, 2] += open_b[j] * rarity[word]
+            out[p, 4] += open_b[j] * numeric[word]
+            out[p, 6] += open_b[j] * doubt[word]
     return out

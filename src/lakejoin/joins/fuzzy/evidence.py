@@ -13,8 +13,10 @@ from lakejoin.joins.fuzzy.texts import Corpus
 Array = np.ndarray[Any, Any]
 
 _MOST_KEYS = 5_000  # that are compared among each other: enough to know the words that tell apart
-_ALIKE_KEYS = 0.4  # likeness from which on two keys are near: what then differs tells them apart
+_ALIKE = 0.4  # from which on two texts have enough in common that what differs says something
 _CLEAR = 0.1  # how much more alike than the second the best key is where it is hardly in doubt
+# A word that is missing everywhere is no evidence for a pair, and none that is missing once is proof.
+_DOUBT = (-1.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +84,18 @@ def doubts(
     if len(keys) > _MOST_KEYS:
         keys = np.sort(np.random.default_rng(seed).choice(keys, _MOST_KEYS, replace=False))
     near = index.nearest(keys + corpus.left, 1)
-    close = near.alike[:, 0] >= _ALIKE_KEYS
+    close = near.alike[:, 0] >= _ALIKE
     c = corpus
     words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.rarity
     apart = count_open(*words, keys[close] + c.left, near.keys[close, 0] + c.left)
     clear = (lead_of_key(pairs) > _CLEAR) & (lead_of_text(pairs, claimed) >= 0)
+    clear &= pairs.alike >= _ALIKE
     texts = np.concatenate([pairs.texts[clear], known.texts])
     theirs = np.concatenate([pairs.keys[clear], known.keys])
     same = count_open(*words, texts, theirs + c.left)
     # A pair of keys is met from both sides, and there may be more keys than texts.
     scale = 0.5 * corpus.left / max(1, len(keys))
-    return np.log((apart * scale + 0.5) / (same + 0.5))
+    return np.clip(np.log((apart * scale + 0.5) / (same + 0.5)), *_DOUBT)
 
 
 def evidence(corpus: Corpus, pairs: Pairs, claimed: Array, doubt: Array) -> Array:
@@ -107,7 +110,6 @@ def evidence(corpus: Corpus, pairs: Pairs, claimed: Array, doubt: Array) -> Arra
     paired, mine, theirs = said[:, 0], said[:, 1], said[:, 2]
     return np.column_stack(
         [
-            pairs.alike,
             paired / np.maximum(paired + 0.5 * (mine + theirs), 1e-9),
             (said[:, 3] > 0) & (said[:, 4] > 0),
             said[:, 5] + said[:, 6],

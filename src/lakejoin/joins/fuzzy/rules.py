@@ -49,13 +49,14 @@ def _set_distance(tokens: Tokens, distance: str, left: Array, right: Array) -> A
     from lakejoin.kernels.fuzzy_nearest import likenesses
 
     if distance == "cosine":
-        return np.asarray(1.0 - likenesses(tokens.start, tokens.ids, tokens.weights, left, right))
+        alike = likenesses(tokens.start, tokens.ids, tokens.weights, left, right)
+        return np.asarray(1.0 - alike)
     shared = shared_tokens(tokens.start, tokens.ids, left, right)
     sizes = np.diff(tokens.start)
     mine, theirs = sizes[left], sizes[right]
     if distance == "containment":
-        return 1.0 - shared / np.maximum(np.minimum(mine, theirs), 1)
-    return 1.0 - shared / np.maximum(mine + theirs - shared, 1)
+        return np.asarray(1.0 - shared / np.maximum(np.minimum(mine, theirs), 1))
+    return np.asarray(1.0 - shared / np.maximum(mine + theirs - shared, 1))
 
 
 def describe(far: Array, joined: Array, precision: float) -> tuple[list[tuple[int, float]], Array]:

@@ -1,0 +1,103 @@
+"""How near is near: a length, a share, or a plain number, and when a distance counts as that near.
+
+Rounding must not decide: a distance that equals the limit counts, whatever way it was computed. So
+every limit is widened by a billionth, and by what reading and subtracting two floats can be off: a
+few units in the last place for numbers, a micrometre for places. The tests' brute force uses the
+same limits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+
+Array = np.ndarray[Any, Any]
+
+EARTH = 6_371_008.8  # metres: the mean radius
+METRES, SHARE, ABSOLUTE = UNITS = ("m", "share", "absolute")
+_LENGTHS = {
+    "m": 1.0, "km": 1000.0, "mi": 1609.344, "ft": 0.3048, "yd": 0.9144, "nmi": 1852.0,
+}  # fmt: skip
+_TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[a-zA-Z]*)\s*")
+_FORMS = "write 500m, 2km or 3mi for places, 1% or 0.5 for numbers, 0.2 for vectors"
+WIDER = 1.0 + 1e-9  # what every limit is multiplied by
+_MICROMETRE = 1e-6
+_LAST_PLACES = 2.0**-51
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """So near: `amount` metres, a share of my number, or in the numbers' own unit ("absolute")."""
+
+    amount: float
+    unit: str = ABSOLUTE
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise InputError(f"no unit {self.unit!r}; there are {', '.join(UNITS)}")
+        if not (math.isfinite(self.amount) and self.amount >= 0):
+            raise InputError(f"a distance must be a number from 0 on, not {self.amount}")
+
+    def __str__(self) -> str:
+        if self.unit == METRES:
+            far = self.amount >= 1000
+            return f"{self.amount / 1000:g}km" if far else f"{self.amount:g}m"
+        return f"{100 * self.amount:g}%" if self.unit == SHARE else f"{self.amount:g}"
+
+
+def parse_within(given: str | float | Within) -> Within:
+    """How near, as a person writes it.
+
+    >>> parse_within("2km"), parse_within("1%"), parse_within(0.5)
+    (Within(amount=2000.0, unit='m'), Within(amount=0.01, unit='share'), \
+Within(amount=0.5, unit='absolute'))
+    >>> parse_within("2 parsecs")
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: '2 parsecs' is no distance: write 500m, 2km or 3mi for places, 1% \
+or 0.5 for numbers, 0.2 for vectors
+    """
+    if isinstance(given, Within):
+        return given
+    found = _TEXT.fullmatch(str(given)) if not isinstance(given, bool) else None
+    if found is None:
+        raise InputError(f"{given!r} is no distance: {_FORMS}")
+    amount, unit = float(found[1]), found[2].lower()
+    if not unit:
+        return Within(amount)
+    if unit == "%":
+        return Within(amount / 100, SHARE)
+    if unit not in _LENGTHS:
+        raise InputError(f"{given!r} is no distance: {_FORMS}")
+    return Within(amount * _LENGTHS[unit], METRES)
+
+
+def spans_of(numbers: Array, within: Within) -> tuple[Array, Array]:
+    """(lowest, highest) number that is near enough to each of mine; NaN stays NaN.
+
+    >>> low, high = spans_of(np.array([100.0]), Within(0.01, "share"))
+    >>> bool(low[0] <= 99.0), bool(high[0] >= 101.0), bool(high[0] < 101.001)
+    (True, True, True)
+    """
+    size = np.abs(numbers)
+    limit = within.amount * size if within.unit == SHARE else np.full(len(numbers), within.amount)
+    limit = limit * WIDER + size * _LAST_PLACES
+    with np.errstate(invalid="ignore"):
+        return numbers - limit, numbers + limit
+
+
+def haversine_limit(within: Within) -> float:
+    """The largest sin(angle / 2) ** 2 of two places that are near enough; infinite if all are."""
+    angle = (within.amount * WIDER + _MICROMETRE) / EARTH
+    return math.inf if angle >= math.pi else math.sin(angle / 2) ** 2
+
+
+def metres_of(haversines: Array) -> Array:
+    """Great-circle distances from sin(angle / 2) ** 2."""
+    return np.asarray(2 * EARTH * np.arcsin(np.sqrt(np.clip(haversines, 0.0, 1.0))))

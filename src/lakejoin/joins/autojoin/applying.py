@@ -13,6 +13,7 @@ from lakejoin.joins.autojoin.forms import (
     Form,
     Runs,
     by_first_letters,
+    replacing,
 )
 from lakejoin.joins.autojoin.programs import (
     Constant,
@@ -116,8 +117,8 @@ def _formed(texts: pa.LargeStringArray, form: Form) -> pa.LargeStringArray:
         keys = pa.array(LOOK_UPS[form].keys(), pa.large_string())
         values = pa.array(LOOK_UPS[form].values(), pa.large_string())
         return values.take(pc.index_in(texts, value_set=keys))
-    for pattern, group in REPLACEMENTS.get(form, ()):
-        texts = pc.replace_substring_regex(texts, pattern, f"\\{group}" if group else "")
+    for pattern, by in REPLACEMENTS.get(form, ()):
+        texts = pc.replace_substring_regex(texts, pattern, replacing(by, "\\{}"))
     return texts
 
 

@@ -15,6 +15,7 @@ from lakejoin.joins.autojoin.forms import (
     Casing,
     Runs,
     by_first_letters,
+    replacing,
 )
 from lakejoin.joins.autojoin.programs import (
     Constant,
@@ -47,9 +48,9 @@ def code_pandas(program: Program, frame: str = "df") -> str:
         if not takes_all(o):
             start, stop = window(o)
             text += f".str.slice({start})" if stop is None else f".str.slice({start}, {stop})"
-        for pattern, group in REPLACEMENTS.get(o.form, ()):
-            by = f"\\{group}" if group else ""
-            text += f".str.replace({_end(pattern, chr(92) + 'Z')!r}, {by!r}, regex=True)"
+        for pattern, by in REPLACEMENTS.get(o.form, ()):
+            made = replacing(by, "\\{}")
+            text += f".str.replace({_end(pattern, chr(92) + 'Z')!r}, {made!r}, regex=True)"
         if o.form in LOOK_UPS:
             text += ".str.slice(0, 3).str.lower()" if by_first_letters(o.form) else ""
             text += f".map({LOOK_UPS[o.form]!r}).astype('string')"
@@ -80,9 +81,8 @@ def code_polars(program: Program, cast: Collection[str] = ()) -> str:
             length = "" if o.length is None else f", {o.length}"
             text += f".str.slice({o.start}{length})"
         text += f".str.head({-o.drop})" if o.drop else ""
-        for pattern, group in REPLACEMENTS.get(o.form, ()):
-            by = f"${{{group}}}" if group else ""
-            text += f".str.replace_all({pattern!r}, {by!r})"
+        for pattern, by in REPLACEMENTS.get(o.form, ()):
+            text += f".str.replace_all({pattern!r}, {replacing(by, '${{{}}}')!r})"
         if o.form in LOOK_UPS:
             text += ".str.slice(0, 3).str.to_lowercase()" if by_first_letters(o.form) else ""
             text += f".replace_strict({LOOK_UPS[o.form]!r}, default=None, return_dtype=pl.String)"
@@ -115,9 +115,9 @@ def code_sql(program: Program, cast: Collection[str] = (), table: str = "") -> s
             length = "" if o.length is None else f", {o.length}"
             text = f"substring({text}, {_from_one(o.start)}{length})"
         text = f"left({text}, {-o.drop})" if o.drop else text
-        for pattern, group in REPLACEMENTS.get(o.form, ()):
-            by = f"\\{group}" if group else ""
-            text = f"regexp_replace({text}, {_sql_text(pattern)}, '{by}', 'g')"
+        for pattern, by in REPLACEMENTS.get(o.form, ()):
+            made = replacing(by, "\\{}")
+            text = f"regexp_replace({text}, {_sql_text(pattern)}, '{made}', 'g')"
         if o.form in LOOK_UPS:
             key = f"lower(left({text}, 3))" if by_first_letters(o.form) else text
             whens = (f"WHEN '{k}' THEN '{v}'" for k, v in LOOK_UPS[o.form].items())
@@ -152,9 +152,9 @@ def code_pyspark(program: Program, cast: Collection[str] = ()) -> str:
         elif not takes_all(o):
             length = "" if o.length is None else f", F.lit({o.length})"
             text = f"F.substr({text}, F.lit({_from_one(o.start)}){length})"
-        for pattern, group in REPLACEMENTS.get(o.form, ()):
-            by = f"${group}" if group else ""
-            text = f"F.regexp_replace({text}, {_end(pattern, chr(92) + 'z')!r}, {by!r})"
+        for pattern, by in REPLACEMENTS.get(o.form, ()):
+            made = replacing(by, "${}")
+            text = f"F.regexp_replace({text}, {_end(pattern, chr(92) + 'z')!r}, {made!r})"
         if o.form in LOOK_UPS:
             key = f"F.lower(F.substr({text}, F.lit(1), F.lit(3)))"
             key = key if by_first_letters(o.form) else text

@@ -29,6 +29,7 @@ Array = np.ndarray[Any, Any]
 
 ENOUGH = 0.98  # of all keys or rows: a program that meets so many is not improved upon
 _SIZES = (3, 3, 2, 4)  # of example sets, in turns
+_WIDE_SETS = 6  # example sets that are also tried with all columns
 _FEWEST = 3  # keys that a program must meet, where there are so many
 _SHARE = 0.1  # of the keys or of the rows, whichever are fewer, that it must meet
 _NEARLY_ALL = 0.8  # of the keys
@@ -149,11 +150,11 @@ def _candidates(
         yield from (identity(name) for name in names)
     tried = set()
     for pairs, columns in _groups(scorer.source, target, options):
-        for examples in _example_sets(pairs, options):
+        for turn, examples in enumerate(_example_sets(pairs, options)):
             rows = scorer.source.take([pair.source for pair in examples]).to_pylist()
             targets = target.take([pair.target for pair in examples]).to_pylist()
             steps = learn(rows, targets, columns)
-            if steps is None and len(columns) < len(names):
+            if steps is None and len(columns) < len(names) and turn < _WIDE_SETS:
                 steps = learn(rows, targets, names)
             if steps is not None and steps not in tried:
                 tried.add(steps)

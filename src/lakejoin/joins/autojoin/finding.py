@@ -103,7 +103,7 @@ def find_programs(
     >>> learned.source_side, learned.source_columns, learned.target_column
     ('right', ('who',), 'president')
     >>> print(learned.programs[0].program)
-    split(split(who, "(")[0], ", ")[1] + split(who, ",")[0]
+    without_first_word(split(who, "(")[0]) + split(who, ",")[0]
     >>> list(zip(learned.left_rows.tolist(), learned.right_rows.tolist()))
     [(0, 2), (1, 1), (3, 0)]
     """

@@ -58,6 +58,12 @@ class Form(StrEnum):
     DIGITS = "only_digits"
     NO_MARKS = "without_punctuation"
     NO_BLANKS = "without_blanks"
+    BLANKS_TO_HYPHENS = "blanks_to_hyphens"
+    BLANKS_TO_UNDERSCORES = "blanks_to_underscores"
+    HYPHENS_TO_BLANKS = "hyphens_to_blanks"
+    UNDERSCORES_TO_BLANKS = "underscores_to_blanks"
+    NO_FIRST_WORD = "without_first_word"
+    NO_LAST_WORD = "without_last_word"
     INITIALS = "initials"
     NO_TITLES = "without_titles"
     MONTH_NUMBER = "month_number"
@@ -74,17 +80,23 @@ _SUFFIXES = (
     "corporation|co|company|plc|gmbh|ag|sa|nv|bv|oy|ab"
 )
 
-# Every place where the first expression fits is replaced by the group of that number, 0 for none.
-REPLACEMENTS: dict[Form, tuple[tuple[str, int], ...]] = {
+# Every place where an expression fits is replaced: by a text, or by the group of that number.
+REPLACEMENTS: dict[Form, tuple[tuple[str, str | int], ...]] = {
     Form.NO_ZEROS: (("^0+([0-9])", 1),),
-    Form.NO_COMMAS: ((",", 0),),
-    Form.DIGITS: (("[^0-9]+", 0),),
-    Form.NO_MARKS: ((r"[!-/:-@\[-`{-~]+", 0),),
-    Form.NO_BLANKS: ((r"[\t-\r ]+", 0),),
-    Form.INITIALS: (("^[ .-]+", 0), ("([^ .-])[^ .-]*[ .-]*", 1)),
+    Form.NO_COMMAS: ((",", ""),),
+    Form.DIGITS: (("[^0-9]+", ""),),
+    Form.NO_MARKS: ((r"[!-/:-@\[-`{-~]+", ""),),
+    Form.NO_BLANKS: ((r"[\t-\r ]+", ""),),
+    Form.BLANKS_TO_HYPHENS: ((" +", "-"),),
+    Form.BLANKS_TO_UNDERSCORES: ((" +", "_"),),
+    Form.HYPHENS_TO_BLANKS: (("-+", " "),),
+    Form.UNDERSCORES_TO_BLANKS: (("_+", " "),),
+    Form.NO_FIRST_WORD: (("^[^ ]* +", ""),),
+    Form.NO_LAST_WORD: ((" +[^ ]*$", ""),),
+    Form.INITIALS: (("^[ .-]+", ""), ("([^ .-])[^ .-]*[ .-]*", 1)),
     Form.NO_TITLES: (
-        (f"(?i)^(?:(?:{_TITLES})\\.? +)+", 0),
-        (f"(?i)(?:,? +(?:{_SUFFIXES})\\.?)+$", 0),
+        (f"(?i)^(?:(?:{_TITLES})\\.? +)+", ""),
+        (f"(?i)(?:,? +(?:{_SUFFIXES})\\.?)+$", ""),
     ),
 }
 
@@ -104,6 +116,21 @@ LOOK_UPS: dict[Form, dict[str, str]] = {
 }
 
 
+def replacing(by: str | int, group: str) -> str:
+    """What a pattern is replaced by, a group as a system writes it.
+
+    >>> replacing("-", "${}"), replacing(1, "${}")
+    ('-', '$1')
+    """
+    return group.format(by) if isinstance(by, int) else by
+
+
+_COMPILED = {
+    form: [(re.compile(pattern), replacing(by, "\\{}")) for pattern, by in each]
+    for form, each in REPLACEMENTS.items()
+}
+
+
 def by_first_letters(form: Form) -> bool:
     """Whether the first three letters are looked up, and not the whole text."""
     return form is Form.MONTH_NUMBER
@@ -114,6 +141,6 @@ def rewritten(text: str, form: Form) -> str | None:
     if form in LOOK_UPS:
         key = text[:3].lower() if by_first_letters(form) else text
         return LOOK_UPS[form].get(key)
-    for pattern, group in REPLACEMENTS.get(form, ()):
-        text = re.sub(pattern, f"\\{group}" if group else "", text)
+    for pattern, by in _COMPILED.get(form, ()):
+        text = pattern.sub(by, text)
     return text

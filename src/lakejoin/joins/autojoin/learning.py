@@ -17,14 +17,14 @@ from lakejoin.joins.autojoin.pieces import (
     Piece,
     Rows,
     folded,
-    formed_pieces,
     pieces_of,
     texts_of,
+    with_forms,
 )
 from lakejoin.joins.autojoin.programs import Constant, Extract, Operator
 
 MOST_OPERATORS = 8
-_MOST_NODES = 300
+_MOST_NODES = 120
 _MOST_WAYS = 16
 
 Node = tuple[int, ...]
@@ -88,13 +88,14 @@ def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[S
 def _best_path(
     rows: Rows, goals: tuple[str, ...], targets: Sequence[str], columns: Sequence[str]
 ) -> list[_Edge] | None:
-    pieces = pieces_of(rows, columns, 1)
-    edges = _Search(goals, targets, [*pieces, *formed_pieces(pieces, goals)]).run()
+    pieces = with_forms(pieces_of(rows, columns, 1), goals)
+    edges = _Search(goals, targets, pieces).run()
     if edges is None or not all(isinstance(edge, Constant) or edge.whole for edge in edges):
         # Many need one split only, which is found sooner among fewer pieces. But whole pieces of
         # pieces are plainer than pieces that are cut.
-        pieces = pieces_of(rows, columns, 2)
-        edges = _Search(goals, targets, [*pieces, *formed_pieces(pieces, goals)]).run() or edges
+        known = {piece.texts for piece in pieces}
+        deeper = [piece for piece in pieces_of(rows, columns, 2) if piece.texts not in known]
+        edges = _Search(goals, targets, [*pieces, *deeper]).run() or edges
     return edges
 
 
@@ -261,6 +262,18 @@ def _ways(edge: _Edge) -> Iterator[Operator]:
                 made += 1
                 if made == _MOST_WAYS:
                     return
+    if edge.whole and not edge.piece.formed:
+        yield from _widened(edge.piece)
+        for path in edge.piece.also:
+            yield Extract(path.column, path.splits, form=path.form, width=path.width)
+
+
+def _widened(piece: Piece) -> Iterator[Operator]:
+    """Numbers of one length may be padded ones: shorter ones elsewhere would then have zeros."""
+    sizes = {len(text) for text in piece.texts}
+    if len(sizes) == 1 and all(text.isdigit() for text in piece.texts):
+        for path in piece.paths[:2]:
+            yield Extract(path.column, path.splits, width=sizes.copy().pop())
 
 
 def _shared(one: str, other: str) -> int:

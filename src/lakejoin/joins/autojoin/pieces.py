@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lakejoin.joins.autojoin.forms import Form, Runs, rewritten
 from lakejoin.joins.autojoin.programs import Split
@@ -19,6 +19,7 @@ Texts = tuple[str, ...]
 _MOST_PIECES = 5  # counted from each end
 _MOST_SEPARATORS = 8
 _MOST_PATHS = 8
+_MOST_ALSO = 4
 _WIDEST = 12  # that a text is padded to
 _RUN = re.compile(r"[^\w]+|_+")
 _PADDED = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER)
@@ -38,11 +39,13 @@ class Path:
 class Piece:
     """A text of every example in lower case, and the ways to get it, simplest first.
 
-    A piece that is rewritten is only taken whole.
+    A piece that is rewritten is only taken whole. `also` are ways to get it by rewriting that the
+    examples do not tell from the plain ones.
     """
 
     texts: Texts
     paths: tuple[Path, ...]
+    also: tuple[Path, ...] = ()
 
     @property
     def formed(self) -> bool:
@@ -99,24 +102,25 @@ def pieces_of(rows: Rows, columns: Sequence[str], depth: int = 2) -> list[Piece]
     return found.pieces()
 
 
-def formed_pieces(pieces: Sequence[Piece], goals: Texts) -> list[Piece]:
-    """What forms and padding make of pieces, where every example's target holds it.
+def with_forms(pieces: Sequence[Piece], goals: Texts) -> list[Piece]:
+    """The pieces and what forms and padding make of them, where every example's target holds it.
 
     >>> rows = [{"day": "5 March"}, {"day": "12 June"}]
-    >>> for piece in formed_pieces(pieces_of(rows, ["day"], 1), ("05-03", "12-06")):
-    ...     print(piece.texts, piece.paths[0].form, piece.paths[0].width)
+    >>> for piece in with_forms(pieces_of(rows, ["day"], 1), ("05-03", "12-06")):
+    ...     if piece.formed:
+    ...         print(piece.texts, piece.paths[0].form, piece.paths[0].width)
     ('05', '12')  2
     ('3', '6') month_number 0
     ('03', '06') month_number 2
     """
-    found = _Found()
+    found, also = _Found(), _Found()
     plain = {piece.texts for piece in pieces}
     for piece in pieces:
         for texts, form, width in _rewritings(piece.texts, goals):
-            if texts not in plain:
-                path = piece.paths[0]
-                found.add(texts, Path(path.column, path.splits, form, width))
-    return found.pieces()
+            path = Path(piece.paths[0].column, piece.paths[0].splits, form, width)
+            (also if texts in plain else found).add(texts, path)
+    known = [replace(p, also=tuple(also.paths.get(p.texts, ())[:_MOST_ALSO])) for p in pieces]
+    return known + found.pieces()
 
 
 def _rewritings(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, Form, int]]:

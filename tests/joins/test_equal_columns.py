@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +105,7 @@ def test_of_large_columns_the_overlap_is_estimated() -> None:
 # -- what is believed --------------------------------------------------------------------------
 
 
-def found_in(left: dict[str, object], right: dict[str, object]) -> EqualColumns:
+def found_in(left: Mapping[str, object], right: Mapping[str, object]) -> EqualColumns:
     found = equal_columns(pa.table(left), pa.table(right))
     assert found is not None
     return found

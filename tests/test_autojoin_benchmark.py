@@ -129,3 +129,22 @@ def test_a_peer_in_its_own_python_is_cut_told_and_recorded(
         file.write(json.dumps({**line, **cut}) + "\n")
     assert autojoin_recorded.autofj_of("web", [case], None, 1, recorded=True) == {}
     assert "not done after 0.5 s" in capsys.readouterr().out
+
+
+def test_publications_join_whole_and_what_it_took_is_told() -> None:
+    from autojoin_dblp import publications
+    from autojoin_speed import joined, line, report_pairing, report_web
+
+    source, target, order = publications(50)
+    for j, i in enumerate(order[:5]):
+        row = source.slice(int(i), 1).to_pylist()[0]
+        assert target["publication"][j].as_py() == ". ".join(row.values())
+    ours = joined(100, repeats=1)
+    assert (ours["right"], ours["wrong"]) == (1.0, 0)
+    assert sum(ours["stages"].values()) == pytest.approx(ours["seconds"])
+    theirs = {"seconds": 2 * ours["seconds"], "scaled": 10}
+    found = {"lakejoin": {100: ours}, "rapidfuzz": {100: theirs}, "autofj": {100: {"cut": 60}}}
+    assert "scaled 10 times: 2.0 times" in line(100, found)
+    pairing = {"lakejoin": 0.5, "skrub": 8.0, "skrub_right": 1, "right": 1, "pairs": 9}
+    assert "16.0 times (aim 15: met)" in report_pairing(pairing, 10)
+    assert "50 times (aim 100: missed)" in report_web({"lakejoin": {"a": 2}, "autofj": {"a": 100}})

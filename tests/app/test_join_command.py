@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import lakejoin
 from app.commands import JOIN
 from conftest import Index
+from lakejoin.errors import NoJoin
 from lakejoin.lake.tables import Table
 
 
@@ -98,9 +100,7 @@ def test_multiplied_rows_are_told_and_bounded(tmp_path: Path) -> None:
 
 
 def test_no_partner_is_told(mine: Path, lake: Path) -> None:
-    found = JOIN.answer(
-        str(mine), str(lake / "cities.csv"), "--on", "visits=city", "--by", "equal"
-    )
+    found = JOIN.answer(str(mine), str(lake / "cities.csv"), "--on", "visits=city", "--by", "equal")
     assert (found["rows"], found["fan_out"]) == (0, 0)
     assert found["warnings"] == [f"no row of {mine} finds a partner"]
 
@@ -153,3 +153,104 @@ def test_stopped_leaves_the_old_file(tmp_path: Path) -> None:
     assert done.stderr.strip().startswith("lakejoin: stopped")
     assert (tmp_path / "out.csv").read_text() == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "out.csv"]
+
+
+NAMES = (
+    *("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy Noether", "Max Planck", "Niels Bohr"),
+    *("Marie Curie", "Paul Dirac", "Otto Hahn", "Rosa Parks", "Hedy Lamarr", "Jean Bartik"),
+)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> tuple[str, str]:
+    users = [name[0].lower() + name.split()[1].lower() for name in reversed(NAMES)]
+    born = [f"{name},{1800 + 7 * i}" for i, name in enumerate(NAMES)]
+    (tmp_path / "people.csv").write_text("name,born\n" + "\n".join(born) + "\n")
+    rooms = [f"{user},R{100 + 13 * i}" for i, user in enumerate([*users, "nobody"])]
+    (tmp_path / "users.csv").write_text("user,room\n" + "\n".join(rooms) + "\n")
+    return "people.csv", "users.csv"
+
+
+def test_how_two_tables_join_is_found(people: tuple[str, str]) -> None:
+    found = JOIN.answer(*people)
+    assert (found["rows"], found["left_joined"], found["right_joined"]) == (12, 12, 12)
+    (step,) = found["steps"]
+    assert step["kind"] == "transform"
+    assert step["program"] == 'lower(substring(name, 0, 1)) + lower(split(name, " ")[1])'
+    assert (step["left_rows"], step["right_rows"]) == (12, 12) and 0 < step["sure"] <= 1
+    assert found["on"] == [] and found["left_columns"] == ["name"]
+    assert found["examples"][0]["before"] == "Ada Lovelace"
+    assert found["examples"][0]["after"] == found["examples"][0]["partner"] == "alovelace"
+    assert [row["value"] for row in found["unmatched"]["right"]] == ["nobody"]
+    assert found["first"][0] == ["Ada Lovelace", "1800", "alovelace", "R243"]
+
+
+def test_the_plan_alone(people: tuple[str, str]) -> None:
+    shown = JOIN.run(*people, "--dry-run", "-o", "out.csv").output
+    assert "inner join: 12 rows, 4 columns; sure" in shown
+    assert "1. transform: lower(substring(name, 0, 1))" in shown
+    assert "Ada Lovelace → alovelace = alovelace" in shown
+    assert "12 of 13 rows of users.csv have a partner" in shown
+    assert "without a partner: 1 right row, such as\n     nobody" in shown
+    assert "to write them all" not in shown and not Path("out.csv").exists()
+
+
+def test_the_command_to_write_it_all_keeps_its_options(people: tuple[str, str]) -> None:
+    shown = JOIN.run(*people, "--by", "transform", "--how", "full", "--one-to-one").output
+    assert shown.strip().endswith(
+        "join people.csv users.csv --by transform --how full --one-to-one -o joined.csv"
+    )
+
+
+@pytest.mark.parametrize("code", ["sql", "pandas", "polars", "pyspark"])
+def test_code_to_take_away(people: tuple[str, str], code: str) -> None:
+    printed = JOIN.run(*people, "--code", code).output
+    assert "lakejoin.read('people.csv')" in printed and "without a partner" not in printed
+    if code in ("pandas", "polars"):
+        names: dict[str, object] = {"lakejoin": lakejoin}
+        exec(printed.replace("# joined = ", "joined = "), names)
+        assert len(names["joined"]) == 12
+    found = JOIN.answer(*people, "--code", code)
+    assert found["code"] == printed[:-1] and found["first"] == []
+
+
+def test_no_join_is_invented(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("colour,hex\nred,f00\ngreen,0f0\nblue,00f\nwhite,fff\n")
+    (tmp_path / "b.csv").write_text("river,km\nRhine,1233\nLoire,1006\nPo,652\nEbro,930\n")
+    result = JOIN.run("a.csv", "b.csv", "-o", "out.csv")
+    assert isinstance(result.exception, NoJoin) and "no join found" in str(result.exception)
+    assert not Path("out.csv").exists()
+    as_json = JOIN.run("a.csv", "b.csv", "--json", "-o", "out.csv")
+    assert as_json.exit_code == 1 and not Path("out.csv").exists()
+    found = json.loads(as_json.stdout)
+    assert list(found) == ["left", "right", "found", "why", "attempt", "notes"]
+    assert found["found"] is False and found["why"].startswith("no join found")
+
+
+def test_what_else_could_be_tried_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("k,v\nx,1\ny,2\nz,3\n")
+    (tmp_path / "b.csv").write_text("k,w\nx,4\ny,5\nq,6\n")
+    found = JOIN.answer("a.csv", "b.csv", "--on", "k")
+    assert found["notes"] == [
+        "rows of both tables are left over; --by auto would try more for them"
+    ]
+    assert JOIN.answer("a.csv", "b.csv", "--on", "k", "--by", "equal")["notes"] == []
+
+
+def test_aggregates_and_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "shops.csv").write_text("shop,lat,lon\nA,48.1,11.5\nB,52.5,13.4\n")
+    (tmp_path / "sales.csv").write_text("at,amount\nA,1\nA,2.5\nB,4\nC,9\n")
+    asked = ("--on", "shop=at", "--aggregate", "amount=sum", "--aggregate", "at=list")
+    found = JOIN.answer("shops.csv", "sales.csv", *asked)
+    assert [row[-2:] for row in found["first"]] == [[["A", "A"], 3.5], [["B"], 4.0]]
+    JOIN.answer("shops.csv", "sales.csv", *asked, "-o", "out.csv")
+    assert '"[""A"", ""A""]",3.5' in (tmp_path / "out.csv").read_text()
+    shown = JOIN.run("shops.csv", "sales.csv", *asked).output
+    assert "2 of 2 rows" in shown
+    (tmp_path / "towns.csv").write_text("town,y,x\nMunich,48.14,11.58\nOslo,59.9,10.7\n")
+    near = ("--by", "nearest", "--on", "lat=y", "--on", "lon=x", "--within", "20km")
+    found = JOIN.answer("shops.csv", "towns.csv", *near)
+    assert [row[3] for row in found["first"]] == ["Munich"]
+    assert found["examples"][0]["unit"] == "m" and found["examples"][0]["distance"] < 20_000
+    assert "median" in JOIN.refused("shops.csv", "sales.csv", "--aggregate", "median")
+    assert "nearest" in JOIN.refused("shops.csv", "sales.csv", "--within", "3")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _OF_LEFT = 4
 _EXAMPLES = 3  # of each step
 _LEFT_OVER = 3  # rows without a partner that are shown, of each side
+_LOOKED_AT = 30  # to find some with different values
 _WORDS = 400
 
 Report = dict[str, Any]
@@ -51,9 +52,7 @@ def report_of(join: Join, left: Given, right: Given) -> Report:
         "steps": [step.to_json() for step in join.steps],
         "sure": join.sure,
         "examples": [_example(one) for one in join.examples(_EXAMPLES)],
-        "unmatched": {
-            side: join.unmatched(side, _LEFT_OVER).to_pylist() for side in ("left", "right")
-        },
+        "unmatched": {side: _left_over(join, side) for side in ("left", "right")},
         "columns": join.schema.names,
         "first": [],
         "output": None,
@@ -97,7 +96,7 @@ def print_join(join: Join, report: Report, left: Given, right: Given) -> None:
     _print_headline(screen, report)
     for place, step in enumerate(join.steps):
         if len(join.steps) > 1 or step.kind != "equal":
-            _print_step(screen, join, place, left, right)
+            _print_step(screen, join, place)
         elif step.why and not join.options.on:
             _say(screen, f"  {step.why}")
     for side, given in (("left", left), ("right", right)):
@@ -110,7 +109,7 @@ def print_join(join: Join, report: Report, left: Given, right: Given) -> None:
         screen.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
     for note in report["notes"]:
         screen.print(Text(f"note: {note}", "yellow"), soft_wrap=True)
-    _print_left_over(screen, report, left, right)
+    _print_left_over(screen, report)
 
 
 def print_written(report: Report) -> None:
@@ -137,25 +136,25 @@ def _print_headline(screen: Console, report: Report) -> None:
     _say(screen, f"{report['how']} join{f' on {on}' if on else ''}: {size_of}{sure}")
 
 
-def _print_step(screen: Console, join: Join, place: int, left: Given, right: Given) -> None:
+def _print_step(screen: Console, join: Join, place: int) -> None:
     step = join.steps[place]
     line = Text.assemble(f"  {place + 1}. {step.kind}: ", (clip(step.words, _WORDS), "bold"))
     screen.print(line, soft_wrap=True)
-    rows = f"{counted(step.left_rows, 'row')} of {left.name}, {step.right_rows:,} of {right.name}"
+    rows = f"{counted(step.left_rows, 'left row')}, {counted(step.right_rows, 'right row')}"
     _say(screen, f"     {rows}; sure {_percent(step.sure)}: {clip(step.why, _WORDS)}")
     for one in join.examples(_EXAMPLES):
         if one.step == place:
             screen.print(Text(f"     {_shown(one)}", "dim"), soft_wrap=True)
 
 
-def _print_left_over(screen: Console, report: Report, left: Given, right: Given) -> None:
+def _print_left_over(screen: Console, report: Report) -> None:
     """Some rows without a partner, and what is nearest to them."""
-    for side, given in (("left", left), ("right", right)):
-        few = [row for row in report["unmatched"][side] if row["value"] is not None]
+    for side in ("left", "right"):
+        few = report["unmatched"][side]
         if not few:
             continue
         rows = report[f"{side}_rows"] - report[f"{side}_joined"]
-        _say(screen, f"  without a partner: {counted(rows, 'row')} of {given.name}, such as")
+        _say(screen, f"  without a partner: {counted(rows, f'{side} row')}, such as")
         for row in few:
             near = f"  (nearest: {clip(row['nearest'])})" if row["nearest"] is not None else ""
             screen.print(Text(f"     {clip(row['value'])}{near}", "dim"), soft_wrap=True)
@@ -173,6 +172,15 @@ def _percent(share: float) -> str:
     return percent(share)
 
 
+def _left_over(join: Join, side: str) -> list[dict[str, Any]]:
+    """Some rows without a partner, each with another value."""
+    values: dict[str, dict[str, Any]] = {}
+    for row in join.unmatched(side, _LOOKED_AT).to_pylist():
+        if row["value"]:
+            values.setdefault(row["value"], row)
+    return list(values.values())[:_LEFT_OVER]
+
+
 def _example(one: Example) -> dict[str, Any]:
     return {
         "step": one.step,
@@ -180,6 +188,7 @@ def _example(one: Example) -> dict[str, Any]:
         "after": one.after,
         "partner": one.partner,
         "distance": one.distance,
+        "unit": one.unit or None,
     }
 
 

@@ -125,7 +125,7 @@ def join_command(
     JSON keys: left, right, on[] with left, right, how, rows, left_rows, right_rows, left_joined,
     right_joined, pairs, fan_out, left_columns[], right_columns[], steps[] with kind, words,
     program, left_rows, right_rows, sure, why; sure, examples[] with step, before, after, partner,
-    distance; unmatched with left[], right[] with row, value, nearest, distance; columns[],
+    distance, unit; unmatched with left[], right[] with row, value, nearest, distance; columns[],
     first[][], output, bytes, warnings[], notes[]; with --code: code. Where no join is found:
     left, right, found, why, attempt, notes[]
     """
@@ -211,20 +211,31 @@ def _check_size(join: Join, most: int) -> None:
 
 def _code(join: Join, code: str, left: str, right: str) -> str:
     """The join as code, with how the tables are read."""
-    reads = {name: f"lakejoin.read({path!r})" for name, path in (("left", left), ("right", right))}
+    reads = _reading(left), _reading(right)
     if code == "sql":
-        lines = [f"-- con.register('{n}_table', {r}.to_arrow())" for n, r in reads.items()]
+        sides = zip(("left_table", "right_table"), reads, strict=True)
+        lines = [f"-- con.register('{side}', {read}.to_arrow())" for side, read in sides]
         return "\n".join([*lines, join.to_sql()])
-    made = {
-        "pandas": (join.to_pandas_code, ".to_pandas()"),
-        "polars": (join.to_polars_code, ".to_polars()"),
-        "pyspark": (join.to_pyspark_code, ".to_pandas()"),
+    writers = {
+        "pandas": (join.to_pandas_code, "{}.to_pandas()"),
+        "polars": (join.to_polars_code, "{}.to_polars()"),
+        "pyspark": (join.to_pyspark_code, "spark.createDataFrame({}.to_arrow())"),
     }
-    write, to = made[code]
-    frames = [f"{r}{to}" for r in reads.values()]
-    if code == "pyspark":
-        frames = [f"spark.createDataFrame({r})" for r in frames]
-    return f"{write()}\n# joined = join({frames[0]}, {frames[1]})"
+    write, frame = writers[code]
+    frames = ", ".join(frame.format(read) for read in reads)
+    return f"{write()}\n\n# joined = join({frames})"
+
+
+def _reading(name: str) -> str:
+    """How a table is read in Python."""
+    from lakejoin.lake.read import file_and_part
+
+    path, part = file_and_part(name)
+    if not path:
+        return f"lakejoin.open().table({name!r})"
+    if not part:
+        return f"lakejoin.read({path!r})"
+    return f"next(t for t in lakejoin.read({path!r}) if t.name.endswith({'#' + part!r}))"
 
 
 @contextlib.contextmanager

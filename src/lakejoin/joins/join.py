@@ -111,6 +111,8 @@ class Join:
         best = self.attempt
         if best is None:
             return "no join found: no values are shared, and no rule was found that makes them meet"
+        if not best.left_rows:
+            return f"no join found; the best attempt is {best.words}, where {best.why}"
         return (
             f"no join found; the best attempt is {best.words}, where {best.left_rows:,} of "
             f"{self.left.num_rows:,} left rows and {best.right_rows:,} of "

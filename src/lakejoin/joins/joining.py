@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakejoin.errors import InputError, MissingPart
 from lakejoin.joins.join import NAMES, Join
 from lakejoin.joins.options import JoinOptions, Progress
-from lakejoin.joins.trying import Task, equal, fuzzy, meaning, nearest, transform
+from lakejoin.joins.trying import Attempt, Task, equal, fuzzy, meaning, nearest, transform
 from lakejoin.joins.ways import Found
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def join_tables(
         if found is not None and (_nothing_left(found) or _columns_suffice(found, options)):
             break
         found = _tried(attempt, task, found)
-    if found is not None and not _joins(found):
-        found = found if options.by == "equal" and options.on else None
+    if found is not None and not _joins(found) and not (options.by == "equal" and options.on):
+        task.attempts.append(Attempt(found.ways[0].words, 0, 0, "no row meets another"))
+        found = None
     return Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
 
 

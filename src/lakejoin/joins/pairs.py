@@ -35,6 +35,7 @@ class Example:
     after: str | None
     partner: str
     distance: float | None = None
+    unit: str = ""
 
 
 def pairs_of(join: Join, limit: int | None = None) -> pa.Table:
@@ -77,7 +78,7 @@ def examples_of(join: Join, each: int) -> list[Example]:
         partner = _texts(target, found.columns, found.program, holder[mine[rows]])
         far = [None if way.distance is None else float(way.distance[row]) for row in rows]
         examples += [
-            Example(place, str(b), a, str(p), d)
+            Example(place, str(b), a, str(p), d, way.unit)
             for b, a, p, d in zip(before, after, partner, far, strict=True)
         ]
     return examples

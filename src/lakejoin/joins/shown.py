@@ -80,7 +80,8 @@ def shown(example: Example) -> str:
     """
     after = "" if example.after is None else f" → {clipped(example.after)}"
     sign = "=" if example.distance is None else "~"
-    return f"{clipped(example.before)}{after} {sign} {clipped(example.partner)}"
+    far = f" ({example.distance:,.4g} {example.unit})" if example.unit else ""
+    return f"{clipped(example.before)}{after} {sign} {clipped(example.partner)}{far}"
 
 
 def counted(number: int, noun: str) -> str:

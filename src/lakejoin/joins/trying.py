@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from lakejoin.joins.autojoin.finding import Learned
     from lakejoin.joins.autojoin.programs import Program
+    from lakejoin.joins.distances import RowDistances
+    from lakejoin.joins.fuzzy import FuzzyMatches, FuzzyOptions
 
 Array = np.ndarray[Any, Any]
 On = tuple[tuple[str, str], ...]
@@ -148,7 +150,8 @@ def meaning(task: Task, found: Found | None) -> Found | None:
     task.tell("comparing what the texts mean")
     ((mine, theirs),) = task.options.on
     tau = TAU if task.options.tau is None else task.options.tau
-    near = meant_rows(task.left[mine], task.right[theirs], tau, task.options.encoder)
+    once = task.options.one_to_one
+    near = meant_rows(task.left[mine], task.right[theirs], tau, task.options.encoder, once)
     why = f"the nearest meaning, at most {tau:g} of the largest distance away"
     return _nearest_found(task, "meaning", near, why)
 
@@ -182,7 +185,8 @@ def _of_programs(task: Task, learned: Learned) -> Found:
         codes = np.full(task.table(side).num_rows, NO_KEY, np.int64)
         codes[sources[mine]] = key.codes[targets[mine]]
         plain = one.program.is_identity and target.is_identity
-        words = _sides(side, str(one.program), str(target), "=")
+        texts = (one.program.columns[0], target.columns[0]) if plain else (one.program, target)
+        words = _sides(side, str(texts[0]), str(texts[1]), "=")
         why = _program_why(one.source_rows, one.by_chance)
         kind = "equal" if plain else "transform"
         way = Way(kind, one.program.columns, codes, words, 1 - one.by_chance, why, one.program)
@@ -201,7 +205,7 @@ def _program_why(rows: int, by_chance: float) -> str:
 # -- found by likeness -------------------------------------------------------------------------
 
 
-def _fuzzy_options(task: Task, one_to_one: bool = False) -> Any:
+def _fuzzy_options(task: Task, one_to_one: bool = False) -> FuzzyOptions:
     from lakejoin.joins.fuzzy import FuzzyOptions
 
     one_to_one = one_to_one or task.options.one_to_one
@@ -255,7 +259,7 @@ def _texts_to_match(found: Found) -> list[tuple[tuple[str, ...], Program | None]
     return texts
 
 
-def _fuzzy_why(matches: Any) -> str:
+def _fuzzy_why(matches: FuzzyMatches) -> str:
     rules = "; or ".join(str(rule) for rule in matches.rules)
     return f"{rules}: {_mean(matches.chance):.0%} of the pairs are estimated to be right"
 
@@ -263,20 +267,20 @@ def _fuzzy_why(matches: Any) -> str:
 # -- found by nearness -------------------------------------------------------------------------
 
 
-def _nearest_found(task: Task, kind: str, near: Any, why: str) -> Found | None:
+def _nearest_found(task: Task, kind: str, near: RowDistances, why: str) -> Found | None:
     on = task.options.on
     mine, theirs = tuple(a for a, _ in on), tuple(b for _, b in on)
+    words = " and ".join(f"{a} ~ {b}" for a, b in on)
+    if not len(near):
+        task.attempts.append(Attempt(words, 0, 0, "no row has another that near"))
+        return None
     columns = [task.right[name] for name in theirs]
     keys = key_codes(columns, columns, task.options.rules)
     found = Found("left", theirs, keys.left, keys.count, ())
-    if not len(near.left_rows):
-        return None
     rows = task.left.num_rows
     codes, distance = _codes_at(found, near.left_rows, near.right_rows, near.distance, rows)
-    words = " and ".join(f"{a} ~ {b}" for a, b in on)
-    unit = getattr(near, "unit", "")
     sure = 1.0 if kind == "nearest" else 1 - _mean(near.distance)
-    return found.also(Way(kind, mine, codes, words, sure, why, None, distance, unit))
+    return found.also(Way(kind, mine, codes, words, sure, why, None, distance, near.unit))
 
 
 # -- what they share ---------------------------------------------------------------------------

@@ -69,7 +69,13 @@ def edit_distances(points: Array, starts: Array, left: Array, right: Array) -> A
 def jaro_winkler_distances(points: Array, starts: Array, left: Array, right: Array) -> Array:
     """One less the Jaro-Winkler likeness of texts."""
     out = np.empty(left.shape[0])
+    longest = 0
+    for text in range(starts.shape[0] - 1):
+        longest = max(longest, starts[text + 1] - starts[text])
+    taken_a = np.empty(longest, np.bool_)
+    taken_b = np.empty(longest, np.bool_)
     for p in range(left.shape[0]):
-        a, b = left[p], right[p]
-        out[p] = 1.0 - jaro_winkler(points, starts[a], starts[a + 1], starts[b], starts[b + 1])
+        a, a_end = starts[left[p]], starts[left[p] + 1]
+        b, b_end = starts[right[p]], starts[right[p] + 1]
+        out[p] = 1.0 - jaro_winkler(points, a, a_end, b, b_end, taken_a, taken_b)
     return out

@@ -1,8 +1,8 @@
 """The most alike texts by the tokens that they share: an inverted index, and its k best.
 
 The likeness of two texts is the sum, over the tokens that both hold, of the products of their
-weights. The lists of a query's tokens are read from the shortest on, at most `budget` entries;
-where that leaves some unread, the best of what was met are measured again in full.
+weights. The lists of a query's tokens are read from the shortest on, as long as that takes no more
+than `budget` entries; where it leaves some unread, the best of what was met are measured in full.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ def _shortest_first(order: Array, count: int, tokens: Array, begin: int, lists: 
 
 
 @njit
-def _keep_best(found: Array, score: Array, held: int, text: int, value: float) -> int:
-    """Puts a text into the best so far, in order; of equally good ones the first comes first."""
-    k = found.shape[0]
+def _keep_best(found: Array, score: Array, k: int, held: int, text: int, value: float) -> int:
+    """Puts a text into the k best so far, in order; of equally good ones the first comes first."""
     if held == k and (value < score[k - 1] or (value == score[k - 1] and text > found[k - 1])):
         return held
     at = min(held, k - 1)
@@ -128,6 +127,8 @@ def nearest(
     order = np.empty(longest, np.int64)
     spare = np.empty(max(_SPARE, 4 * k), np.int32)
     spare_score = np.empty(spare.shape[0], np.float32)
+    best = np.empty(k, np.int32)
+    best_score = np.empty(k, np.float32)
     for q in range(queries.shape[0]):
         text = queries[q]
         count = start[text + 1] - start[text]
@@ -137,31 +138,57 @@ def nearest(
         whole = True
         for o in range(count):
             token = tokens[order[o]]
-            if lists[token + 1] - lists[token] > left:
+            stop = lists[token + 1]
+            if stop - lists[token] > left:
                 whole = False
-                break
-            left -= lists[token + 1] - lists[token]
+                if o > 0:
+                    break
+                stop = lists[token] + left
+            left -= stop - lists[token]
             weight = weights[order[o]]
-            for i in range(lists[token], lists[token + 1]):
+            for i in range(lists[token], stop):
                 member = members[i]
                 if sums[member] == 0:
                     met[touched] = member
                     touched += 1
                 sums[member] += weight * member_weights[i]
+        # Room for the k best, or for some more where these are yet to be measured in full.
+        room = k if whole else spare.shape[0]
         held = 0
         for i in range(touched):
             member = met[i]
             value = sums[member]
             sums[member] = 0
-            if member == text - begin:
-                continue
-            if whole:
-                held = _keep_best(found[q], score[q], held, member, value)
-            else:
-                held = _keep_best(spare, spare_score, held, member, value)
+            if member != text - begin and (held < room or value >= spare_score[room - 1]):
+                held = _keep_best(spare, spare_score, room, held, member, value)
         if not whole:
             again = 0
             for i in range(held):
                 value = _likeness(start, tokens, weights, text, spare[i] + begin)
-                again = _keep_best(found[q], score[q], again, spare[i], value)
+                again = _keep_best(best, best_score, k, again, spare[i], value)
+            held = again
+            spare[:held] = best[:held]
+            spare_score[:held] = best_score[:held]
+        for i in range(held):
+            found[q, i] = spare[i]
+            score[q, i] = spare_score[i]
     return found, score
+
+
+@kernel
+def leads(groups: Array, values: Array, count: int) -> Array:
+    """Each value less the largest other one of its group, or less 0 where it stands alone."""
+    best = np.zeros(count)
+    second = np.zeros(count)
+    for i in range(groups.shape[0]):
+        group, value = groups[i], values[i]
+        if value > best[group]:
+            second[group] = best[group]
+            best[group] = value
+        elif value > second[group]:
+            second[group] = value
+    out = np.empty(groups.shape[0])
+    for i in range(groups.shape[0]):
+        group, value = groups[i], values[i]
+        out[i] = value - (second[group] if value == best[group] else best[group])
+    return out

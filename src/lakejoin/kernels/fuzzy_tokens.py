@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.hashing import finish, mix
@@ -60,6 +61,16 @@ def hash_words(points: Array, begins: Array, ends: Array) -> Array:
 
 
 @kernel
+def words_with(points: Array, marked: Array, begins: Array, ends: Array) -> Array:
+    """Which words hold a code point whose place in `points` is marked."""
+    out = np.zeros(begins.shape[0], np.bool_)
+    for word in range(begins.shape[0]):
+        for at in range(begins[word], ends[word]):
+            out[word] |= marked[at]
+    return out
+
+
+@kernel
 def hash_grams(
     points: Array, first: Array, begins: Array, ends: Array, size: int
 ) -> tuple[Array, Array]:
@@ -85,17 +96,54 @@ def hash_grams(
 
 
 @kernel
+def number_hashes(hashes: Array) -> tuple[Array, Array]:
+    """Numbers hashes by first appearance: (number of each, where each number appears first)."""
+    width = 16
+    while width < 2 * hashes.shape[0]:
+        width *= 2
+    mask = np.uint64(width - 1)
+    slots = np.full(width, -1, np.int32)
+    numbers = np.empty(hashes.shape[0], np.int32)
+    firsts = np.empty(hashes.shape[0], np.int64)
+    count = 0
+    for i in range(hashes.shape[0]):
+        h = hashes[i]
+        at = h & mask
+        while slots[at] >= 0 and hashes[firsts[slots[at]]] != h:
+            at = (at + np.uint64(1)) & mask
+        if slots[at] < 0:
+            slots[at] = count
+            firsts[count] = i
+            count += 1
+        numbers[i] = slots[at]
+    return numbers, firsts[:count].copy()
+
+
+@njit(inline="always")
+def _sort(values: Array, begin: int, end: int) -> None:
+    """By insertion: a text has few tokens."""
+    for i in range(begin + 1, end):
+        value = values[i]
+        j = i
+        while j > begin and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+
+
+@kernel
 def tally(start: Array, tokens: Array) -> tuple[Array, Array, Array]:
     """Every text's distinct tokens, ascending, and how often each occurs in it."""
     texts = start.shape[0] - 1
     out_start = np.zeros(texts + 1, np.int64)
+    own = tokens.copy()
     out = np.empty(tokens.shape[0], np.int32)
     counts = np.empty(tokens.shape[0], np.int32)
     found = 0
     for text in range(texts):
-        own = np.sort(tokens[start[text] : start[text + 1]])
-        for i in range(own.shape[0]):
-            if i > 0 and own[i] == own[i - 1]:
+        _sort(own, start[text], start[text + 1])
+        for i in range(start[text], start[text + 1]):
+            if i > start[text] and own[i] == own[i - 1]:
                 counts[found - 1] += 1
             else:
                 out[found] = own[i]

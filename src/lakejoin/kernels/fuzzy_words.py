@@ -17,14 +17,16 @@ _INITIAL = 0.9  # how alike a single letter is to a word that begins with it
 
 
 @njit
-def jaro_winkler(points: Array, a: int, a_end: int, b: int, b_end: int) -> float:
-    """Of two stretches of code points, 0..1; 1 for equal ones."""
+def jaro_winkler(
+    points: Array, a: int, a_end: int, b: int, b_end: int, taken_a: Array, taken_b: Array
+) -> float:
+    """Of two stretches of code points, 0..1; 1 for equal ones. `taken` are room to work in."""
     m, n = a_end - a, b_end - b
     if m == 0 or n == 0:
         return 1.0 if m == n else 0.0
     reach = max(max(m, n) // 2 - 1, 0)
-    taken_a = np.zeros(m, np.bool_)
-    taken_b = np.zeros(n, np.bool_)
+    taken_a[:m] = False
+    taken_b[:n] = False
     common = 0
     for i in range(m):
         for j in range(max(0, i - reach), min(n, i + reach + 1)):
@@ -51,10 +53,12 @@ def jaro_winkler(points: Array, a: int, a_end: int, b: int, b_end: int) -> float
 
 
 @njit
-def _word_likeness(points: Array, a: int, a_end: int, b: int, b_end: int) -> float:
+def _word_likeness(
+    points: Array, a: int, a_end: int, b: int, b_end: int, taken_a: Array, taken_b: Array
+) -> float:
     if min(a_end - a, b_end - b) == 1 and points[a] == points[b]:
         return _INITIAL
-    return jaro_winkler(points, a, a_end, b, b_end)
+    return jaro_winkler(points, a, a_end, b, b_end, taken_a, taken_b)
 
 
 @njit
@@ -72,6 +76,8 @@ def _answer(
     open_a: Array,
     open_b: Array,
     alike: Array,
+    taken_a: Array,
+    taken_b: Array,
 ) -> float:
     """Pairs the words a.. with the words b..; the rarity that is paired, and how open each is.
 
@@ -96,8 +102,10 @@ def _answer(
             alike[i, j] = 0.0
             # Numbers are the same or they are not: 2004 is not nearly 2005.
             if open_b[j] == 1.0 and not numeric[words[a + i]] and not numeric[words[b + j]]:
+                i_begin, i_end = begins[a + i], ends[a + i]
+                j_begin, j_end = begins[b + j], ends[b + j]
                 alike[i, j] = _word_likeness(
-                    points, begins[a + i], ends[a + i], begins[b + j], ends[b + j]
+                    points, i_begin, i_end, j_begin, j_end, taken_a, taken_b
                 )
     while True:
         best = _ALIKE
@@ -106,19 +114,24 @@ def _answer(
         for i in range(m):
             if open_a[i] == 1.0:
                 for j in range(n):
-                    if open_b[j] == 1.0 and (
-                        alike[i, j] > best or (best_i < 0 and alike[i, j] == best)
-                    ):
+                    if open_b[j] == 1.0 and alike[i, j] > best:
                         best = alike[i, j]
                         best_i = i
                         best_j = j
         if best_i < 0:
             return mass
         same = (best - _ALIKE) / (1.0 - _ALIKE)
-        # Never quite open, nor quite answered, so that it is not taken twice.
-        open_a[best_i] = min(1.0 - same, 0.99)
-        open_b[best_j] = open_a[best_i]
+        open_a[best_i] = 1.0 - same
+        open_b[best_j] = 1.0 - same
         mass += same * 0.5 * (rarity[words[a + best_i]] + rarity[words[b + best_j]])
+
+
+@njit
+def _longest(begins: Array, ends: Array) -> int:
+    longest = 0
+    for word in range(begins.shape[0]):
+        longest = max(longest, ends[word] - begins[word])
+    return longest
 
 
 @kernel
@@ -138,12 +151,15 @@ def count_open(
     open_a = np.empty(MOST_WORDS)
     open_b = np.empty(MOST_WORDS)
     alike = np.empty((MOST_WORDS, MOST_WORDS))
+    taken_a = np.empty(_longest(begins, ends), np.bool_)
+    taken_b = np.empty(taken_a.shape[0], np.bool_)
     for p in range(left.shape[0]):
         a, a_end = first[left[p]], first[left[p] + 1]
         b, b_end = first[right[p]], first[right[p] + 1]
         _answer(
-            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end, open_a, open_b, alike
-        )
+            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end,
+            open_a, open_b, alike, taken_a, taken_b,
+        )  # fmt: skip
         for i in range(a_end - a):
             counts[words[a + i]] += open_a[i] == 1.0
         for j in range(b_end - b):
@@ -173,12 +189,15 @@ def compare_words(
     open_a = np.empty(MOST_WORDS)
     open_b = np.empty(MOST_WORDS)
     alike = np.empty((MOST_WORDS, MOST_WORDS))
+    taken_a = np.empty(_longest(begins, ends), np.bool_)
+    taken_b = np.empty(taken_a.shape[0], np.bool_)
     for p in range(left.shape[0]):
         a, a_end = first[left[p]], first[left[p] + 1]
         b, b_end = first[right[p]], first[right[p] + 1]
         out[p, 0] = _answer(
-            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end, open_a, open_b, alike
-        )
+            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end,
+            open_a, open_b, alike, taken_a, taken_b,
+        )  # fmt: skip
         for i in range(a_end - a):
             word = words[a + i]
             out[p, 1] += open_a[i] * rarity[word]

@@ -12,10 +12,10 @@ from lakejoin.joins.fuzzy.texts import Corpus, Tokens
 Array = np.ndarray[Any, Any]
 
 MOST = 8  # keys a text that are looked at: the right one is hardly ever beyond the first few
-# Entries of lists that a column's texts may read in all, which bounds time to some seconds; and
-# how many each may read however many there are.
-_WORK = 200_000_000
-_LEAST_WORK = 2_000
+# Entries of lists that a column's texts may read in all, a fraction of a second; and how many each
+# may read however many there are.
+_WORK = 20_000_000
+_LEAST_WORK = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +29,10 @@ class Near:
 class Index:
     """The right column's texts by token, to be asked for the most alike ones.
 
-    Likeness is the mean of the cosines of words and of 3-grams, both weighted by rarity. Exact as
-    long as a text's tokens occur no more often among the keys than `_WORK` allows for: below some
-    100,000 texts that is always so. Beyond it the commonest tokens of a text find no key; a key
-    that shares only those with it is missed.
+    Likeness is the mean of the cosines of words and of 3-grams, both weighted by rarity. A text
+    finds keys by its rarest tokens, as many as `_WORK` allows for, and those found are compared in
+    full. That is exact for up to 1,000 texts and keys; with more, a key that shares only common
+    tokens with a text may be missed.
     """
 
     def __init__(self, corpus: Corpus) -> None:

@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.fuzzy.candidates import Index
-from lakejoin.joins.fuzzy.chances import chances
-from lakejoin.joins.fuzzy.evidence import Pairs, doubts, evidence, pairs_of
+from lakejoin.joins.fuzzy.choosing import Chosen, choose
 from lakejoin.joins.fuzzy.options import FuzzyOptions, Rule
-from lakejoin.joins.fuzzy.rules import PLAIN, WEIGHED, describe, distances
-from lakejoin.joins.fuzzy.texts import Column, Corpus, column_of, corpus_of
+from lakejoin.joins.fuzzy.texts import Column, column_of, corpus_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
-
-_LIKELY = 0.5  # a pair that is more likely wrong than right is never joined
 
 
 def _none(kind: type) -> Array:
@@ -74,106 +70,43 @@ def fuzzy_matches(
     if not len(mine) or not len(theirs):
         return FuzzyMatches()
     corpus = corpus_of(mine, theirs)
-    best, chance = _best_pairs(corpus, mine, theirs, options, known)
-    if not len(best):
-        return FuzzyMatches()
-    joined = _sure_enough(chance, options.precision)
-    if not joined.any():
-        return FuzzyMatches()
-    far = distances(corpus, best.texts, best.keys)
-    plain, rule = describe(far, joined, options.precision)
-    distance = np.where(rule < 0, 1.0 - chance, 0.0)
-    for number, (way, _) in enumerate(plain):
-        distance[rule == number] = far[way, rule == number]
-    rule[rule < 0] = len(plain)
-    names = [(*PLAIN[way], s) for way, s in plain]
-    names.append((*WEIGHED, float(1.0 - chance[joined].min())))
-    return _rows(mine, theirs, best, joined, distance, chance, rule, names)
+    return _rows(mine, theirs, choose(corpus, _known_texts(mine, theirs, known), options))
 
 
-def _best_pairs(
-    corpus: Corpus,
-    mine: Column,
-    theirs: Column,
-    options: FuzzyOptions,
-    known: tuple[Array, Array] | None,
-) -> tuple[Pairs, Array]:
-    """Every text that is asked for with the key of the best chance, and that chance."""
-    joined = _known_pairs(mine, theirs, known)
-    asked = np.ones(corpus.left, bool)
-    asked[joined.texts] = False
-    claimed = np.unique(joined.keys)
-    index = Index(corpus)
-    texts = np.flatnonzero(asked)
-    pairs = pairs_of(texts, index.nearest(texts))
-    doubt = doubts(corpus, index, pairs, claimed, joined, options.seed)
-    chance = chances(evidence(corpus, pairs, claimed, doubt), pairs.texts)
-    order = np.lexsort((pairs.keys, -chance, pairs.texts))
-    best = order[_first_of(pairs.texts[order])]
-    if options.one_to_one:
-        best = best[~np.isin(pairs.keys[best], claimed)]
-        order = best[np.lexsort((pairs.texts[best], -chance[best], pairs.keys[best]))]
-        best = np.sort(order[_first_of(pairs.keys[order])])
-    return Pairs(pairs.texts[best], pairs.keys[best], pairs.alike[best]), chance[best]
-
-
-def _first_of(groups: Array) -> Array:
-    first = np.ones(len(groups), bool)
-    first[1:] = groups[1:] != groups[:-1]
-    return first
-
-
-def _known_pairs(mine: Column, theirs: Column, known: tuple[Array, Array] | None) -> Pairs:
+def _known_texts(
+    mine: Column, theirs: Column, known: tuple[Array, Array] | None
+) -> tuple[Array, Array]:
     """What is joined already, as distinct pairs of texts."""
     if known is None or not len(known[0]):
-        return Pairs(_none(np.int64), _none(np.int64), _none(np.float64))
+        return _none(np.int64), _none(np.int64)
     texts, keys = mine.rows[known[0]], theirs.rows[known[1]]
     said = (texts >= 0) & (keys >= 0)
     both = np.unique(texts[said] * len(theirs) + keys[said])
-    return Pairs(both // len(theirs), both % len(theirs), np.ones(len(both)))
+    return both // len(theirs), both % len(theirs)
 
 
-def _sure_enough(chance: Array, precision: float) -> Array:
-    """The most pairs whose mean chance keeps to the precision, the best ones first."""
-    order = np.argsort(-chance, kind="stable")
-    mean = np.cumsum(chance[order]) / np.arange(1, len(order) + 1)
-    enough = int(((mean >= precision) & (chance[order] >= _LIKELY)).sum())
-    out = np.zeros(len(chance), bool)
-    out[order[:enough]] = True
-    return out
-
-
-def _rows(
-    mine: Column,
-    theirs: Column,
-    best: Pairs,
-    joined: Array,
-    distance: Array,
-    chance: Array,
-    rule: Array,
-    names: list[tuple[str, str, float]],
-) -> FuzzyMatches:
-    """Pairs of texts as pairs of rows: all rows of the one text with all rows of the other."""
-    pair_of = np.full(len(mine) + 1, -1, np.int64)
-    pair_of[best.texts[joined]] = np.flatnonzero(joined)
+def _rows(mine: Column, theirs: Column, chosen: Chosen) -> FuzzyMatches:
+    """Texts and keys as rows: all rows of the one text with all rows of the other."""
+    pair_of = np.full(len(mine) + 1, -1, np.int64)  # the last one is of rows without a text
+    pair_of[chosen.texts] = np.arange(len(chosen.texts))
     left = np.flatnonzero(pair_of[mine.rows] >= 0)
     pair = pair_of[mine.rows[left]]
     by_key = np.argsort(theirs.rows, kind="stable")
     ends = np.searchsorted(theirs.rows[by_key], np.arange(len(theirs) + 1))
-    begin, stop = ends[best.keys[pair]], ends[best.keys[pair] + 1]
+    begin, stop = ends[chosen.keys[pair]], ends[chosen.keys[pair] + 1]
     times = stop - begin
     place = np.repeat(begin - np.cumsum(times) + times, times) + np.arange(int(times.sum()))
-    of_rule = np.bincount(rule[pair], minlength=len(names))
-    used = np.flatnonzero(of_rule)
-    number = np.cumsum(of_rule > 0) - 1
+    of_rule = np.bincount(chosen.rule[pair], minlength=len(chosen.rules))
+    number = np.cumsum(of_rule > 0) - 1  # of the rules that join anything
+    rules = [Rule(*chosen.rules[i], int(of_rule[i])) for i in np.flatnonzero(of_rule)]
     pair = np.repeat(pair, times)
     return FuzzyMatches(
         np.repeat(left, times),
         by_key[place],
-        distance[pair],
-        chance[pair],
-        number[rule[pair]],
-        tuple(Rule(*names[i], int(of_rule[i])) for i in used),
+        chosen.distance[pair],
+        chosen.chance[pair],
+        number[chosen.rule[pair]],
+        tuple(rules),
     )
 
 

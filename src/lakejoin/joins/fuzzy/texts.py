@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,7 +126,7 @@ class Corpus:
 
 def corpus_of(left: Column, right: Column) -> Corpus:
     """Cuts the texts of two columns."""
-    from lakejoin.kernels.fuzzy_tokens import cut_words, hash_words
+    from lakejoin.kernels.fuzzy_tokens import cut_words, hash_words, number_hashes
     from lakejoin.kernels.fuzzy_words import MOST_WORDS
 
     texts = left.texts + right.texts
@@ -133,11 +134,10 @@ def corpus_of(left: Column, right: Column) -> Corpus:
     np.cumsum([len(text) for text in texts], out=starts[1:])
     points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
     first, begins, ends = cut_words(points, starts, MOST_WORDS)
-    _, seen, words = np.unique(
-        hash_words(points, begins, ends), return_index=True, return_inverse=True
-    )
+    hashes = hash_words(points, begins, ends)
+    words, seen = number_hashes(hashes)
     tokens, rarity = _weighed(first, words, len(seen))
-    numeric = np.array([_is_number(points[begins[i] : ends[i]]) for i in seen], bool)
+    numeric = _numbers(points, begins[seen], ends[seen]) | np.isin(hashes[seen], _roman())
     return Corpus(
         len(left), len(right), points, starts, first, begins, ends, words, numeric,
         rarity / np.log1p(len(texts)), tokens, grams(points, first, begins, ends, 3),
@@ -146,23 +146,35 @@ def corpus_of(left: Column, right: Column) -> Corpus:
 
 def grams(points: Array, first: Array, begins: Array, ends: Array, size: int) -> Tokens:
     """The q-grams of texts."""
-    from lakejoin.kernels.fuzzy_tokens import hash_grams
+    from lakejoin.kernels.fuzzy_tokens import hash_grams, number_hashes
 
     start, hashes = hash_grams(points, first, begins, ends, size)
-    distinct, ids = np.unique(hashes, return_inverse=True)
-    return _weighed(start, ids, len(distinct))[0]
+    ids, seen = number_hashes(hashes)
+    return _weighed(start, ids, len(seen))[0]
 
 
 def _weighed(start: Array, ids: Array, distinct: int) -> tuple[Tokens, Array]:
     """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that hold it)."""
     from lakejoin.kernels.fuzzy_tokens import tally, unit_weights
 
-    start, ids, counts = tally(start, ids.astype(np.int32))
+    start, ids, counts = tally(start, ids)
     holders = np.bincount(ids, minlength=distinct)
     rarity = np.log1p((len(start) - 1) / np.maximum(holders, 1))
     return Tokens(start, ids, unit_weights(start, ids, counts, rarity), distinct), rarity
 
 
-def _is_number(points: Array) -> bool:
-    word = "".join(map(chr, points.tolist()))
-    return any(mark.isdigit() for mark in word) or word in _ROMAN
+def _numbers(points: Array, begins: Array, ends: Array) -> Array:
+    """Which words hold a digit."""
+    from lakejoin.kernels.fuzzy_tokens import words_with
+
+    digits = [point for point in np.unique(points).tolist() if chr(point).isdigit()]
+    return words_with(points, np.isin(points, digits), begins, ends)
+
+
+@cache
+def _roman() -> Array:
+    from lakejoin.kernels.fuzzy_tokens import hash_words
+
+    ends = np.cumsum([len(word) for word in _ROMAN])
+    points = np.frombuffer("".join(_ROMAN).encode("utf-32-le"), np.uint32)
+    return hash_words(points, np.concatenate([[0], ends[:-1]]), ends)

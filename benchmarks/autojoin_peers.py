@@ -199,10 +199,11 @@ def _distinct(texts: list[str], ids: Sequence[Hashable]) -> dict[str, set[Hashab
 def autofj(case: Case, python: Path, limit: float) -> dict[str, Any]:
     """AutoFuzzyJoin in its own Python: counts, seconds and versions, or why there are none."""
     sides = Sides.of(case)
-    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump({"keys": sides.keys, "asked": sides.asked}, file)
-        file.flush()
-        said = _child([str(python), "-W", "ignore", str(AUTOFJ), file.name], limit)
+    with tempfile.TemporaryDirectory() as folder:  # it leaves files where it runs
+        path = Path(folder) / "sides.json"
+        path.write_text(json.dumps({"keys": sides.keys, "asked": sides.asked}), encoding="utf-8")
+        command = [str(python.absolute()), "-W", "ignore", str(AUTOFJ), str(path)]
+        said = _child(command, limit, folder)
     if "pairs" not in said:
         return said
     counted = [sides.count(case, i, j) for j, i in said.pop("pairs")]
@@ -210,11 +211,12 @@ def autofj(case: Case, python: Path, limit: float) -> dict[str, Any]:
     return {"right": right, "joined": joined, "true": len(case.true), **said}
 
 
-def _child(command: list[str], limit: float) -> dict[str, Any]:
+def _child(command: list[str], limit: float, folder: str) -> dict[str, Any]:
     """The JSON that a command prints last; `cut` where it took too long, or what went wrong."""
     child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
     try:
         out, err = child.communicate(timeout=limit)
     except subprocess.TimeoutExpired:

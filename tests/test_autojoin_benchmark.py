@@ -31,9 +31,9 @@ def test_the_synthetic_cases_are_joined_whole() -> None:
     from autojoin_peers import averages
     from autojoin_quality import measured
 
-    cases = list(synthetic(rows=300))
+    cases = list(synthetic(rows=150))
     for case in cases:
-        assert case.left.num_rows == case.right.num_rows == len(case.true) == 300
+        assert case.left.num_rows == case.right.num_rows == len(case.true) == 150
     for found in measured(cases, told=False).values():
         assert averages(found) == (1.0, 1.0, 1.0)
 

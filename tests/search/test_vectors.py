@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
 from lakejoin.search.hits import Excluded
-from lakejoin.search.vectors import engine, pairing
+from lakejoin.search.vectors import candidates, engine, pairing
 from lakejoin.search.vectors import segment as segment_search
 from lakejoin.search.vectors.engine import Nearness, VectorSearch
+from lakejoin.search.vectors.exact import distances, limit, within
 from lakejoin.store.compact import Compact, MatrixSource
 from oracle.vectors import all_distances, near, scores
-from search.vector_spaces import Lake, lakes, radii, space_of, unit, vectors_of
+from search.vector_spaces import KINDS, Lake, lakes, radii, space_of, unit, vectors_of
 
 FOUND = tuple[int, int, int, int]  # segment, column, hits, pairs
 
@@ -55,6 +56,47 @@ def test_finds_what_brute_force_finds(data: Any) -> None:
         data.draw(st.sampled_from(["auto", "tree", "flat"])),
     )
     assert searched(lake, nearness) == expected(lake, nearness)
+
+
+@pytest.mark.parametrize("kept", [1 << 22, 40])
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_products_of_whole_vectors_find_the_same(kept: int, data: Any) -> None:
+    metric = data.draw(st.sampled_from(["l2", "l2", "l1", "angular"]))
+    lake = data.draw(lakes(units=metric == "angular"))
+    measure = data.draw(st.sampled_from(["hit", "all"]))
+    nearness = Nearness(data.draw(radii(lake, metric)), metric, measure, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "cheapest", lambda *_: "whole")
+        patch.setattr(segment_search, "_KEPT", kept)
+        assert searched(lake, nearness) == expected(lake, nearness)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["l2", "l1", "angular"]), st.sampled_from(KINDS))
+def test_single_precision_decides_as_double_does(seed: int, metric: str, kind: str) -> None:
+    """At radii that are distances, and right beside them."""
+    rng = np.random.default_rng(seed)
+    vectors = vectors_of(kind, 30, 40, rng)
+    vectors = unit(vectors) if metric == "angular" else vectors
+    query, vector = (one.reshape(-1) for one in np.indices((30, 30)))
+    far = distances(vectors, vectors, query, vector, metric)
+    for radius in rng.choice(far, 5):
+        for beside in (0.0, 2e-9, -2e-9, 1e-6, -1e-6, 1e-4, -1e-4):
+            near = float(radius) * (1 + beside)
+            found = within(vectors, vectors, query, vector, metric, near)
+            assert np.array_equal(found, far <= limit(near))
+
+
+def test_much_that_is_near_is_found_by_products() -> None:
+    rng = np.random.default_rng(8)
+    vectors = unit(vectors_of("random", 3_000, 100, rng))
+    space = space_of(vectors, tuple(np.arange(c, 3_000, 30) for c in range(30)))
+    search = VectorSearch([space])
+    counters = search.search(vectors[:50], Nearness(1.5)).counters
+    assert counters.methods == {"whole": 1}
+    assert counters.verified < 500  # only what lies at the border
+    assert search.search(vectors[:50], Nearness(0.01)).counters.methods == {"tree": 1}
 
 
 @settings(max_examples=40, deadline=None)

@@ -64,6 +64,12 @@ class VectorSource(Protocol):
     def take(self, ids: Array) -> Array:
         """The vectors with these numbers, a row of float32 each."""
 
+    def rows(self, ids: Array) -> tuple[Array, Array]:
+        """A matrix that holds these vectors, and the row of each: without a copy where it can."""
+
+    def whole(self) -> Array | None:
+        """All vectors as a matrix of float32; None where they are made when they are needed."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixSource:
@@ -88,6 +94,16 @@ class MatrixSource:
     def take(self, ids: Array) -> Array:
         """Some rows."""
         return np.ascontiguousarray(self.matrix[np.asarray(ids)], dtype=np.float32)
+
+    def rows(self, ids: Array) -> tuple[Array, Array]:
+        """The matrix, as it is."""
+        matrix = self.whole()
+        return (self.take(ids), np.arange(len(ids))) if matrix is None else (matrix, ids)
+
+    def whole(self) -> Array | None:
+        """The matrix, if it is of float32 and row by row."""
+        ready = self.matrix.dtype == np.float32 and self.matrix.flags.c_contiguous
+        return np.asarray(self.matrix) if ready else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,6 +118,14 @@ class EncodedTexts:
         codes = self.codes.take(np.asarray(ids, dtype=np.int64))
         return self.encoder.encode(self.texts.take(codes))
 
+    def rows(self, ids: Array) -> tuple[Array, Array]:
+        """The vectors with these ids, and their own order."""
+        return np.ascontiguousarray(self.take(ids), dtype=np.float32), np.arange(len(ids))
+
+    def whole(self) -> Array | None:
+        """Nothing is kept."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class KeptVectors:
@@ -133,9 +141,18 @@ class KeptVectors:
 
     def take(self, ids: Array) -> Array:
         """The vectors with these ids."""
+        vectors, ids = self.rows(ids)
+        return np.asarray(vectors[ids])
+
+    def rows(self, ids: Array) -> tuple[Array, Array]:
+        """All vectors, of which these are verified, and the ids."""
         first = np.asarray(ids, dtype=np.int64) * self.dimension
         raw = self.vectors.touch(first, first + self.dimension)
-        return np.asarray(raw.reshape(-1, self.dimension)[ids])
+        return np.asarray(raw.reshape(-1, self.dimension)), np.asarray(ids)
+
+    def whole(self) -> Array | None:
+        """All of them, verified."""
+        return np.asarray(self.vectors.all().reshape(-1, self.dimension))
 
 
 @dataclass(frozen=True, slots=True)

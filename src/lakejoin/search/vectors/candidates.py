@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from lakejoin.search.vectors import scanning
-from lakejoin.search.vectors.descending import Tree, descend, new_descent, reached_share
-from lakejoin.store.compact import LEAF, Compact, check_size, matches_any
+from lakejoin.search.vectors.descending import Tree, descend, new_descent
+from lakejoin.search.vectors.planning import TREE, WHOLE, cheapest
+from lakejoin.search.vectors.whole import Whole
+from lakejoin.store.compact import LEAF, Compact, VectorSource, check_size, matches_any
 
 Array = np.ndarray[Any, Any]
 
 TOGETHER = 1024  # queries that go down the tree together
 _ROOM = 1 << 18  # candidates that are handed out at once
-# Nanoseconds: a pair at a leaf of the tree, a pair among all, and a point decoded for all queries.
-_AT_LEAF, _AMONG_ALL, _DECODED = 7.5, 2.5, 25.0
-_SOME = 32  # queries, and leaves, of which it is estimated how many are reached
 _SMALL = 1e-12
 _SINGLE = 2e-6  # what single precision may change of a distance, as a share of the largest number
 
@@ -51,15 +50,21 @@ def together(parts: list[Candidates]) -> Candidates:
 
 
 class Finder:
-    """Finds candidates in the compact form of a collection."""
+    """Finds candidates in the compact form of a collection, or in the whole vectors, if at hand."""
 
-    def __init__(self, compact: Compact) -> None:
+    def __init__(self, compact: Compact, source: VectorSource | None = None) -> None:
         self.compact = compact
+        self._source = source
 
     @cached_property
     def _tree(self) -> Tree:
         c = self.compact
         return Tree(c.scale.astype(np.float32), c.blocks, c.rest, c.low, c.high, c.span)
+
+    @cached_property
+    def _whole(self) -> Whole | None:
+        vectors = None if self._source is None else self._source.whole()
+        return None if vectors is None else Whole.of(vectors, self.compact.zeros)
 
     @cached_property
     def _largest(self) -> float:
@@ -68,23 +73,21 @@ class Finder:
         return float(max(np.abs(128 * self.compact.scale).max(initial=0.0), finite, 0.0))
 
     def find(self, queries: Array, radius: float, method: str) -> Finding:
-        """The candidates within a straight distance; `method` is auto, tree or flat."""
+        """The candidates within a straight distance; `method` is auto, tree, flat or whole."""
         usable = np.flatnonzero(matches_any(queries, self.compact.zeros))
         check_size(queries[usable])
         coordinates, rests = self.compact.coordinates(queries[usable])
         mine, beside = coordinates.astype(np.float32), rests.astype(np.float32)
         largest = max(np.abs(mine).max(initial=0.0), beside.max(initial=0.0), self._largest)
         slack = _SINGLE * float(largest)
-        boxed = method == "tree" or (method == "auto" and self._pays(mine, beside, radius + slack))
-        return Finding(self._tree, self.compact, usable, mine, beside, radius, slack, boxed)
-
-    def _pays(self, mine: Array, beside: Array, reach: float) -> bool:
-        """Whether looking at boxes saves more than it costs."""
-        nodes = self.compact.leaf_nodes
-        nodes = nodes[:: max(len(nodes) // _SOME, 1)]
-        some = np.arange(0, len(mine), max(len(mine) // _SOME, 1))
-        share = reached_share(self._tree, mine[some], beside[some], reach, nodes)
-        return bool(share * _AT_LEAF < _AMONG_ALL + _DECODED / max(len(mine), 1))
+        if method == "auto":
+            at_hand = self._source is not None and self._source.whole() is not None
+            method = cheapest(self.compact, self._tree, mine, beside, radius + slack, at_hand)
+        whole = self._whole if method == WHOLE else None
+        return Finding(
+            self._tree, self.compact, usable, mine, beside, radius, slack, method,
+            queries[usable], whole,
+        )  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -98,13 +101,10 @@ class Finding:
     rests: Array
     radius: float
     slack: float
-    boxed: bool
+    name: str  # what is done: tree, flat or whole
+    vectors: Array  # the queries themselves
+    whole: Whole | None = None
     bounded: int = 0
-
-    @property
-    def name(self) -> str:
-        """What is done: tree or flat."""
-        return "tree" if self.boxed else "flat"
 
     def place(self, query: Array) -> Array:
         """The places of queries among those that can match anything."""
@@ -117,13 +117,14 @@ class Finding:
     def block(self, begin: int, end: int) -> Iterator[Candidates]:
         """The candidates of some queries, in parts that are bounded in size."""
         queries, rests = self.queries[begin:end], self.rests[begin:end]
-        parts = self._down(queries, rests) if self.boxed else self._over(queries, rests)
+        if self.whole is not None:
+            parts = self.whole.pairs(self.vectors[begin:end], self.radius)
+        else:
+            parts = (self._down if self.name == TREE else self._over)(queries, rests)
         for found in parts:
-            yield Candidates(
-                self.usable[begin + found[:, 0]].astype(np.int32),
-                self.compact.order[found[:, 1]],
-                found[:, 2] != 0,
-            )
+            ids = found[:, 1] if self.whole is not None else self.compact.order[found[:, 1]]
+            query = self.usable[begin + found[:, 0]].astype(np.int32)
+            yield Candidates(query, ids.astype(np.uint32), found[:, 2] != 0)
 
     def _down(self, queries: Array, rests: Array) -> Iterator[Array]:
         """Down the tree."""
@@ -143,26 +144,24 @@ class Finding:
         """Over all leaves."""
         tree, leaves = self.tree, len(self.tree.blocks)
         rows, own = scanning.rows_of(queries, rests)
-        step, many = scanning.leaves_with(len(rows)), min(len(rows), scanning.QUERIES)
+        step, many = scanning.LEAVES, min(len(rows), scanning.QUERIES)
         columns = np.empty((rows.shape[1], step * LEAF), dtype=np.float32)
-        errors = self.compact.span[self.compact.leaf_nodes, 2]
+        reach = self.radius + self.slack + self.compact.span[self.compact.leaf_nodes, 2]
+        squares, largest = reach * reach, float(own.max(initial=0.0))
+        self.compact.check(np.arange(leaves))
         out = np.empty((many * step * LEAF, 3), dtype=np.int32)
         room = np.empty((many, step * LEAF), dtype=np.float32)
         for first in range(0, leaves, step):
             last = min(first + step, leaves)
-            self.compact.check(np.arange(first, last))
             most = scanning.decode(tree.blocks, tree.rest, tree.scale, first, last, columns)
-            reach = self.radius + self.slack + errors[first:last]
-            limits = reach * reach + scanning.SINGLE * (float(own.max(initial=0.0)) + most)
+            limits = squares[first:last] + np.float32(scanning.SINGLE * (largest + most))
             wide = columns[:, : (last - first) * LEAF]
             parts = []
             for at in range(0, len(rows), scanning.QUERIES):
                 part = slice(at, at + scanning.QUERIES)
                 some = rows[part]
                 products = np.matmul(some, wide, out=room[: len(some), : wide.shape[1]])
-                found = scanning.pick(
-                    products, limits.astype(np.float32), own[part], at, first, out
-                )
+                found = scanning.pick(products, limits, own[part], at, first, out)
                 if found:
                     parts.append(out[:found].copy())
             if parts:  # all that a leaf's points are candidates of come together

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.store.compact import MatrixSource, matches_any
+from lakejoin.store.compact import matches_any
 
 if TYPE_CHECKING:
     from lakejoin.search.vectors.engine import Space
@@ -63,8 +63,9 @@ def load(space: Space) -> Loaded:
 
 
 def _vectors(source: VectorSource) -> Array:
-    if isinstance(source, MatrixSource) and source.matrix.dtype == np.float32:
-        return np.ascontiguousarray(source.matrix)  # as it is, without a copy
+    whole = source.whole()
+    if whole is not None:
+        return whole
     out = np.empty((source.count, source.dimension), dtype=np.float32)
     for begin in range(0, source.count, _BATCH):
         end = min(begin + _BATCH, source.count)

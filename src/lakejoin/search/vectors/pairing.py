@@ -6,12 +6,13 @@ column are found again here, which is less than to search the lake once more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.search.vectors.counting import by_number
-from lakejoin.search.vectors.exact import distances, limit, straight
+from lakejoin.search.vectors.exact import distances, limit, straight, within
 from lakejoin.search.vectors.scanning import SINGLE
 from lakejoin.store.compact import matches_any
 
@@ -30,13 +31,35 @@ def between(
 ) -> Array:
     """The distances of queries[query[i]] and the vectors with the ids unique[which[i]]."""
     out = np.empty(len(query), dtype=np.float64)
-    # Vector by vector, so that each is read from memory once; my own are few and stay at hand.
+    for some, vectors, rows in _by_vector(source, unique, which):
+        out[some] = distances(queries, vectors, query[some], rows, metric)
+    return out
+
+
+def near_enough(
+    source: VectorSource, queries: Array, query: Array, unique: Array, which: Array,
+    metric: str, radius: float,
+) -> Array:  # fmt: skip
+    """Whether queries[query[i]] and the vectors with the ids unique[which[i]] are in the radius."""
+    out = np.empty(len(query), dtype=np.bool_)
+    for some, vectors, rows in _by_vector(source, unique, which):
+        out[some] = within(queries, vectors, query[some], rows, metric, radius)
+    return out
+
+
+def _by_vector(
+    source: VectorSource, unique: Array, which: Array
+) -> Iterator[tuple[Array, Array, Array]]:
+    """(places of pairs, a matrix, the rows of their vectors in it), until all pairs have come.
+
+    Vector by vector, so that each is read from memory once; my own are few and stay at hand.
+    """
     order, start = by_number(which, len(unique))
     for begin in range(0, len(unique), TAKEN):
-        vectors = source.take(unique[begin : begin + TAKEN])
-        some = order[start[begin] : start[begin + len(vectors)]]
-        out[some] = distances(queries, vectors, query[some], which[some] - begin, metric)
-    return out
+        part = unique[begin : begin + TAKEN]
+        some = order[start[begin] : start[begin + len(part)]]
+        vectors, rows = source.rows(part)
+        yield some, vectors, rows[which[some] - begin]
 
 
 def measured(source: VectorSource, queries: Array, query: Array, ids: Array, metric: str) -> Array:

@@ -19,21 +19,13 @@ from lakejoin.kernels.vectors.ordering import LEAF
 
 Array = np.ndarray[Any, Any]
 
-QUERIES = 256  # that are looked at together, with
-_LEAVES = 16  # leaves, or more where there are fewer queries
-_MOST = 256
+QUERIES = 256  # that are looked at together
+# With so many leaves: an odd number, because rows that are a power of two apart share their places
+# in a processor's cache; few enough that all of it stays there.
+LEAVES = 11
 _NEVER = np.float32(1e30)  # the bound of a point that matches nothing
 # What single precision may change of a squared bound, as a share of the numbers it is summed from.
 SINGLE = 1e-5
-
-
-def leaves_with(queries: int) -> int:
-    """How many leaves are looked at together with so many queries.
-
-    >>> leaves_with(10_000), leaves_with(64), leaves_with(1)
-    (16, 64, 256)
-    """
-    return min(max(_LEAVES, _LEAVES * QUERIES // max(queries, 1)), _MOST)
 
 
 def rows_of(queries: Array, rests: Array) -> tuple[Array, Array]:
@@ -52,14 +44,16 @@ def decode(
     """The columns of the points of some leaves; the largest |b|^2 + s^2."""
     kept = blocks.shape[1]
     most = np.float32(0)
+    total = np.empty(LEAF, dtype=np.float32)
     for leaf in range(first, last):
         at = (leaf - first) * LEAF
-        total = np.zeros(LEAF, dtype=np.float32)
+        block = blocks[leaf]
+        total[:] = 0
         for j in range(kept):
-            step = scale[j]
-            for slot in range(LEAF):
-                x = np.float32(blocks[leaf, j, slot]) * step
-                columns[j, at + slot] = x
+            step, rounded, column = scale[j], block[j], columns[j, at : at + LEAF]
+            for slot in range(LEAF):  # from 0 on, so that several are decoded at once
+                x = np.float32(rounded[slot]) * step
+                column[slot] = x
                 total[slot] += x * x
         for slot in range(LEAF):
             beside = rest[leaf * LEAF + slot]

@@ -21,7 +21,7 @@ from lakejoin.search.vectors.counting import (
 )
 from lakejoin.search.vectors.exact import limit, straight
 from lakejoin.search.vectors.hits import VectorCounters
-from lakejoin.search.vectors.pairing import between
+from lakejoin.search.vectors.pairing import between, near_enough
 from lakejoin.search.vectors.space import Nearness, Space
 
 Array = np.ndarray[Any, Any]
@@ -177,10 +177,9 @@ class SegmentSearch:
         for begin in range(0, len(finding.queries), size):
             some = min(size, len(finding.queries) - begin)
             nearest = np.zeros((columns, some), dtype=np.uint8)
-            for found in finding.block(begin, begin + size):
-                far = self._distances(found)
-                part = self._listed(found.take(far <= limits[-1]))
-                step = np.searchsorted(limits, far[far <= limits[-1]])
+            for some_found in finding.block(begin, begin + size):
+                found, step = self._stepped(some_found, limits)
+                part = self._listed(found)
                 self.counters.near += len(step)
                 query = finding.place(part.found.query) - begin
                 mark_nearest(
@@ -189,6 +188,15 @@ class SegmentSearch:
             count_nearest(nearest, steps)
         self.counters.bounded += finding.bounded
         return steps, pairs
+
+    def _stepped(self, found: Candidates, limits: list[float]) -> tuple[Candidates, Array]:
+        """Those of the candidates that are within the last limit, and the step of each."""
+        if len(limits) == 1:
+            found = found.take(self._measured(found))
+            return found, np.zeros(len(found), dtype=np.int64)
+        far = self._distances(found)
+        found = found.take(far <= limits[-1])
+        return found, np.searchsorted(limits, far[far <= limits[-1]])
 
     # -- candidates -----------------------------------------------------------------------------
 
@@ -229,15 +237,24 @@ class SegmentSearch:
         """Whether each candidate is within the radius."""
         within = found.sure.copy()
         unsure = np.flatnonzero(~within)
-        within[unsure] = self._distances(found.take(unsure)) <= limit(self.nearness.radius)
+        within[unsure] = self._measured(found.take(unsure))
         return within
 
+    def _measured(self, found: Candidates) -> Array:
+        """Whether each candidate is within the radius, whatever it was taken for."""
+        metric, radius = self.nearness.metric, self.nearness.radius
+        return near_enough(self.space.source, *self._apart(found), metric, radius)
+
     def _distances(self, found: Candidates) -> Array:
+        return between(self.space.source, *self._apart(found), self.nearness.metric)
+
+    def _apart(self, found: Candidates) -> tuple[Array, Array, Array, Array]:
+        """My vectors, the place of each candidate's among them, the ids of the others, and the
+        place of each candidate's among those."""
         unique, which = self._distinct(found.id)
         self.counters.verified += len(found)
         self.counters.encoded += len(unique)
-        metric, source = self.nearness.metric, self.space.source
-        return between(source, self.queries, found.query, unique, which, metric)
+        return self.queries, found.query, unique, which
 
     def _distinct(self, ids: Array) -> tuple[Array, Array]:
         """The distinct ids, and the place of each of all among them."""

@@ -70,7 +70,7 @@ class Space:
     @cached_property
     def finder(self) -> Finder:
         """Finds candidates."""
-        return Finder(self.compact)
+        return Finder(self.compact, self.source)
 
     def paper(self, name: str, metric: str) -> Any:
         """A method of the papers for a metric, built when it is first asked for."""

@@ -1,0 +1,103 @@
+"""Pairs within a radius by products of whole vectors: compiled, but for the products.
+
+Where a radius is so large that bounds leave much open, measuring what they leave takes longer than
+a product of all my vectors with all others, if these are at hand. It is in single precision, and
+
+    |q - v|^2  =  |q|^2 + |v|^2 - 2 q v
+
+is off by at most 2^-24 (|q|^2 + |v|^2) for each number of a vector and for some more steps: pairs
+that are nearer to the radius than twice that are left open, the others are settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from lakejoin.kernels.compiled import kernel
+from lakejoin.search.vectors.exact import SMALL, rounding
+
+Array = np.ndarray[Any, Any]
+
+_VECTORS = 512  # that are looked at together
+_LOST = np.float32(1e-33)  # more than is lost of products that are too small for single precision
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """All vectors, and the squares of their lengths (NaN: it matches nothing)."""
+
+    vectors: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, vectors: Array, zeros: bool) -> Self:
+        """Of vectors in float32; those that are zero match nothing unless `zeros`."""
+        squares = np.empty(len(vectors), dtype=np.float32)
+        _squares(vectors, zeros, squares)
+        return cls(vectors, squares)
+
+    def pairs(self, queries: Array, radius: float) -> Iterator[Array]:
+        """Pairs within a straight distance, as (query, number, whether it is sure), part by part.
+
+        All queries are finite.
+        """
+        own = np.empty(len(queries), dtype=np.float32)
+        _squares(queries, True, own)
+        room = np.empty((_VECTORS, len(queries)), dtype=np.float32)
+        out = np.empty((room.size, 3), dtype=np.int32)
+        off, reach = rounding(queries.shape[1]), radius * radius
+        low: Array = ((1 - off) * own.astype(np.float64) - (1 + off) * reach) / 2
+        for first in range(0, len(self.vectors), _VECTORS):
+            some = self.vectors[first : first + _VECTORS]
+            products = np.matmul(some, queries.T, out=room[: len(some)])
+            squares = self.squares[first : first + _VECTORS]
+            found = _pick(products, squares, own, low.astype(np.float32), reach, off, first, out)
+            if found:
+                yield out[:found]
+
+
+@kernel
+def _squares(vectors: Array, zeros: bool, out: Array) -> None:
+    """The squared length of every vector; NaN for one that is not finite, or zero, if told so."""
+    for i in range(vectors.shape[0]):
+        total, some = 0.0, zeros
+        for j in range(vectors.shape[1]):
+            x = np.float64(vectors[i, j])
+            total += x * x
+            some = some or x != 0.0
+        out[i] = total if some and total < np.inf else np.nan
+
+
+@kernel
+def _pick(
+    products: Array, squares: Array, own: Array, low: Array, reach: float, off: float, first: int,
+    out: Array,
+) -> int:  # fmt: skip
+    """Writes, as (query, number, whether it is sure), the pairs that may be within reach.
+
+    They are where a product is at least `low` of the query and half the square of the vector.
+    """
+    found = 0
+    half = np.float32((1.0 - off) / 2)
+    for i in range(products.shape[0]):
+        row = products[i]
+        least = squares[i] * half - _LOST
+        some = np.int32(0)
+        for q in range(row.shape[0]):
+            some |= np.int32(row[q] >= low[q] + least)
+        if some == 0:
+            continue
+        for q in range(row.shape[0]):
+            if row[q] >= low[q] + least:
+                both = np.float64(own[q]) + np.float64(squares[i])
+                far = both - 2.0 * np.float64(row[q])
+                sure = reach > SMALL and far < reach - off * (both + reach) - 2 * _LOST
+                out[found, 0] = q
+                out[found, 1] = first + i
+                out[found, 2] = np.int32(sure)
+                found += 1
+    return found

@@ -14,7 +14,7 @@ from lakejoin.joins.joined import Joined
 from lakejoin.joins.keys import Keys, each_once
 from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.steps import Step, steps_of
-from lakejoin.joins.trying import Attempt
+from lakejoin.joins.task import Attempt
 from lakejoin.joins.ways import Found
 
 if TYPE_CHECKING:

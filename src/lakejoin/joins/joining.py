@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError, MissingPart
+from lakejoin.joins.by_likeness import fuzzy, meaning, nearest
+from lakejoin.joins.by_values import equal, transform
 from lakejoin.joins.join import NAMES, Join
 from lakejoin.joins.options import JoinOptions, Progress
-from lakejoin.joins.trying import Attempt, Task, equal, fuzzy, meaning, nearest, transform
+from lakejoin.joins.task import Attempt, Task
 from lakejoin.joins.ways import Found
 
 if TYPE_CHECKING:

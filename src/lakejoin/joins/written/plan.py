@@ -37,6 +37,7 @@ class Compared:
     whole: frozenset[str]  # those of whole numbers among them
     respelt: Respelt
     listed: bool = False  # only the texts that are listed have a key
+    nulls: tuple[str, ...] | None = None  # null words, where code makes texts canonical itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,8 @@ def _parts_of_several(
     join: Join, found: Found, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> tuple[Part, ...]:
     """A key of several columns: each pair of columns by itself."""
-    from lakejoin.joins.trying import Task, equal_on
+    from lakejoin.joins.by_values import equal_on
+    from lakejoin.joins.task import Task
 
     if len(found.ways) != 1 or found.ways[0].kind != "equal":
         raise InputError("the nearest of several columns cannot be written as code; see pairs()")

@@ -18,6 +18,7 @@ what was learned, and that many wrong and missing pairs of each case.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import os
 import time
@@ -130,6 +131,7 @@ def peers(cases: Sequence[Case]) -> Found:
         if importlib.util.find_spec(module) is None:
             print(f"without {name}: {module} is not installed")
             continue
+        importlib.import_module(module)  # not in its time
         curves = [curve(case, match) for case in cases]
         found[f"{name}, own thresholds"] = own_thresholds(curves)
         found[f"{name}, one threshold"] = one_threshold(curves)

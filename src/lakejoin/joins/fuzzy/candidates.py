@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lakejoin.joins.fuzzy.parts import in_parts
 from lakejoin.joins.fuzzy.texts import Corpus, Tokens
 
 Array = np.ndarray[Any, Any]
@@ -49,9 +50,14 @@ class Index:
 
         budget = max(_LEAST_WORK, _WORK // max(1, len(texts)))
         t = self._tokens
-        return Near(
-            *nearest(t.start, t.ids, t.weights, texts, self._begin, *self._lists, most, budget)
-        )
+
+        def part(rows: slice) -> tuple[Array, Array]:
+            return nearest(
+                t.start, t.ids, t.weights, texts[rows], self._begin, *self._lists, most, budget
+            )
+
+        found = in_parts(part, len(texts))
+        return Near(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
 
 def _both(words: Tokens, grams: Tokens) -> Tokens:

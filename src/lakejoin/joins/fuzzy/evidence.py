@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lakejoin.joins.fuzzy.candidates import Index, Near
+from lakejoin.joins.fuzzy.parts import in_parts
 from lakejoin.joins.fuzzy.texts import Corpus
 
 Array = np.ndarray[Any, Any]
@@ -83,15 +84,17 @@ def evidence(corpus: Corpus, pairs: Pairs, doubt: Array) -> Array:
     """What is known of each pair, a row of numbers."""
     from lakejoin.kernels.fuzzy_words import compare_words
 
-    c = corpus
-    said = compare_words(
-        c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.rarity, doubt,
-        pairs.texts, pairs.keys + c.left,
-    )  # fmt: skip
-    paired, mine, theirs = said[:, 0], said[:, 1], said[:, 2]
+    c, theirs = corpus, pairs.keys + corpus.left
+    words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.rarity
+    said = np.concatenate(
+        in_parts(
+            lambda rows: compare_words(*words, doubt, pairs.texts[rows], theirs[rows]), len(pairs)
+        )
+    )
+    paired, apart = said[:, 0], said[:, 1] + said[:, 2]
     return np.column_stack(
         [
-            paired / np.maximum(paired + 0.5 * (mine + theirs), 1e-9),
+            paired / np.maximum(paired + 0.5 * apart, 1e-9),
             (said[:, 3] > 0) & (said[:, 4] > 0),
             said[:, 5] + said[:, 6],
             pairs.key_lead,

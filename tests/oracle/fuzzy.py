@@ -1,0 +1,228 @@
+"""What a fuzzy join means, in plain Python, over all pairs of texts."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+from lakejoin.joins.fuzzy.chances import NONE, WEIGHTS
+
+MARGIN = 1e-4  # numbers that come this near to a limit may fall on either side of it
+ROMAN = {*"ii iii iv vi vii viii ix xi xii xiii xiv xv xvi".split()}
+Pair = tuple[str, str]
+
+
+class Close(Exception):
+    """A number is too near to a limit to compare with."""
+
+
+def fold(text: str) -> str:
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            text = text.encode(encoding).decode("utf-8")
+            break
+        except UnicodeError:
+            pass
+    text = unicodedata.normalize("NFKD", text.casefold())
+    text = "".join(c for c in text if not unicodedata.category(c).startswith("M"))
+    return " ".join(re.findall(r"(?:[^\W_])+", re.sub("['’ʼ`´]", "", text)))
+
+
+def beyond(value: float, limit: float) -> bool:
+    if abs(value - limit) < MARGIN:
+        raise Close
+    return value > limit
+
+
+def grams(text: str, size: int) -> list[str]:
+    out = []
+    for word in text.split():
+        padded = f" {word} "
+        out += [padded[i : i + size] for i in range(max(len(padded) - size + 1, 1))]
+    return out
+
+
+def rarities(texts: Sequence[list[str]]) -> dict[str, float]:
+    held = Counter(token for text in texts for token in set(text))
+    return {token: math.log1p(len(texts) / count) for token, count in held.items()}
+
+
+def cosine(one: list[str], other: list[str], rarity: dict[str, float]) -> float:
+    a, b = Counter(one), Counter(other)
+    dot = sum(a[t] * b[t] * rarity[t] ** 2 for t in a.keys() & b.keys())
+    sizes = [math.sqrt(sum((n * rarity[t]) ** 2 for t, n in c.items())) for c in (a, b)]
+    return dot / (sizes[0] * sizes[1])
+
+
+def jaro_winkler(a: str, b: str) -> float:
+    reach = max(max(len(a), len(b)) // 2 - 1, 0)
+    taken: list[int] = []
+    mine: list[str] = []
+    for i, letter in enumerate(a):
+        for j in range(max(0, i - reach), min(len(b), i + reach + 1)):
+            if j not in taken and b[j] == letter:
+                taken.append(j)
+                mine.append(letter)
+                break
+    if not taken:
+        return 0.0
+    moved = sum(x != b[j] for x, j in zip(mine, sorted(taken), strict=True)) // 2
+    m = len(taken)
+    jaro = (m / len(a) + m / len(b) + (m - moved) / m) / 3
+    same = 0
+    while same < min(4, len(a), len(b)) and a[same] == b[same]:
+        same += 1
+    return jaro + 0.1 * same * (1 - jaro) if jaro > 0.7 else jaro
+
+
+def is_number(word: str) -> bool:
+    return any(c.isdigit() for c in word) or word in ROMAN
+
+
+def answers(
+    one: list[str], other: list[str], rarity: dict[str, float]
+) -> tuple[float, list[tuple[str, float]], list[tuple[str, float]]]:
+    """The rarity that is paired, and how open each word of either text stays."""
+    mine, theirs = [[w, 1.0] for w in one], [[w, 1.0] for w in other]
+    mass = 0.0
+    for a in mine:
+        for b in theirs:
+            if b[1] == 1 and a[0] == b[0]:
+                a[1] = b[1] = 0.0
+                mass += rarity[a[0]]
+                break
+    while True:
+        best = (0.8, None, None)
+        for a, b in product(mine, theirs):
+            if a[1] == 1 and b[1] == 1 and not is_number(a[0]) and not is_number(b[0]):
+                initial = min(len(a[0]), len(b[0])) == 1 and a[0][0] == b[0][0]
+                alike = 0.9 if initial else jaro_winkler(a[0], b[0])
+                if alike > best[0] + 1e-12:
+                    best = (alike, a, b)
+        if best[1] is None:
+            return mass, [tuple(a) for a in mine], [tuple(b) for b in theirs]
+        same = (best[0] - 0.8) / 0.2
+        best[1][1] = best[2][1] = 1 - same
+        mass += same * 0.5 * (rarity[best[1][0]] + rarity[best[2][0]])
+
+
+def lead(values: dict[Pair, float], pair: Pair, side: int) -> float:
+    others = [v for p, v in values.items() if p[side] == pair[side] and p != pair]
+    return values[pair] - max(others, default=0.0)
+
+
+def chances(
+    left: Iterable[str], right: Iterable[str], known: Iterable[Pair] = ()
+) -> dict[Pair, float]:
+    """The chance of each pair of distinct texts that share a token; `known` are joined already."""
+    texts, keys = list(dict.fromkeys(left)), list(dict.fromkeys(right))
+    words = {("l", t): fold(t).split() for t in texts} | {("r", k): fold(k).split() for k in keys}
+    words = {name: found for name, found in words.items() if found}
+    texts = [t for t in texts if ("l", t) in words]
+    keys = [k for k in keys if ("r", k) in words]
+    threes = {name: grams(" ".join(found), 3) for name, found in words.items()}
+    word_rarity, gram_rarity = rarities([*words.values()]), rarities([*threes.values()])
+
+    def alike(a: tuple[str, str], b: tuple[str, str]) -> float:
+        return 0.5 * (
+            cosine(words[a], words[b], word_rarity) + cosine(threes[a], threes[b], gram_rarity)
+        )
+
+    known = list(dict.fromkeys(known))
+    claimed = {k for _, k in known}
+    asked = [t for t in texts if t not in {t for t, _ in known}]
+    likeness = {(t, k): alike(("l", t), ("r", k)) for t, k in product(asked, keys)}
+    likeness = {pair: value for pair, value in likeness.items() if value > 0}
+    rarity = {word: r / math.log1p(len(words)) for word, r in word_rarity.items()}
+    key_lead = {pair: lead(likeness, pair, 0) for pair in likeness}
+    text_lead = {
+        pair: min(lead(likeness, pair, 1), likeness[pair] - 1)
+        if pair[1] in claimed
+        else lead(likeness, pair, 1)
+        for pair in likeness
+    }
+
+    apart: Counter[str] = Counter()
+    for key in keys:
+        near = [(alike(("r", key), ("r", k)), -i, k) for i, k in enumerate(keys) if k != key]
+        near.sort(reverse=True)
+        if len(near) > 1 and near[0][0] - near[1][0] < MARGIN:
+            raise Close
+        if near and beyond(near[0][0], 0.4):
+            _, mine, theirs = answers(words["r", key], words["r", near[0][2]], rarity)
+            apart.update(w for w, open_ in mine + theirs if open_ == 1)
+    same: Counter[str] = Counter()
+    for pair in [*likeness, *known]:
+        if pair in likeness and not (
+            beyond(likeness[pair], 0.4)
+            and beyond(key_lead[pair], 0.1)
+            and beyond(text_lead[pair], -1e-9)
+        ):
+            continue
+        _, mine, theirs = answers(words["l", pair[0]], words["r", pair[1]], rarity)
+        same.update(w for w, open_ in mine + theirs if open_ == 1)
+    scale = 0.5 * len(texts) / max(1, len(keys))
+
+    def doubt(word: str) -> float:
+        return min(3.0, max(-1.0, math.log((apart[word] * scale + 0.5) / (same[word] + 0.5))))
+
+    scores: dict[Pair, float] = {}
+    for pair in likeness:
+        mass, mine, theirs = answers(words["l", pair[0]], words["r", pair[1]], rarity)
+        rest = sum(rarity[w] * o for w, o in mine + theirs)
+        conflict = all(any(o > 0 and is_number(w) for w, o in side) for side in (mine, theirs))
+        row = [
+            mass / max(mass + 0.5 * rest, 1e-9),
+            float(conflict),
+            sum(doubt(w) * o for w, o in mine + theirs),
+            key_lead[pair],
+            text_lead[pair],
+        ]
+        scores[pair] = math.exp(sum(w * x for w, x in zip(WEIGHTS, row, strict=True)) + NONE)
+    return with_share(scores)
+
+
+def with_share(weights: dict[Pair, float]) -> dict[Pair, float]:
+    """Chances for the share of texts that mean any key, as found by fifty rounds."""
+    totals: Counter[str] = Counter()
+    for (text, _), weight in weights.items():
+        totals[text] += weight
+    share = 0.8
+    for _ in range(50):
+        odds = share / (1 - share) / 4
+        some = sum(odds * total / (odds * total + 1) for total in totals.values())
+        share = (some + 8) / (len(totals) + 10)
+    odds = share / (1 - share) / 4
+    return {p: odds * w / (odds * totals[p[0]] + 1) for p, w in weights.items()}
+
+
+def joined(chance: dict[Pair, float], precision: float, one_to_one: bool, known: Iterable[Pair]):
+    """The pairs that join, with their chances."""
+    taken = {k for _, k in known}
+    best: dict[str, tuple[float, str]] = {}
+    for (text, key), value in chance.items():
+        if text in best and abs(best[text][0] - value) < MARGIN and value > 0.4:
+            raise Close
+        if text not in best or value > best[text][0]:
+            best[text] = value, key
+    pairs = sorted(((value, text, key) for text, (value, key) in best.items()), reverse=True)
+    out: dict[Pair, float] = {}
+    total = 0.0
+    for value, text, key in pairs:
+        if one_to_one and key in taken:
+            continue
+        if one_to_one and any(abs(v - value) < MARGIN for (_, k), v in out.items() if k == key):
+            raise Close
+        if not beyond(value, 0.5):
+            break
+        if one_to_one and key in {k for _, k in out}:
+            continue
+        if not beyond((total + value) / (len(out) + 1), precision):
+            break
+        total += value
+        out[text, key] = value
+    return out

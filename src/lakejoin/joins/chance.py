@@ -13,6 +13,7 @@ have that part of it met; it is the logarithm of how much likelier such a share 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
+Held = Callable[["pa.LargeStringArray"], Any]  # which of these texts are held, as Arrow booleans
 
 # Never less: unrelated tables do share a word now and then.
 LEAST = 0.02
@@ -42,12 +44,19 @@ def chance_of_meeting(values: pa.LargeStringArray, others: pa.LargeStringArray) 
     """
     import pyarrow.compute as pc
 
+    return chance_by(values, lambda wrong: pc.is_in(wrong, value_set=others))
+
+
+def chance_by(values: pa.LargeStringArray, held: Held) -> float:
+    """The share of wrong values that are held, at least `LEAST`; `held` tells it of texts."""
+    import pyarrow.compute as pc
+
     if len(values) > _SAMPLE:
         places = np.random.default_rng(0).choice(len(values), _SAMPLE, replace=False)
         values = values.take(np.sort(places))
     whole = pc.match_substring_regex(values, _WHOLE)
     numbers, texts = values.filter(whole), values.filter(pc.invert(whole))
-    met = _numbers_met(numbers, others) * len(numbers) + _texts_met(texts, others) * len(texts)
+    met = _numbers_met(numbers, held) * len(numbers) + _texts_met(texts, held) * len(texts)
     return max(LEAST, met / max(len(values), 1))
 
 
@@ -64,17 +73,17 @@ def evidence(values: int, share: float, chance: float) -> float:
     return values * (share * math.log(share / chance) + rest)
 
 
-def _numbers_met(values: pa.LargeStringArray, others: pa.LargeStringArray) -> float:
+def _numbers_met(values: pa.LargeStringArray, held: Held) -> float:
     """The share of whole numbers that the others hold after the step that meets most."""
     import pyarrow as pa
 
     if not len(values):
         return 0.0
     numbers = values.cast(pa.int64()).to_numpy()
-    return max(_met([str(n) for n in (numbers + step).tolist()], others) for step in _STEPS)
+    return max(_met([str(n) for n in (numbers + step).tolist()], held) for step in _STEPS)
 
 
-def _texts_met(values: pa.LargeStringArray, others: pa.LargeStringArray) -> float:
+def _texts_met(values: pa.LargeStringArray, held: Held) -> float:
     """The share of texts that the others hold after changing the letter that meets most."""
     if not len(values):
         return 0.0
@@ -82,7 +91,7 @@ def _texts_met(values: pa.LargeStringArray, others: pa.LargeStringArray) -> floa
     rates = []
     for place in (-1, -2, 0):
         wrong = [_changed(text, place, shift) for text in texts for shift in _SHIFTS]
-        rates.append(_met(wrong, others))
+        rates.append(_met(wrong, held))
     return max(rates)
 
 
@@ -103,9 +112,9 @@ def _next(character: str, shift: int) -> str:
     return chr(ord("a") + (ord(character) + shift) % 26)
 
 
-def _met(wrong: list[str | None] | list[str], others: pa.LargeStringArray) -> float:
+def _met(wrong: list[str | None] | list[str], held: Held) -> float:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = pc.is_in(pa.array(wrong, pa.large_string()).drop_null(), value_set=others)
-    return float(pc.mean(found).as_py() or 0.0)
+    texts = pa.array(wrong, pa.large_string()).drop_null()
+    return float(pc.mean(held(texts)).as_py() or 0.0) if len(texts) else 0.0

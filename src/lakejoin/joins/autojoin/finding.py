@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.believing import weighed
 from lakejoin.joins.autojoin.columns import text_columns
 from lakejoin.joins.autojoin.covering import (
     ENOUGH,
@@ -59,7 +60,8 @@ class Learned:
 
     `programs` come best first, and a row is joined by the first one that finds it a partner:
     `which` tells it for every pair. They meet what `target` gives on the other side: a column as it
-    is, or a part of one, or several together. With no program, nothing was found.
+    is, or a part of one, or several together. With no program, nothing was found; `doubted` is then
+    the best that was tried.
     """
 
     source_side: str = ""  # the side that the programs rewrite: left or right
@@ -68,6 +70,7 @@ class Learned:
     left_rows: Array = field(default_factory=_no_rows)
     right_rows: Array = field(default_factory=_no_rows)
     which: Array = field(default_factory=_no_rows)
+    doubted: Doubted | None = None
 
     def __bool__(self) -> bool:
         return bool(self.programs)
@@ -86,6 +89,16 @@ class Learned:
     def joined(self) -> tuple[int, int]:
         """How many rows of the left and of the right table find a partner."""
         return len(np.unique(self.left_rows)), len(np.unique(self.right_rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """What came nearest to a join and is not believed: the words say what would meet what."""
+
+    words: str
+    left_rows: int
+    right_rows: int
+    why: str
 
 
 def find_programs(
@@ -112,11 +125,12 @@ def find_programs(
     theirs = _side(right, [name for _, name in on])
     if not mine.rows or not theirs.rows:
         return Learned()
+    doubted: list[_Way] = []
     for further in (False, True):
-        way = _best_way(mine, theirs, options, further)
+        way = _best_way(mine, theirs, options, further, doubted)
         if way is not None:
             return _joined(way)
-    return Learned()
+    return Learned(doubted=_most_reached(doubted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +171,7 @@ class _Way:
     tables: Tables
     programs: list[Believed]
     reach: tuple[int, int, int]
+    doubt: str  # why it is not believed, if it is not
 
     @property
     def complete(self) -> bool:
@@ -166,11 +181,16 @@ class _Way:
         return self.reach[0] >= enough[0] or self.reach[1] >= enough[1]
 
 
-def _best_way(left: _Side, right: _Side, options: LearnOptions, further: bool) -> _Way | None:
+def _best_way(
+    left: _Side, right: _Side, options: LearnOptions, further: bool, doubted: list[_Way]
+) -> _Way | None:
     """The best direction and target, from small samples if they are enough."""
     for sample in options.sample.stages():
         best: _Way | None = None
         for way in _ways(left, right, replace(options, sample=sample), further):
+            if way.doubt:
+                doubted.append(way)
+                continue
             if best is None or way.reach > best.reach:
                 best = way
             if best.complete:
@@ -204,7 +224,8 @@ def _way(
     programs = covering_programs(tables, options)
     if not programs:
         return None
-    return _Way(forth, program, tables, programs, _reach(tables, programs))
+    doubt = "" if target.named else weighed(tables, program, programs).why_not
+    return _Way(forth, program, tables, programs, _reach(tables, programs), doubt)
 
 
 def _reach(tables: Tables, programs: list[Believed]) -> tuple[int, int, int]:
@@ -219,6 +240,16 @@ def _reach(tables: Tables, programs: list[Believed]) -> tuple[int, int, int]:
     size = sum(len(one.program.operators) for one in programs)
     reached = int(certain.sum()) - int(keys.counts[doubtful].sum())
     return reached, int(rows_of[alone].sum()), -size
+
+
+def _most_reached(ways: list[_Way]) -> Doubted | None:
+    if not ways:
+        return None
+    way = max(ways, key=lambda way: way.reach)
+    learned = _joined(way)
+    mine, theirs = str(way.programs[0].program), str(way.target)
+    words = f"{mine} = {theirs}" if way.forth else f"{theirs} = {mine}"
+    return Doubted(words, *learned.joined, way.doubt)
 
 
 def _joined(way: _Way) -> Learned:

@@ -1,0 +1,166 @@
+"""Is what programs join more than an accident? Weighed before anything is said to be found.
+
+Programs are looked for in hundreds of ways, so that some meet keys that mean nothing: scraps of
+numbers, first words, two-letter codes, family names. Of the side with fewer values a large enough
+share must meet, the larger the shorter the texts are; and wrong values must meet so few that the
+evidence (see `chance`) is strong. Dates and years meet in any two tables: there the rows of both
+sides must be told apart by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.covering import Believed, Tables
+from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
+from lakejoin.joins.autojoin.programs import Constant, Program, takes_all
+from lakejoin.joins.autojoin.sampling import sampled_rows
+from lakejoin.joins.autojoin.targets import GLUE
+from lakejoin.joins.chance import chance_by, evidence
+from lakejoin.lake.columns import encode_query
+from lakejoin.model import ColumnType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_NATS = 20.0
+_NATS_IF_RARE = 12.0
+_RARE = 0.05  # the chance up to which wrong values hardly ever meet
+_SHORT = 5.0  # characters on average
+# The share that must meet, by the length from which on it holds; and where both sides are cut.
+_SHARES = ((20.0, 0.15), (8.0, 0.3), (_SHORT, 0.5), (0.0, 0.65))
+_SHARE_IF_CUT = 0.65
+_NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
+_TOLD_APART = 0.8
+_LOOKED_AT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What speaks for programs: values of the smaller side, the share that meets, and by chance."""
+
+    values: int
+    share: float
+    chance: float
+    length: float  # of the texts that meet, on average
+    keys_only: bool  # whether they are dates, and rows share them
+    constant: bool  # whether a column of a composite key is met by a constant
+    cut: bool  # whether only a part of the key is met
+
+    @property
+    def nats(self) -> float:
+        return evidence(self.values, self.share, self.chance)
+
+    @property
+    def why_not(self) -> str:
+        """Why they are not believed, in words; empty if they are."""
+        if self.constant:
+            return "a part of the key is met by the same text in every row"
+        if self.keys_only:
+            return "they are dates, which meet in any two tables"
+        if self.share < self._least:
+            return f"only {self.share:.0%} of the values meet"
+        if self.share >= _NEARLY_ALL and self.chance <= _RARE and self.nats >= _FEW_NATS:
+            return ""
+        rare = self.chance <= _RARE and self.length >= _SHORT
+        if self.nats < (_NATS_IF_RARE if rare else _NATS):
+            return f"of values that were made wrong on purpose {self.chance:.0%} meet as well"
+        return ""
+
+    @property
+    def _least(self) -> float:
+        least = next(share for length, share in _SHARES if self.length >= length)
+        return max(least, _SHARE_IF_CUT) if self.cut else least
+
+
+def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighed:
+    """What speaks for these programs on the whole tables."""
+    made, met = _made(tables, programs)
+    outputs, keys = KeyTable(made), tables.keys
+    shared = int(np.count_nonzero(np.bincount(met[met >= 0], minlength=len(keys))))
+    fewer = min(len(outputs), len(keys))
+    share = shared / max(1, fewer)
+    rows = np.flatnonzero(met >= 0)
+    texts = _lower(apply(programs[0].program, _some(tables.source, rows)))
+    if len(outputs) <= len(keys):
+        chance = chance_by(texts.unique().drop_null(), _held(keys))
+    else:
+        asked = _lower(tables.target.take(sampled_rows(len(tables.target), _LOOKED_AT, 2)))
+        chance = chance_by(asked.unique().drop_null(), _held(outputs))
+    mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(made)))
+    return Weighed(
+        fewer,
+        share,
+        max(chance, mixed),
+        _mean_length(texts),
+        _dates_only(tables, outputs, made),
+        _has_constant(target, programs),
+        not all(takes_all(part) and not part.splits for part in target.extracts),
+    )
+
+
+def _made(tables: Tables, programs: list[Believed]) -> tuple[Array, Array]:
+    """What every source row is rewritten to, as a hash, and the key that it then meets."""
+    made = tables.made(programs[0].program).copy()
+    met = tables.keys.places(made)
+    for one in programs[1:]:
+        other = tables.made(one.program)
+        place = tables.keys.places(other)
+        fresh = (met < 0) & (place >= 0)
+        made[fresh], met[fresh] = other[fresh], place[fresh]
+    return made, met
+
+
+def _some(source: pa.Table, rows: Array) -> pa.Table:
+    return source.take(rows[sampled_rows(len(rows), _LOOKED_AT, 2)])
+
+
+def _held(keys: KeyTable) -> Any:
+    import pyarrow as pa
+
+    return lambda texts: pa.array(keys.places(hashes_of(texts)) >= 0)
+
+
+def _lower(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    import pyarrow.compute as pc
+
+    return pc.utf8_trim_whitespace(pc.utf8_lower(texts))
+
+
+def _mean_length(texts: pa.LargeStringArray) -> float:
+    import pyarrow.compute as pc
+
+    return float(pc.mean(pc.utf8_length(texts)).as_py() or 0.0)
+
+
+def _dates_only(tables: Tables, outputs: KeyTable, made: Array) -> bool:
+    """Whether the keys are dates, and the source has many rows for one."""
+    sample = tables.target.take(sampled_rows(len(tables.target), _LOOKED_AT, 2))
+    if encode_query(sample).profile.type is not ColumnType.DATE:
+        return False
+    return len(outputs) < _TOLD_APART * max(1, int(np.count_nonzero(made)))
+
+
+def _has_constant(target: Program, programs: list[Believed]) -> bool:
+    """Whether a program meets one of several columns with a constant."""
+    columns = len(target.columns)
+    if columns == 1:
+        return False
+    for one in programs:
+        parts, filled = 0, False
+        for operator in one.program.operators:
+            if not isinstance(operator, Constant):
+                filled = True
+                continue
+            for _ in range(operator.text.count(GLUE)):
+                parts += filled
+                filled = False
+        if parts + filled < columns:
+            return True
+    return False

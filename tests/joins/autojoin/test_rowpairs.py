@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import InputError
+from lakejoin.errors import MissingPart
 from lakejoin.joins.autojoin.rowpairs import (
     LONGEST_TEXT,
     _divsufsort,
@@ -78,6 +78,6 @@ def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
     _divsufsort.cache_clear()
     before = dict(os.environ)
-    with pytest.raises(InputError, match=r"pip install 'lakejoin\[join\]'"):
+    with pytest.raises(MissingPart, match=r"pip install 'lakejoin\[join\]'"):
         row_pairs(pa.array(["Bern"]), pa.array(["Bern"]))
     assert dict(os.environ) == before

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
+from lakejoin.errors import MissingPart
 from lakejoin.lake.texts import text_buffers
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _divsufsort() -> Callable[[Array], Array]:
     try:
         from pydivsufsort import divsufsort
     except ImportError as error:
-        raise InputError(
+        raise MissingPart(
             "learning how tables join needs pydivsufsort: pip install 'lakejoin[join]'"
         ) from error
     finally:

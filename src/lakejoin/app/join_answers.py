@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _OF_LEFT = 4
 _EXAMPLES = 3  # of each step
 _LEFT_OVER = 3  # rows without a partner that are shown, of each side
+_COMPARED = 200_000  # rows of a table in which the nearest is looked for
 _LOOKED_AT = 30  # to find some with different values
 _WORDS = 400
 
@@ -175,7 +176,8 @@ def _percent(share: float) -> str:
 def _left_over(join: Join, side: str) -> list[dict[str, Any]]:
     """Some rows without a partner, each with another value."""
     values: dict[str, dict[str, Any]] = {}
-    for row in join.unmatched(side, _LOOKED_AT).to_pylist():
+    few = max(join.left.num_rows, join.right.num_rows) <= _COMPARED
+    for row in join.unmatched(side, _LOOKED_AT, nearest=few).to_pylist():
         if row["value"]:
             values.setdefault(row["value"], row)
     return list(values.values())[:_LEFT_OVER]

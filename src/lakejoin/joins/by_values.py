@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakejoin.joins.keys import NO_KEY, KeyColumn, key_codes
+from lakejoin.joins.shown import percent
 from lakejoin.joins.task import Attempt, On, Task, sides
 from lakejoin.joins.ways import Found, Way
 from lakejoin.lake.columns import encode_query
@@ -128,7 +129,8 @@ def _program_why(rows: int, by_chance: float) -> str:
     noun = "row meets a key" if rows == 1 else "rows meet a key"
     if by_chance <= 0:
         return f"{rows:,} {noun}, and values that were made wrong on purpose meet none"
-    return f"{rows:,} {noun}; of values that were made wrong on purpose {by_chance:.0%} would too"
+    wrong = percent(by_chance)
+    return f"{rows:,} {noun}; of values that were made wrong on purpose {wrong} would too"
 
 
 def _source_side(left: ColumnData, right: ColumnData) -> str:

@@ -162,15 +162,17 @@ class Join:
 
         return examples_of(self, each)
 
-    def unmatched(self, side: str = "left", limit: int | None = None) -> pa.Table:
-        """The rows of a side that have no partner, with the nearest value of the other side.
+    def unmatched(
+        self, side: str = "left", limit: int | None = None, nearest: bool = True
+    ) -> pa.Table:
+        """The rows of a side that have no partner, with the `nearest` value of the other side.
 
         Columns are `row`, `value`, `nearest` and `distance` (0 to 1); the last two are null where
         nothing is alike, or where the key has several columns.
         """
         from lakejoin.joins.pairs import unmatched_of
 
-        return unmatched_of(self, side, limit)
+        return unmatched_of(self, side, limit, nearest)
 
     # -- code ----------------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ def examples_of(join: Join, each: int) -> list[Example]:
     return examples
 
 
-def unmatched_of(join: Join, side: str, limit: int | None) -> pa.Table:
+def unmatched_of(join: Join, side: str, limit: int | None, nearest: bool = True) -> pa.Table:
     """The rows without a partner, and their nearest value on the other side."""
     import pyarrow as pa
 
@@ -98,7 +98,7 @@ def unmatched_of(join: Join, side: str, limit: int | None) -> pa.Table:
     here = (source, way.columns, way.program), (target, found.columns, found.program)
     mine, theirs = here if side == found.source_side else here[::-1]
     values = _texts(mine[0], mine[1], None, rows)
-    partner, distance = _nearest(mine, theirs, rows)
+    partner, distance = _nearest(mine, theirs, rows) if nearest else _nothing(rows)
     return pa.table(
         {
             "row": rows,
@@ -130,21 +130,24 @@ def warnings_of(join: Join) -> Iterator[str]:
 
 
 Text = tuple["pa.Table", tuple[str, ...], Program | None]
+Near = tuple[list[str | None], list[float | None]]
 
 
-def _nearest(mine: Text, theirs: Text, rows: Array) -> tuple[list[str | None], list[float | None]]:
+def _nothing(rows: Array) -> Near:
+    return [None] * len(rows), [None] * len(rows)
+
+
+def _nearest(mine: Text, theirs: Text, rows: Array) -> Near:
     """The nearest text of the other side for each row, as far as there is one text to compare."""
-    nothing: tuple[list[str | None], list[float | None]]
-    nothing = [None] * len(rows), [None] * len(rows)
     several = any(len(columns) > 1 and program is None for _, columns, program in (mine, theirs))
     if several or not len(rows):
-        return nothing
+        return _nothing(rows)
     try:
         from lakejoin.joins.fuzzy import nearest_texts
 
         nearest, distance = nearest_texts(_column(*mine), _column(*theirs), rows)
     except MissingPart:
-        return nothing
+        return _nothing(rows)
     texts = _texts(theirs[0], theirs[1], None, np.maximum(nearest, 0))
     near = [text if row >= 0 else None for text, row in zip(texts, nearest, strict=True)]
     return near, [

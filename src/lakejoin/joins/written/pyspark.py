@@ -16,6 +16,19 @@ from pyspark.sql import functions as F
 
 
 def join(left, right):"""
+# Lower case is folded case for nearly all characters; ß and the last sigma of a word are not.
+# Blanks are those of Python.
+CANONICAL = r"""    def canonical(text, nulls):
+        blanks = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+        text = F.replace(F.translate(F.lower(text), "ς", "σ"), F.lit("ß"), F.lit("ss"))
+        text = F.trim(F.regexp_replace(text, blanks, " "))
+        number = F.regexp_replace(F.regexp_replace(text, r"^\+", ""), r"(?<![0-9])\.", "0.")
+        number = F.regexp_replace(number, r"(\.[0-9]*?)0+$", "$1")
+        number = F.regexp_replace(F.regexp_replace(number, r"\.$", ""), r"^-0$", "0")
+        day = F.regexp_replace(text, r"^(\d{4}-\d\d-\d\d)[ t]00:00(:00(\.0+)?)?$", "$1")
+        is_number = text.rlike(r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)$")
+        return F.when(~text.isin(nulls), F.when(is_number, number).otherwise(day))
+"""
 _LOOK_UP = """\
     def looked_up(text, spelt, others):
         known = {written: key for written, key in spelt.items() if key is not None}
@@ -29,10 +42,15 @@ _HOWS = {"inner": "inner", "left": "left", "right": "right", "full": "full"}
 
 def pyspark_of(join: Join) -> str:
     """The function, and what it needs."""
-    plan = plan_of(join)
+    return pyspark_of_plan(plan_of(join))
+
+
+def pyspark_of_plan(plan: Plan) -> str:
+    """The function that does what the plan says."""
     source, target = frames(plan)
     lines = [*comments(plan.comments), _HEAD]
     compared = [one for part in plan.parts for one in (part.key, *part.ways)]
+    lines += [CANONICAL] if any(one.nulls is not None for one in compared) else []
     lines += [_LOOK_UP] if any(one.listed or one.respelt for one in compared) else []
     keys = {side: _names(plan, side) for side in ("left", "right")}
     for place, part in enumerate(plan.parts):
@@ -97,6 +115,8 @@ def _column(side: Compared, part: Part) -> str:
         number = f"{column}.cast('double')"
         return f"F.when(~F.isnan({number}), {number})"
     text = code_pyspark(side.program, side.cast)
+    if side.nulls is not None:
+        return f"canonical({text}, {list(side.nulls)!r})"
     text = f"F.trim({text})" if part.normal.trim else text
     return f"F.lower({text})" if part.normal.lower else text
 

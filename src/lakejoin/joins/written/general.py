@@ -1,0 +1,72 @@
+"""What must code do that runs on rows we have not seen? A plan for tables known by samples.
+
+The exceptions that `plan` lists are those of rows that were seen. For others there is no list: the
+code makes canonical values itself, as far as Spark's own functions can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.joined import result_names
+from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
+from lakejoin.lake.nulls import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
+from lakejoin.model import ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.joins.join import Join
+
+Columns = dict[str, bool]  # by name: is it text?
+
+_DISTINCT = 100_000  # texts that tell what a null is
+
+
+def general_plan(join: Join, left: Columns, right: Columns) -> Plan:
+    """The plan of a join that was found on samples, for the whole tables with these columns."""
+    plan = plan_of(join)
+    source, target = (join.left, left), (join.right, right)
+    if plan.source_side == "right":
+        source, target = target, source
+    parts = tuple(part if part.typed else _general(part, source, target) for part in plan.parts)
+    names = result_names(list(left), list(right), join.options.suffix)
+    return replace(
+        plan, parts=parts, left=tuple(left), right=tuple(right), names=tuple(names), comments=()
+    )
+
+
+def _general(
+    part: Part, source: tuple[pa.Table, Columns], target: tuple[pa.Table, Columns]
+) -> Part:
+    ways = tuple(_compared(way, *source) for way in part.ways)
+    return replace(part, key=_compared(part.key, *target), ways=ways)
+
+
+def _compared(side: Compared, sample: pa.Table, columns: Columns) -> Compared:
+    cast = frozenset(name for name in side.program.columns if not columns[name])
+    return Compared(
+        side.program, cast, frozenset(), {}, nulls=null_words(apply(side.program, sample))
+    )
+
+
+def null_words(texts: pa.Array) -> tuple[str, ...]:
+    """The words that are nulls among these texts, in the case in which they are written there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from lakejoin.lake.values import canonicalise
+
+    spellings = {word: {word, word.upper(), word.title()} for word in (*LETTER_NULLS, *SIGN_NULLS)}
+    every = pa.array(sorted(set().union(*spellings.values())), pa.large_string())
+    distinct = texts.drop_null().unique().slice(0, _DISTINCT).cast(pa.large_string())
+    column = pa.concat_arrays([distinct, every]).unique()
+    null = canonicalise(column, np.ones(len(column), np.int64), ValueRules()).null
+    nulls = set(column.filter(pa.array(null)).to_pylist())
+    seen = set(distinct.filter(pc.is_in(distinct, value_set=every)).to_pylist())
+    sure = [w for w, written in spellings.items() if (written & seen or written) <= nulls]
+    return ("", *SURE_NULLS, *sure)

@@ -148,7 +148,7 @@ class _Pair:
             return ""
         least = self._least_share
         if self.share < least:
-            return f"only {_percent(self.share)} of the values of {self._smaller} are in both"
+            return f"{_percent(self.share)} of the values of {self._smaller} are in both, too few"
         if self.evidence < _SOME and self.chance >= _SHARE * self.share:
             return f"of values that are changed a little {_percent(self.chance)} would meet as well"
         if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.alike < _ENOUGH:

@@ -14,6 +14,9 @@ _SAYS_NOTHING = _IDENTIFIES | frozenset((
     "unnamed", "num", "type", "kind", "label", "title", "text", "date", "time", "updated",
     "update", "created", "last", "at", "the", "of", "in", "a", "an", "pk", "fk", "x", "y", "record",
 ))  # fmt: skip
+# Ends of words that are written together: custkey, productcode, orderid.
+_ENDS = ("key", "code", "id")
+_SHORT = 2  # letters that say nothing: c_custkey and o_custkey are the customer's key
 SAME, CONTAINED, VAGUE, DIFFERENT = 1.0, 0.7, 0.3, 0.0
 
 
@@ -46,24 +49,37 @@ def names_alike(left: str, right: str, left_table: str = "", right_table: str = 
     """
     mine, theirs = _words(left), _words(right)
     ways = {(mine, theirs)}
-    if right_table and not set(theirs) - _SAYS_NOTHING:
+    if right_table and not _telling(frozenset(theirs)):
         ways.add((mine, _words(right_table) + theirs))
-    if left_table and not set(mine) - _SAYS_NOTHING:
+    if left_table and not _telling(frozenset(mine)):
         ways.add((_words(left_table) + mine, theirs))
     alike = max(_alike(frozenset(a), frozenset(b)) for a, b in ways)
     words = set(mine), set(theirs)
-    identify = all(bool(each & _IDENTIFIES) for each in words)
+    identify = all(any(map(_identifies, each)) for each in words)
     return NamesAlike(alike, identify, all("id" in each for each in words))
 
 
 def _alike(mine: frozenset[str], theirs: frozenset[str]) -> float:
     both = mine & theirs
-    telling = both - _SAYS_NOTHING
-    if mine == theirs and mine:
-        return SAME if telling else VAGUE
-    if telling == mine - _SAYS_NOTHING or telling == theirs - _SAYS_NOTHING:
-        return CONTAINED if telling else VAGUE if both else DIFFERENT
-    return DIFFERENT
+    telling = _telling(both)
+    if telling and _telling(mine) == _telling(theirs):
+        return SAME
+    if telling and telling in (_telling(mine), _telling(theirs)):
+        return CONTAINED
+    return VAGUE if both and not (_telling(mine) and _telling(theirs)) else DIFFERENT
+
+
+def _telling(words: frozenset[str]) -> frozenset[str]:
+    """The words that say of what a value is."""
+    return frozenset(
+        word
+        for word in words
+        if word not in _SAYS_NOTHING and len(word) > _SHORT and not word.isdigit()
+    )
+
+
+def _identifies(word: str) -> bool:
+    return word in _IDENTIFIES or (len(word) > 4 and word.endswith(_ENDS))
 
 
 @lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from lakejoin.search.vectors import candidates, engine, pairing
 from lakejoin.search.vectors import segment as segment_search
 from lakejoin.search.vectors.engine import Nearness, VectorSearch
 from lakejoin.search.vectors.exact import distances, limit, within
+from lakejoin.search.vectors.space import Space
 from lakejoin.store.compact import Compact, MatrixSource
 from oracle.vectors import all_distances, near, scores
 from search.vector_spaces import KINDS, Lake, lakes, radii, space_of, unit, vectors_of
@@ -36,8 +37,14 @@ def expected(lake: Lake, nearness: Nearness, without: Excluded | None = None) ->
     return [(s, c, hit, pair) for _, _, s, c, hit, pair in sorted(found)][: nearness.k]
 
 
-def searched(lake: Lake, nearness: Nearness, without: Excluded | None = None) -> list[FOUND]:
-    hits = VectorSearch(lake.spaces()).search(lake.queries, nearness, without)
+def searched(
+    lake: Lake,
+    nearness: Nearness,
+    without: Excluded | None = None,
+    spaces: list[Space] | None = None,
+) -> list[FOUND]:
+    """What is found; `spaces` are the lake's, where they were made before."""
+    hits = VectorSearch(spaces or lake.spaces()).search(lake.queries, nearness, without)
     rows = (hits.segment, hits.column, hits.matched, hits.pairs)
     return list(zip(*(array.tolist() for array in rows), strict=True))
 
@@ -169,10 +176,12 @@ def test_many_vectors_of_many_dimensions() -> None:
     columns = tuple(np.sort(rng.choice(9_000, 40, replace=False)) for _ in range(300))
     lake = Lake((vectors,), (columns,), unit(vectors[:60] + 0.02), False)
     assert Compact.made(MatrixSource(vectors)).axes.shape == (61, 150)
+    spaces = lake.spaces()
     for radius in (0.05, 0.3, 0.8):
+        wanted = expected(lake, Nearness(radius, k=20))
         for method in ("auto", "tree", "flat"):
             nearness = Nearness(radius, k=20, method=method)
-            assert searched(lake, nearness) == expected(lake, nearness)
+            assert searched(lake, nearness, spaces=spaces) == wanted
 
 
 def test_bounds_leave_out_most_of_what_is_far() -> None:
@@ -228,12 +237,13 @@ def test_what_a_rest_hides_is_not_taken_for_sure() -> None:
     queries = vectors[:40] + np.float32(1e-3) * rng.normal(size=(40, 90)).astype(np.float32)
     columns = tuple(np.array([c]) for c in range(400))
     far = np.unique(all_distances(queries, vectors))
+    lake = Lake((vectors,), (columns,), queries, False)
+    spaces = lake.spaces()
     for at in range(0, len(far), len(far) // 12):
         for less in (0.0, 1e-6, 3e-4):
             radius = float(far[at] * (1 - less))
-            lake = Lake((vectors,), (columns,), queries, False)
             nearness = Nearness(radius, method="tree")
-            assert searched(lake, nearness) == expected(lake, nearness)
+            assert searched(lake, nearness, spaces=spaces) == expected(lake, nearness)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-24, 1e-12, 1e10])

@@ -202,6 +202,12 @@ def test_namesakes_are_too_few() -> None:
     assert not found.believed and found.why == "50% of the values of town are in both, too few"
 
 
+def test_few_of_many_must_nearly_all_meet() -> None:
+    teams = [*TOWNS[:8], *(f"fc {i * 7919 % 1009}" for i in range(90))]
+    assert not found_in({"town": TOWNS}, {"team": teams}).believed
+    assert found_in({"town": TOWNS[:8]}, {"team": teams}).believed
+
+
 def test_annual_tables_join_by_year_where_both_have_each_once() -> None:
     years = list(range(1950, 2000))
     assert found_in({"Year": years}, {"year": years}).believed

@@ -42,6 +42,8 @@ _OF_IDENTIFIERS = 100.0  # and those of identifiers: no other columns are better
 _SOME = 3.5  # evidence of the values, without which names must be those of identifiers
 _MOST_EVIDENCE = 100.0
 _SHARE = 0.65  # of the smaller column's values that must meet; what is less may be namesakes
+_OF_LARGER = 0.2  # where less of the larger column's values meet, as states do among schools …
+_SHARE_OF_FEW = 0.9  # … nearly all of the smaller one's must
 _SHARE_IF_LONG = 0.3
 _LONG = 10.0  # characters on average: longer texts have few namesakes
 _SHARE_IF_ALIKE = 0.2
@@ -160,7 +162,10 @@ class _Pair:
         if self.names.alike >= CONTAINED:
             return _SHARE_IF_ALIKE
         shorter = min(self.left.profile.mean_length, self.right.profile.mean_length)
-        return _SHARE_IF_LONG if shorter >= _LONG else _SHARE
+        if shorter >= _LONG:
+            return _SHARE_IF_LONG
+        larger = max(len(self.left), len(self.right))
+        return _SHARE if self.share * self.values >= _OF_LARGER * larger else _SHARE_OF_FEW
 
     def _doubt_of_time(self) -> str:
         keys = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY

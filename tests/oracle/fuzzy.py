@@ -12,7 +12,8 @@ from itertools import product
 from lakejoin.joins.fuzzy.chances import NONE, WEIGHTS
 
 MARGIN = 1e-4  # numbers that come this near to a limit may fall on either side of it
-ROMAN = {*"ii iii iv vi vii viii ix xi xii xiii xiv xv xvi".split()}
+ROMAN = {"ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi"}
+GRAMMAR = {"the", "of", "a", "an", "in", "e", "y", "et", "do", "da", "am", "im"}  # as are tested
 Pair = tuple[str, str]
 
 
@@ -46,9 +47,14 @@ def grams(text: str, size: int) -> list[str]:
     return out
 
 
-def rarities(texts: Sequence[list[str]]) -> dict[str, float]:
-    held = Counter(token for text in texts for token in set(text))
-    return {token: math.log1p(len(texts) / count) for token, count in held.items()}
+def rarities(left: Sequence[list[str]], right: Sequence[list[str]]) -> dict[str, float]:
+    mine, theirs = (Counter(t for text in side for t in set(text)) for side in (left, right))
+    texts = len(left) + len(right)
+    return {token: math.log1p(texts / count) for token, count in (mine | theirs).items()}
+
+
+def weight(word: str) -> float:
+    return (1 - 0.5 ** len(word)) * (0.25 if word in GRAMMAR else 1.0)
 
 
 def cosine(one: list[str], other: list[str], rarity: dict[str, float]) -> float:
@@ -84,7 +90,7 @@ def is_number(word: str) -> bool:
 
 
 def answers(
-    one: list[str], other: list[str], rarity: dict[str, float]
+    one: list[str], other: list[str], rarity: dict[str, float], in_keys: set[str]
 ) -> tuple[float, list[tuple[str, float]], list[tuple[str, float]]]:
     """The rarity that is paired, and how open each word of either text stays."""
     mine, theirs = [[w, 1.0] for w in one], [[w, 1.0] for w in other]
@@ -96,18 +102,19 @@ def answers(
                 mass += rarity[a[0]]
                 break
     while True:
-        best = (0.8, None, None)
+        best = (0.0, None, None)
         for a, b in product(mine, theirs):
             if a[1] == 1 and b[1] == 1 and not is_number(a[0]) and not is_number(b[0]):
                 initial = min(len(a[0]), len(b[0])) == 1 and a[0][0] == b[0][0]
+                least = 0.8 if a[0] in in_keys else 0.7
                 alike = 0.9 if initial else jaro_winkler(a[0], b[0])
+                alike = (alike - least) / (1 - least)
                 if alike > best[0] + 1e-12:
                     best = (alike, a, b)
         if best[1] is None:
             return mass, [tuple(a) for a in mine], [tuple(b) for b in theirs]
-        same = (best[0] - 0.8) / 0.2
-        best[1][1] = best[2][1] = 1 - same
-        mass += same * 0.5 * (rarity[best[1][0]] + rarity[best[2][0]])
+        best[1][1] = best[2][1] = 1 - best[0]
+        mass += best[0] * 0.5 * (rarity[best[1][0]] + rarity[best[2][0]])
 
 
 def lead(values: dict[Pair, float], pair: Pair, side: int) -> float:
@@ -125,7 +132,10 @@ def chances(
     texts = [t for t in texts if ("l", t) in words]
     keys = [k for k in keys if ("r", k) in words]
     threes = {name: grams(" ".join(found), 3) for name, found in words.items()}
-    word_rarity, gram_rarity = rarities([*words.values()]), rarities([*threes.values()])
+    word_rarity, gram_rarity = (
+        rarities(*([v for (s, _), v in cut.items() if s == side] for side in "lr"))
+        for cut in (words, threes)
+    )
 
     def alike(a: tuple[str, str], b: tuple[str, str]) -> float:
         return 0.5 * (
@@ -137,7 +147,8 @@ def chances(
     asked = [t for t in texts if t not in {t for t, _ in known}]
     likeness = {(t, k): alike(("l", t), ("r", k)) for t, k in product(asked, keys)}
     likeness = {pair: value for pair, value in likeness.items() if value > 0}
-    rarity = {word: r / math.log1p(len(words)) for word, r in word_rarity.items()}
+    rarity = {w: r * weight(w) / math.log1p(len(words)) for w, r in word_rarity.items()}
+    in_keys = {word for (side, _), found in words.items() if side == "r" for word in found}
     key_lead = {pair: lead(likeness, pair, 0) for pair in likeness}
     text_lead = {
         pair: min(lead(likeness, pair, 1), likeness[pair] - 1)
@@ -153,7 +164,7 @@ def chances(
         if len(near) > 1 and near[0][0] - near[1][0] < MARGIN:
             raise Close
         if near and beyond(near[0][0], 0.4):
-            _, mine, theirs = answers(words["r", key], words["r", near[0][2]], rarity)
+            _, mine, theirs = answers(words["r", key], words["r", near[0][2]], rarity, in_keys)
             apart.update(w for w, open_ in mine + theirs if open_ == 1)
     same: Counter[str] = Counter()
     for pair in [*likeness, *known]:
@@ -163,7 +174,7 @@ def chances(
             and beyond(text_lead[pair], -1e-9)
         ):
             continue
-        _, mine, theirs = answers(words["l", pair[0]], words["r", pair[1]], rarity)
+        _, mine, theirs = answers(words["l", pair[0]], words["r", pair[1]], rarity, in_keys)
         same.update(w for w, open_ in mine + theirs if open_ == 1)
     scale = 0.5 * len(texts) / max(1, len(keys))
 
@@ -172,7 +183,7 @@ def chances(
 
     scores: dict[Pair, float] = {}
     for pair in likeness:
-        mass, mine, theirs = answers(words["l", pair[0]], words["r", pair[1]], rarity)
+        mass, mine, theirs = answers(words["l", pair[0]], words["r", pair[1]], rarity, in_keys)
         rest = sum(rarity[w] * o for w, o in mine + theirs)
         conflict = all(any(o > 0 and is_number(w) for w, o in side) for side in (mine, theirs))
         row = [

@@ -12,7 +12,10 @@ from lakejoin.kernels.compiled import kernel
 Array = np.ndarray[Any, Any]
 
 MOST_WORDS = 24  # of a text: what is longer is no name
-_ALIKE = 0.8  # Jaro-Winkler from which on two words may be one, misspelt or in another form
+# Jaro-Winkler from which on two words may be one, misspelt or in another form. A word that keys
+# have means what it says; one that no key has is more likely a misspelling.
+_LEAST = 0.8
+_LEAST_OF_STRANGE = 0.7
 _INITIAL = 0.9  # how alike a single letter is to a word that begins with it
 
 
@@ -68,6 +71,7 @@ def _answer(
     ends: Array,
     words: Array,
     numeric: Array,
+    in_keys: Array,
     rarity: Array,
     a: int,
     a_end: int,
@@ -104,11 +108,11 @@ def _answer(
             if open_b[j] == 1.0 and not numeric[words[a + i]] and not numeric[words[b + j]]:
                 i_begin, i_end = begins[a + i], ends[a + i]
                 j_begin, j_end = begins[b + j], ends[b + j]
-                alike[i, j] = _word_likeness(
-                    points, i_begin, i_end, j_begin, j_end, taken_a, taken_b
-                )
+                likeness = _word_likeness(points, i_begin, i_end, j_begin, j_end, taken_a, taken_b)
+                least = _LEAST if in_keys[words[a + i]] else _LEAST_OF_STRANGE
+                alike[i, j] = (likeness - least) / (1.0 - least)
     while True:
-        best = _ALIKE
+        best = 0.0
         best_i = -1
         best_j = -1
         for i in range(m):
@@ -120,10 +124,9 @@ def _answer(
                         best_j = j
         if best_i < 0:
             return mass
-        same = (best - _ALIKE) / (1.0 - _ALIKE)
-        open_a[best_i] = 1.0 - same
-        open_b[best_j] = 1.0 - same
-        mass += same * 0.5 * (rarity[words[a + best_i]] + rarity[words[b + best_j]])
+        open_a[best_i] = 1.0 - best
+        open_b[best_j] = 1.0 - best
+        mass += best * 0.5 * (rarity[words[a + best_i]] + rarity[words[b + best_j]])
 
 
 @njit
@@ -142,6 +145,7 @@ def count_open(
     ends: Array,
     words: Array,
     numeric: Array,
+    in_keys: Array,
     rarity: Array,
     left: Array,
     right: Array,
@@ -157,7 +161,7 @@ def count_open(
         a, a_end = first[left[p]], first[left[p] + 1]
         b, b_end = first[right[p]], first[right[p] + 1]
         _answer(
-            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end,
+            points, begins, ends, words, numeric, in_keys, rarity, a, a_end, b, b_end,
             open_a, open_b, alike, taken_a, taken_b,
         )  # fmt: skip
         for i in range(a_end - a):
@@ -175,6 +179,7 @@ def compare_words(
     ends: Array,
     words: Array,
     numeric: Array,
+    in_keys: Array,
     rarity: Array,
     doubt: Array,
     left: Array,
@@ -195,7 +200,7 @@ def compare_words(
         a, a_end = first[left[p]], first[left[p] + 1]
         b, b_end = first[right[p]], first[right[p] + 1]
         out[p, 0] = _answer(
-            points, begins, ends, words, numeric, rarity, a, a_end, b, b_end,
+            points, begins, ends, words, numeric, in_keys, rarity, a, a_end, b, b_end,
             open_a, open_b, alike, taken_a, taken_b,
         )  # fmt: skip
         for i in range(a_end - a):

@@ -16,8 +16,8 @@ Array = np.ndarray[Any, Any]
 
 # In the order of `evidence`: the share of rarity that is paired, numbers on both sides that differ,
 # doubts in the words left over, leads over other keys and over other texts.
-WEIGHTS = np.array([10.0, -1.9, -0.65, 1.2, 1.35])
-NONE = -6.2  # what is added for it, as the choice "none" weighs 0
+WEIGHTS = np.array([11.0, -2.0, -0.6, 0.65, 1.25])
+NONE = -7.0  # what is added for it, as the choice "none" weighs 0
 _USUAL = 0.8  # the share of texts that meant one of their keys where the weights come from
 _WORTH = 10.0  # texts: how firmly that share is believed before the columns are looked at
 _ROUNDS = 50

@@ -69,7 +69,7 @@ def doubts(
     near = index.nearest(keys + corpus.left, 1)
     close = near.alike[:, 0] >= _ALIKE
     c = corpus
-    words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.rarity
+    words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.in_keys, c.rarity
     apart = count_open(*words, keys[close] + c.left, near.keys[close, 0] + c.left)
     clear = (pairs.key_lead > _CLEAR) & (pairs.text_lead >= 0) & (pairs.alike >= _ALIKE)
     texts = np.concatenate([pairs.texts[clear], known[0]])
@@ -85,7 +85,7 @@ def evidence(corpus: Corpus, pairs: Pairs, doubt: Array) -> Array:
     from lakejoin.kernels.fuzzy_words import compare_words
 
     c, theirs = corpus, pairs.keys + corpus.left
-    words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.rarity
+    words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.in_keys, c.rarity
     said = np.concatenate(
         in_parts(
             lambda rows: compare_words(*words, doubt, pairs.texts[rows], theirs[rows]), len(pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lakejoin.errors import InputError
@@ -49,4 +50,5 @@ class Rule:
     rows: int
 
     def __str__(self) -> str:
-        return f"{self.tokens}, {_DISTANCES[self.distance]} distance of at most {self.threshold:g}"
+        most = math.ceil(self.threshold * 1000) / 1000
+        return f"{self.tokens}, {_DISTANCES[self.distance]} distance of at most {most:g}"

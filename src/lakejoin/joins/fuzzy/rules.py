@@ -31,7 +31,7 @@ def distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
     from lakejoin.kernels.fuzzy_distances import edit_distances, jaro_winkler_distances
 
     c, theirs = corpus, keys + corpus.left
-    twos = grams(c.points, c.first, c.begins, c.ends, 2)
+    twos = grams(c.points, c.first, c.begins, c.ends, 2, c.left)
     kinds = {"words": c.word_tokens, "2-grams": twos, "3-grams": c.gram_tokens}
     out = np.empty((len(PLAIN), len(texts)))
     for i, (tokens, distance) in enumerate(PLAIN):

@@ -21,6 +21,12 @@ Array = np.ndarray[Any, Any]
 LONGEST = 256  # characters of a text that are looked at: what is longer is no name
 _APOSTROPHES = "'’ʼ`´"
 _ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi")
+# Articles, prepositions and "and" of the languages that names are most often in.
+_GRAMMAR = (
+    *("the", "of", "and", "a", "an", "in", "at", "on", "for", "to", "by", "with"),
+    *("de", "la", "le", "les", "du", "des", "et", "el", "los", "las", "del", "y", "e"),
+    *("da", "do", "dos", "di", "der", "die", "das", "den", "dem", "von", "und", "im", "am", "zu"),
+)
 
 
 class _Letters(dict[int, str | None]):
@@ -119,6 +125,7 @@ class Corpus:
     ends: Array
     words: Array  # the number of each word
     numeric: Array  # whether a word is a number: by number of word
+    in_keys: Array  # whether a word is one of the right column
     rarity: Array  # of a word, 0..1
     word_tokens: Tokens
     gram_tokens: Tokens
@@ -136,29 +143,37 @@ def corpus_of(left: Column, right: Column) -> Corpus:
     first, begins, ends = cut_words(points, starts, MOST_WORDS)
     hashes = hash_words(points, begins, ends)
     words, seen = number_hashes(hashes)
-    tokens, rarity = _weighed(first, words, len(seen))
-    numeric = _numbers(points, begins[seen], ends[seen]) | np.isin(hashes[seen], _roman())
+    tokens, rarity = _weighed(first, words, len(seen), len(left))
+    numeric = _numbers(points, begins[seen], ends[seen]) | np.isin(hashes[seen], _hashes(_ROMAN))
+    in_keys = np.zeros(len(seen), bool)
+    in_keys[words[first[len(left)] :]] = True
+    rarity *= _weight_of_words(hashes[seen], (ends - begins)[seen]) / np.log1p(len(texts))
+    threes = grams(points, first, begins, ends, 3, len(left))
     return Corpus(
-        len(left), len(right), points, starts, first, begins, ends, words, numeric,
-        rarity / np.log1p(len(texts)), tokens, grams(points, first, begins, ends, 3),
+        len(left), len(right), points, starts, first, begins, ends, words, numeric, in_keys,
+        rarity, tokens, threes,
     )  # fmt: skip
 
 
-def grams(points: Array, first: Array, begins: Array, ends: Array, size: int) -> Tokens:
-    """The q-grams of texts."""
+def grams(points: Array, first: Array, begins: Array, ends: Array, size: int, left: int) -> Tokens:
+    """The q-grams of texts, of which so many are of the left column."""
     from lakejoin.kernels.fuzzy_tokens import hash_grams, number_hashes
 
     start, hashes = hash_grams(points, first, begins, ends, size)
     ids, seen = number_hashes(hashes)
-    return _weighed(start, ids, len(seen))[0]
+    return _weighed(start, ids, len(seen), left)[0]
 
 
-def _weighed(start: Array, ids: Array, distinct: int) -> tuple[Tokens, Array]:
-    """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that hold it)."""
+def _weighed(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens, Array]:
+    """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that hold it).
+
+    Texts of the column that has more of them count: a token is not less rare for being in both.
+    """
     from lakejoin.kernels.fuzzy_tokens import tally, unit_weights
 
     start, ids, counts = tally(start, ids)
-    holders = np.bincount(ids, minlength=distinct)
+    sides = ids[: start[left]], ids[start[left] :]
+    holders = np.maximum(*(np.bincount(side, minlength=distinct) for side in sides))
     rarity = np.log1p((len(start) - 1) / np.maximum(holders, 1))
     return Tokens(start, ids, unit_weights(start, ids, counts, rarity), distinct), rarity
 
@@ -171,10 +186,19 @@ def _numbers(points: Array, begins: Array, ends: Array) -> Array:
     return words_with(points, np.isin(points, digits), begins, ends)
 
 
+def _weight_of_words(hashes: Array, lengths: Array) -> Array:
+    """What words say by themselves, 0..1: short ones less, and those of grammar hardly anything.
+
+    In a large column these are common anyway; in a small one that does not show.
+    """
+    said = 1.0 - 0.5**lengths
+    return np.where(np.isin(hashes, _hashes(_GRAMMAR)), 0.25 * said, said)
+
+
 @cache
-def _roman() -> Array:
+def _hashes(words: tuple[str, ...]) -> Array:
     from lakejoin.kernels.fuzzy_tokens import hash_words
 
-    ends = np.cumsum([len(word) for word in _ROMAN])
-    points = np.frombuffer("".join(_ROMAN).encode("utf-32-le"), np.uint32)
+    ends = np.cumsum([len(word) for word in words])
+    points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)
     return hash_words(points, np.concatenate([[0], ends[:-1]]), ends)

@@ -73,7 +73,7 @@ def joined(left: Rows, right: Rows, how: str, width: int) -> Joined:
     return EqualJoin(on, how).join(table(left, "a", "b"), table(right, "x", "y"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(tables, tables, st.sampled_from(HOWS), st.sampled_from([1, 2]), st.integers(1, 5))
 def test_every_way_to_join(left: Rows, right: Rows, how: str, width: int, step: int) -> None:
     found = joined(left, right, how, width)

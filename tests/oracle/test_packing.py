@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lakejoin.kernels.packing import pack_counts, pack_lists, transpose, unpack, unpack_counts
 
-_QUICK = settings(max_examples=200, deadline=None)
+_QUICK = settings(max_examples=80, deadline=None)
 _sets = st.sets(st.one_of(st.integers(0, 300), st.integers(0, 2**32 - 2)), max_size=40)
 _counts = st.lists(
     st.one_of(st.just(1), st.integers(1, 5), st.integers(1, 400), st.integers(1, 2**40)),

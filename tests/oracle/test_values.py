@@ -16,7 +16,7 @@ from lakejoin.lake.values import canonical, canonicalise
 from lakejoin.model import ValueRules
 from oracle import values as oracle
 
-_QUICK = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # Code points unassigned in this Python's Unicode may have been given a meaning in Arrow's.
 _assigned = st.characters(exclude_categories=("Cs", "Cn"))

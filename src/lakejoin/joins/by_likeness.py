@@ -10,40 +10,54 @@ from lakejoin.errors import InputError
 from lakejoin.joins.keys import NO_KEY, KeyColumn, key_codes
 from lakejoin.joins.options import TAU
 from lakejoin.joins.task import Attempt, Task, sides
-from lakejoin.joins.ways import Found, Way
+from lakejoin.joins.ways import NO_WAY, Found, Way
 from lakejoin.lake.columns import encode_query
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.joins.autojoin.programs import Program
     from lakejoin.joins.distances import RowDistances
     from lakejoin.joins.fuzzy import FuzzyMatches, FuzzyOptions
 
 Array = np.ndarray[Any, Any]
 
-_SOME = 10  # rows from which on what they have in common is no accident
-
 
 def fuzzy(task: Task, found: Found | None) -> Found | None:
-    """Rows left over whose values are similar, with as many as the estimated precision allows."""
+    """Rows left over whose values are similar, with as many as the estimated precision allows.
+
+    First the rows of the table of which more have a partner, as theirs are the likeliest to be
+    there too; then those of the other.
+    """
     if found is None:
         return _fuzzy_alone(task)
     if len(found.columns) > 1 and found.program is None:
         return found  # a key of several columns has no one text that could be similar
+    task.tell("matching the rows that are left over")
+    order = (True, False) if found.more_targets_join else (False, True)
+    for of_target in order:
+        found = _also_fuzzy(task, found, of_target)
+    return found
+
+
+def _also_fuzzy(task: Task, found: Found, of_target: bool) -> Found:
+    """With the similar rows of one table that are left over, by the texts that give the most."""
     from lakejoin.joins.fuzzy import fuzzy_matches
 
-    task.tell("matching the rows that are left over")
     key = task.text(found.target_side, found.columns, found.program)
     best, most = found, 0
     for columns, program in _texts_to_match(found):
         texts = task.text(found.source_side, columns, program)
-        options = _fuzzy_options(task, _is_one_to_one(found, texts))
-        matches = fuzzy_matches(texts, key, options, found.known)
-        if len(matches.left_rows) <= most:
+        options = _fuzzy_options(task)
+        if of_target:
+            matches = fuzzy_matches(key, texts, options, found.known_of_target)
+            targets, sources = matches.left_rows, matches.right_rows
+        else:
+            matches = fuzzy_matches(texts, key, options, found.known)
+            sources, targets = matches.left_rows, matches.right_rows
+        fresh = found.way_of[sources] == NO_WAY
+        if fresh.sum() <= most:
             continue
-        most = len(matches.left_rows)
-        codes, distance = _codes_at(found, matches.left_rows, matches.right_rows, matches.distance)
+        most = int(fresh.sum())
+        codes, distance = _codes_at(found, sources[fresh], targets[fresh], matches.distance[fresh])
         mine = str(program) if program else columns[0]
         words = sides(found.source_side, mine, _key_words(found), "~")
         sure, why = _mean(matches.chance), _fuzzy_why(matches)
@@ -76,22 +90,10 @@ def nearest(task: Task, found: Found | None) -> Found | None:
     return _nearest_found(task, "nearest", near, f"the nearest value{limit}")
 
 
-def _fuzzy_options(task: Task, one_to_one: bool = False) -> FuzzyOptions:
+def _fuzzy_options(task: Task) -> FuzzyOptions:
     from lakejoin.joins.fuzzy import FuzzyOptions
 
-    one_to_one = one_to_one or task.options.one_to_one
-    return FuzzyOptions(precision=task.options.precision, one_to_one=one_to_one)
-
-
-def _is_one_to_one(found: Found, texts: pa.Array) -> bool:
-    """Whether every key that is joined so far is meant by one text only, and there are some."""
-    import pyarrow as pa
-
-    rows, _ = found.known
-    values = texts.take(pa.array(rows)).dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    codes = found.source_codes[rows]
-    meant = len(np.unique(np.stack([codes, values.astype(np.int64)]), axis=1).T)
-    return len(rows) >= _SOME and meant == len(np.unique(codes))
+    return FuzzyOptions(precision=task.options.precision, one_to_one=task.options.one_to_one)
 
 
 def _fuzzy_alone(task: Task) -> Found | None:

@@ -107,6 +107,20 @@ class Found:
         rows = np.flatnonzero(self.way_of >= 0)
         return rows, first[self.source_codes[rows]]
 
+    @property
+    def known_of_target(self) -> tuple[Array, Array]:
+        """The same from the other side: each row that has a key and a partner, with the first."""
+        first = np.full(self.count + 1, len(self.way_of), np.int64)
+        held = np.flatnonzero(self.way_of >= 0)
+        np.minimum.at(first, self.source_codes[held], held)
+        rows = np.flatnonzero(self.target_joined)
+        return rows, first[self.codes[rows]]
+
+    @property
+    def more_targets_join(self) -> bool:
+        """Whether the table that has the key is the one of which a larger share joins."""
+        return bool(self.target_joined.mean() > (self.way_of >= 0).mean())
+
     def also(self, way: Way) -> Found:
         """With one more way, for the source rows that no other one helps."""
         return replace(self, ways=(*self.ways, way))

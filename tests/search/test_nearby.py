@@ -191,6 +191,20 @@ def test_a_city_with_an_outlier_at_nowhere() -> None:
         check(mine, [sets], "place", Within(metres, "m"), "haversine", (1, 200), (None, 2))
 
 
+@pytest.mark.parametrize("centre", [(48.1, 11.6), (-16.5, 179.95), (70.0, -180.0)])
+def test_sets_of_several_blocks_with_much_that_is_open(centre: tuple[float, float]) -> None:
+    random = np.random.default_rng(6)
+
+    def spread(count: int, extent: float, north: float = 0.0) -> Array:
+        places = np.array(centre) + random.uniform(-extent, extent, (count, 2))
+        places[:, 0] += north
+        return np.stack([places[:, 0], (places[:, 1] + 180) % 360 - 180], axis=1)
+
+    sets = [spread(700, 0.2), spread(300, 0.2), spread(900, 0.05, 0.15), spread(600, 0.1, 0.6)]
+    for metres in (300.0, 900.0, 3000.0):
+        check(spread(400, 0.2), [sets], "place", Within(metres, "m"), "haversine", (1, 150, 300))
+
+
 # -- vectors ---------------------------------------------------------------------------------------
 
 

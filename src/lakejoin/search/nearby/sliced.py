@@ -17,9 +17,10 @@ from lakejoin.kernels.compiled import kernel
 from lakejoin.search.nearby.bar import bar_of, push
 from lakejoin.search.nearby.blocks import BLOCK, OPEN, sort_blocks
 from lakejoin.search.nearby.globe import measure_plainly, spread_out
-from lakejoin.search.nearby.measuring import any_near
+from lakejoin.search.nearby.open_cells import FEW, measure_few, measure_many
+from lakejoin.search.nearby.outlines import COARSE, count_coarsely, most_met
 from lakejoin.search.nearby.parts import MyParts
-from lakejoin.search.nearby.pool import Frame, Pool, find_cells, gather
+from lakejoin.search.nearby.pool import Frame, Pool, find_cells
 
 Array = np.ndarray[Any, Any]
 
@@ -84,73 +85,6 @@ def _fill(
 
 
 @njit
-def _sort_coarsely(
-    pool: Pool, s: int, frame: Frame, cell_of: Array, start: Array, order: Array
-) -> int:
-    """Sorts a set's places by cell of a coarse grid; `start` is where each cell's begin."""
-    size = pool.size[s]
-    cells = (frame.rows + 1) * (frame.columns + 1)
-    find_cells(pool, s, 0, size, frame, cell_of)
-    start[: cells + 1] = 0
-    for i in range(size):
-        start[np.uint64(cell_of[i] + 1)] += 1
-    outside = start[1]
-    start[1] = 0
-    for cell in range(cells):
-        start[cell + 1] += start[cell]
-    for i in range(size):
-        cell = cell_of[i]
-        if cell > 0:
-            order[start[cell]] = i
-            start[cell] += 1
-    for cell in range(cells, 0, -1):  # each begins where the one before it ended
-        start[cell] = start[cell - 1]
-    start[0] = 0
-    return size - outside
-
-
-@njit
-def _measure_open(
-    pool: Pool, s: int, mine: MyParts, shape: Array, frame: Array, open_: Array, bit: np.uint64,
-    limit: float, cell_of: Array, start: Array, order: Array, theirs: Array, bar: int, got: int,
-    unsettled: int, left: int,
-) -> tuple[int, int]:  # fmt: skip
-    """(my places with a partner so far, cells measured), after the open cells of one set."""
-    near, widest = shape[6], shape[9]
-    down, across = near + 2, widest + 2  # fine cells in a coarse one: what is near is next to it
-    rows, columns = shape[4] // down + 1, shape[5] // across + 1
-    coarse = Frame(
-        frame[4], frame[5], 1.0 / (frame[6] * down), 1.0 / (frame[7] * across), rows, columns
-    )
-    inside = _sort_coarsely(pool, s, coarse, cell_of, start, order)
-    gather(pool, s, order, inside, frame[5], theirs)
-    cells, bounds, cosine = mine.cells, mine.bounds, mine.cosine
-    my_lat, my_lon, my_east = mine.latitude, mine.longitude, mine.east
-    looked = 0
-    for c in range(shape[2], shape[3]):
-        if open_[c - shape[2]] & bit == 0:
-            continue
-        begin = cells[c, 2]
-        end = cells[c + 1, 2] if c + 1 < shape[3] else shape[1]
-        row, column = cells[c, 0] // down, cells[c, 1] // across
-        west, east = max(column - 1, 0), min(column + 2, columns)
-        unsettled -= end - begin
-        looked += 1
-        for j in range(begin, end):
-            place = my_lat[j], my_lon[j], my_east[j], cosine[j]
-            least, most = bounds[j, 0], bounds[j, 1]
-            for other in range(max(row - 1, 0), min(row + 2, rows)):
-                base = (other + 1) * (columns + 1) + 1
-                first, last = start[base + west], start[base + east]
-                if any_near(place, least, most, theirs, first, last, limit):
-                    got += 1
-                    break
-        if got + unsettled + left < bar:
-            break
-    return got, looked
-
-
-@njit
 def _hit_plainly(
     pool: Pool, blocks: Array, block_start: Array, which: Array, mine: MyParts, plain: int,
     limit: float, bar: int, state: Array, spread: Array, balls: Array, got: Array,
@@ -204,8 +138,11 @@ def hit_places(
     spread, balls = np.empty((5, largest)), np.empty((largest // BLOCK + 1, 5))
     cell_of, order = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
     state = np.empty(largest // BLOCK + 1, dtype=np.uint8)
+    ranges = np.empty((largest // BLOCK + 1, 3), dtype=np.float64)
+    counts, marked = np.empty((COARSE, COARSE), np.int64), np.empty(COARSE, np.uint64)
     words = np.zeros(cells_most, dtype=np.uint64)
     start = np.empty(cells_most + 1, dtype=np.int32)
+    needed = np.empty(cells_most, dtype=np.uint8)
     open_ = np.empty(mine_most, dtype=np.uint64)
     got, unsettled = np.empty(_SETS, dtype=np.int64), np.empty(_SETS, dtype=np.int64)
 
@@ -227,11 +164,14 @@ def hit_places(
             here = shape[1] - shape[0]
             grid = Frame(frame[4], frame[5], 1.0 / frame[6], 1.0 / frame[7], shape[4], shape[5])
             there = np.uint64(0)
+            count_coarsely(cells, shape, counts)
             for b in range(count):
                 s = which[first + b]
-                if got[b] + left < bar:
+                size, ahead = pool.size[s], got[b] + left - here
+                if ahead + here < bar or ahead + most_met(
+                    shape, frame, blocks, block_start[s], size, limit, counts, marked
+                ) < bar:  # fmt: skip
                     continue
-                size = pool.size[s]
                 whole, some = sort_blocks(frame, blocks, block_start[s], size, limit, state)
                 if whole > 0:
                     got[b] += here
@@ -257,12 +197,21 @@ def hit_places(
             words[: (shape[4] + 1) * (shape[5] + 1)] = 0
             work[0] += shape[3] - shape[2]
             for b in range(count):
-                if unsettled[b] > 0 and got[b] + unsettled[b] + left >= bar:
-                    got[b], looked = _measure_open(
-                        pool, which[first + b], mine, shape, frame, open_, _ONE << np.uint64(b),
-                        limit, cell_of, start, order, theirs, bar, got[b], unsettled[b], left,
+                s, bit = which[first + b], _ONE << np.uint64(b)
+                if unsettled[b] == 0 or got[b] + unsettled[b] + left < bar:
+                    continue
+                stand = got[b], unsettled[b], left, bar
+                if unsettled[b] <= FEW:
+                    got[b], looked = measure_few(
+                        pool, s, blocks, block_start[s], mine, shape, frame, open_, bit, limit,
+                        ranges, theirs, stand,
                     )  # fmt: skip
-                    work[1] += looked
+                else:
+                    got[b], looked = measure_many(
+                        pool, s, mine, shape, frame, open_, bit, limit, needed, cell_of, start,
+                        order, theirs, stand,
+                    )  # fmt: skip
+                work[1] += looked
         for b in range(count):
             hits[first + b] = got[b]
             if got[b] >= bar:

@@ -1,0 +1,73 @@
+"""How many of my places can a set meet at most? From the boxes of its blocks alone; compiled.
+
+A part's grid is seen as one of at most 64 x 64 coarse cells, each with how many of my places it
+has. A box of a set, widened by the reach, marks the coarse cells it touches: my places in others
+have no partner there. So a set that lies elsewhere is left unread.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.search.nearby.blocks import BLOCK
+
+Array = np.ndarray[Any, Any]
+
+COARSE = 64
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_WIDER = 1e-9  # of an angle, and degrees
+
+
+@njit(inline="always")
+def _fine_in_coarse(rows: int) -> int:
+    return (rows + COARSE - 1) // COARSE
+
+
+@njit
+def count_coarsely(cells: Array, shape: Array, counts: Array) -> None:
+    """Counts my places of a part by coarse cell."""
+    down, across = _fine_in_coarse(shape[4]), _fine_in_coarse(shape[5])
+    counts[:] = 0
+    for c in range(shape[2], shape[3]):
+        end = cells[c + 1, 2] if c + 1 < shape[3] else shape[1]
+        counts[cells[c, 0] // down, cells[c, 1] // across] += end - cells[c, 2]
+
+
+@njit
+def most_met(
+    shape: Array, frame: Array, blocks: Array, first: int, size: int, limit: float, counts: Array,
+    marked: Array,
+) -> int:  # fmt: skip
+    """The places of a part that may have a partner in a set. `marked` is room for a word a row."""
+    south, west, height, width = frame[4], frame[5], frame[6], frame[7]
+    down, across = _fine_in_coarse(shape[4]), _fine_in_coarse(shape[5])
+    rows, columns = (shape[4] - 1) // down + 1, (shape[5] - 1) // across + 1
+    # A cell more on all sides: no rounding leaves out what is near.
+    reach = math.degrees(2 * math.asin(math.sqrt(limit))) * (1 + _WIDER) + _WIDER + height
+    aside = (shape[9] + 2) * width
+    marked[:rows] = 0
+    for b in range((size + BLOCK - 1) // BLOCK):
+        box = blocks[first + b]
+        low = max(math.floor((box[0] - reach - south) / (height * down)), 0)
+        high = min(math.floor((box[1] + reach - south) / (height * down)), rows - 1)
+        begin = (box[2] - west) % 360.0
+        end = begin + (box[3] - box[2])
+        left = max(math.floor((begin - aside) / (width * across)), 0)
+        right = min(math.floor((end + aside) / (width * across)), columns - 1)
+        if end >= 360.0:  # around the grid's west
+            left, right = 0, columns - 1
+        if left > right:
+            continue
+        mask = (_ALL >> np.uint64(COARSE - 1 - (right - left))) << np.uint64(left)
+        for row in range(low, high + 1):
+            marked[row] |= mask
+    most = 0
+    for row in range(rows):
+        word, here = marked[row], counts[row]
+        for column in range(columns):
+            most += here[column] * np.int64((word >> np.uint64(column)) & np.uint64(1))
+    return most

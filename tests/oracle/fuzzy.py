@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -29,8 +28,11 @@ def fold(text: str) -> str:
         except UnicodeError:
             pass
     text = unicodedata.normalize("NFKD", text.casefold())
-    text = "".join(c for c in text if not unicodedata.category(c).startswith("M"))
-    return " ".join(re.findall(r"(?:[^\W_])+", re.sub("['’ʼ`´]", "", text)))
+    kinds = [(c, unicodedata.category(c)) for c in text]
+    kept = [
+        c if k[0] == "L" or k == "Nd" else " " for c, k in kinds if k[0] != "M" and c not in "'’ʼ`´"
+    ]
+    return " ".join("".join(kept).split())
 
 
 def beyond(value: float, limit: float) -> bool:

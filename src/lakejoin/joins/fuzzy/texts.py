@@ -36,10 +36,10 @@ class _Letters(dict[int, str | None]):
         mark = chr(point)
         kind = unicodedata.category(mark)
         becomes: str | None = " "
-        if kind[0] == "L" or kind == "Nd":
-            becomes = mark
-        elif kind[0] == "M" or mark in _APOSTROPHES:
+        if kind[0] == "M" or mark in _APOSTROPHES:
             becomes = None
+        elif kind[0] == "L" or kind == "Nd":
+            becomes = mark
         self[point] = becomes
         return becomes
 
@@ -58,7 +58,7 @@ def fold(text: str) -> str:
         text = unicodedata.normalize("NFKD", _mended(text).casefold())
     else:
         text = text.lower()
-    return " ".join(text.translate(_letters).split())[:LONGEST]
+    return " ".join(text.translate(_letters).split())[:LONGEST].rstrip()
 
 
 def _mended(text: str) -> str:

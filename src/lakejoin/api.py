@@ -131,7 +131,8 @@ def join(
     >>> join(towns, codes, on="town=place").table().column("code").to_pylist()
     ['BE', 'UL']
     """
-    from lakejoin.joins.given import table_given
+    from lakejoin.joins.given import name_given, table_given
+    from lakejoin.joins.join import NAMES
     from lakejoin.joins.joining import join_tables
     from lakejoin.joins.on import pairs_given
     from lakejoin.joins.options import JoinOptions
@@ -153,7 +154,8 @@ def join(
         tau,
         encoder,
     )
-    return join_tables(mine, theirs, options, progress)
+    names = name_given(left, NAMES[0]), name_given(right, NAMES[1])
+    return join_tables(mine, theirs, options, progress, names)
 
 
 class Lake:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.joins.given import subject
 from lakejoin.joins.keys import NO_KEY, KeyColumn, key_codes
 from lakejoin.joins.shown import percent
 from lakejoin.joins.task import Attempt, On, Task, sides
@@ -29,7 +30,8 @@ def equal(task: Task, found: Found | None) -> Found | None:
     from lakejoin.joins.equal_columns import equal_columns
 
     task.tell("looking for columns with equal values")
-    best = equal_columns(task.left, task.right, task.options.rules)
+    subjects = subject(task.names[0]), subject(task.names[1])
+    best = equal_columns(task.left, task.right, task.options.rules, subjects)
     if best is None:
         return found
     if not best.believed:

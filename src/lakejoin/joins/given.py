@@ -34,6 +34,23 @@ def table_given(thing: Any) -> pa.Table:
     return rows
 
 
+def name_given(thing: Any, default: str) -> str:
+    """How a table is called: by its file or its own name."""
+    if isinstance(thing, str | os.PathLike):
+        return os.fspath(thing)
+    name = getattr(thing, "name", None)
+    return name if isinstance(name, str) and name else default
+
+
+def subject(name: str) -> str:
+    """What a table's name says that it is about: no folders, and no endings.
+
+    >>> subject("data/films.csv.gz"), subject("shop.xlsx#orders")
+    ('films', 'orders')
+    """
+    return name.rpartition("#")[2].rpartition("/")[2].partition(".")[0]
+
+
 def _read(name: str) -> Any:
     from lakejoin.lake.read import file_and_part, open_one, readable
     from lakejoin.lake.tables import Table

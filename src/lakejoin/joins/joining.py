@@ -46,7 +46,8 @@ def join_tables(
     """
     options = options or JoinOptions()
     _check(left, right, options)
-    task = Task(left, right, options, progress or (lambda doing: None))
+    known = ("", "") if names == NAMES else names
+    task = Task(left, right, options, progress or (lambda doing: None), known)
     found: Found | None = None
     for attempt in _TRIED[options.by or "auto"]:
         if found is not None and (_nothing_left(found) or _columns_suffice(found, options)):

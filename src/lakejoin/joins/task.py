@@ -40,6 +40,7 @@ class Task:
     right: pa.Table
     options: JoinOptions
     tell: Progress
+    names: tuple[str, str] = ("", "")  # of the tables, where they have any
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -1,6 +1,6 @@
 """The texts of two columns, folded and cut into words and 3-grams that can be compared.
 
-Case, accents and punctuation do not count. Text in UTF-8 that was read as Latin-1 ("Zã¼rich") is
+Case, accents and punctuation do not count. Text in UTF-8 that was read as Latin-1 ("ZÃ¼rich") is
 mended first, as it is met so often.
 """
 

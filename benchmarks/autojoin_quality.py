@@ -4,8 +4,10 @@
         [--no-peers] [--peer-python PATH | --recorded] [--show 3]
 
 Sets: `synthetic` (the four cases of the Auto-Join thesis), `web` (its 31 pairs of web tables),
-`autofj` (25 tables of AutoFuzzyJoin), `row-level` (five joins of a real lake), and `more` (made
-from columns of real tables, see `autojoin_more.py`). `--data` names the folder of all these.
+`autofj` (25 tables of AutoFuzzyJoin), `row-level` (five joins of a real lake), `more` and `later`
+(made from columns of real tables, see `autojoin_more.py`). `--data` names the folder of all these.
+The weights of the fuzzy step were fitted on every second table of `autofj`: the others are also
+averaged by themselves.
 
 lakejoin is run as it comes, with the columns told and not told, with and without the fuzzy step;
 no setting depends on the case. Peers are always told the columns (see `autojoin_peers.py`).
@@ -29,7 +31,7 @@ from typing import Any
 
 import autojoin_cases
 from autojoin_cases import Case, Pairs
-from autojoin_more import more
+from autojoin_more import later, more
 from autojoin_peers import THRESHOLDED, Quality, averages, curve, one_threshold, own_thresholds
 from autojoin_recorded import autofj_of
 from harness import record
@@ -43,6 +45,7 @@ SETS: dict[str, Callable[[Path], Iterable[Case]]] = {
     "autofj": autojoin_cases.autofj,
     "row-level": autojoin_cases.row_level,
     "more": more,
+    "later": later,
 }
 THESIS = {  # precision, recall
     "web": {"thesis, AJ": (0.9504, 0.8840), "thesis, AJ-E (no fuzzy)": (0.9758, 0.7757)},
@@ -152,6 +155,14 @@ def summary(kind: str, found: Found) -> str:
     return table([[kind, "cases", "precision", "recall", "F", "seconds"], *rows])
 
 
+def held_out(kind: str, found: Found) -> Found:
+    """The cases that nothing was fitted on, where there were such; see `fuzzy_weights.py`."""
+    if kind != "autofj":
+        return {}
+    names = {one.name for one in found["lakejoin"][0::2]}
+    return {name: [one for one in ones if one.name in names] for name, ones in found.items()}
+
+
 def each(kind: str, found: Found) -> str:
     """One line for each case: ours in full, of the others F."""
     names = [name for name in found if found[name]]
@@ -210,6 +221,8 @@ def main() -> None:
             found |= autofj_of(kind, cases, args.peer_python, args.limit, args.recorded)
         results[kind] = found
         print(f"{each(kind, found)}\n\n{summary(kind, found)}\n", flush=True)
+        if held := held_out(kind, found):
+            print(f"{summary(f'{kind}, not fitted on', held)}\n", flush=True)
     if not args.only and not args.show:
         record("autojoin_quality", {kind: figures(found) for kind, found in results.items()})
 

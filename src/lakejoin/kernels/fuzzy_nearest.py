@@ -127,6 +127,7 @@ def nearest(
     order = np.empty(longest, np.int64)
     spare = np.empty(max(_SPARE, 4 * k), np.int32)
     spare_score = np.empty(spare.shape[0], np.float32)
+    own = np.zeros(lists.shape[0] - 1, np.float32)  # the weights of a query, by token
     best = np.empty(k, np.int32)
     best_score = np.empty(k, np.float32)
     for q in range(queries.shape[0]):
@@ -163,9 +164,15 @@ def nearest(
                 held = _keep_best(spare, spare_score, room, held, member, value)
         if not whole:
             again = 0
+            for i in range(start[text], start[text + 1]):
+                own[tokens[i]] = weights[i]
             for i in range(held):
-                value = _likeness(start, tokens, weights, text, spare[i] + begin)
+                value = np.float32(0)
+                for j in range(start[spare[i] + begin], start[spare[i] + begin + 1]):
+                    value += own[tokens[j]] * weights[j]
                 again = _keep_best(best, best_score, k, again, spare[i], value)
+            for i in range(start[text], start[text + 1]):
+                own[tokens[i]] = 0
             held = again
             spare[:held] = best[:held]
             spare_score[:held] = best_score[:held]

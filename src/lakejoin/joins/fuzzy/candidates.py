@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 MOST = 8  # keys a text that are looked at: the right one is hardly ever beyond the first few
 # Entries of lists that a column's texts may read in all, a fraction of a second; and how many each
 # may read however many there are.
-_WORK = 20_000_000
+_WORK = 10_000_000
 _LEAST_WORK = 1_000
 
 
@@ -32,7 +32,7 @@ class Index:
 
     Likeness is the mean of the cosines of words and of 3-grams, both weighted by rarity. A text
     finds keys by its rarest tokens, as many as `_WORK` allows for, and those found are compared in
-    full. That is exact for up to 1,000 texts and keys; with more, a key that shares only common
+    full. That is exact for some 300 texts and keys; with more, a key that shares only common
     tokens with a text may be missed.
     """
 

@@ -13,7 +13,7 @@ have that part of it met; it is the logarithm of how much likelier such a share 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +80,8 @@ def _numbers_met(values: pa.LargeStringArray, held: Held) -> float:
     if not len(values):
         return 0.0
     numbers = values.cast(pa.int64()).to_numpy()
-    return max(_met([str(n) for n in (numbers + step).tolist()], held) for step in _STEPS)
+    moved = numbers + np.array(_STEPS)[:, None]
+    return _most_met([[str(n) for n in each] for each in moved.tolist()], held)
 
 
 def _texts_met(values: pa.LargeStringArray, held: Held) -> float:
@@ -88,11 +89,11 @@ def _texts_met(values: pa.LargeStringArray, held: Held) -> float:
     if not len(values):
         return 0.0
     texts = values.to_pylist()
-    rates = []
-    for place in (-1, -2, 0):
-        wrong = [_changed(text, place, shift) for text in texts for shift in _SHIFTS]
-        rates.append(_met(wrong, held))
-    return max(rates)
+    wrong = [
+        [_changed(text, place, shift) for text in texts for shift in _SHIFTS]
+        for place in (-1, -2, 0)
+    ]
+    return _most_met(wrong, held)
 
 
 def _changed(text: str, place: int, shift: int) -> str | None:
@@ -112,9 +113,17 @@ def _next(character: str, shift: int) -> str:
     return chr(ord("a") + (ord(character) + shift) % 26)
 
 
-def _met(wrong: list[str | None] | list[str], held: Held) -> float:
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _most_met(ways: Sequence[Sequence[str | None]], held: Held) -> float:
+    """The share of the wrong values that are held, of the way that meets most.
 
-    texts = pa.array(wrong, pa.large_string()).drop_null()
-    return float(pc.mean(held(texts)).as_py() or 0.0) if len(texts) else 0.0
+    All ways are asked for at once: what holds them may be large, and made ready for each question.
+    """
+    import pyarrow as pa
+
+    wrong = pa.array([text for way in ways for text in way], pa.large_string())
+    made = np.asarray(wrong.is_valid())
+    met = np.zeros(len(wrong), np.bool_)
+    if made.any():
+        met[made] = np.asarray(held(wrong.drop_null()).fill_null(False))
+    hits, asked = (each.reshape(len(ways), -1).sum(axis=1) for each in (met, made))
+    return float((hits / np.maximum(asked, 1)).max())

@@ -114,10 +114,11 @@ def test_rows_that_need_another_program_get_one() -> None:
 
 
 def test_many_rows_may_meet_one_key() -> None:
-    units = pa.table({"unit": ["France.01", "France.03", "Spain.01", "Spain.02"]})
+    rng = random.Random(1)
+    units = pa.table({"unit": [f"{word(rng)}.{rng.randrange(10, 99)}" for _ in range(20)]})
     parts = [f"{unit}.{kind}" for unit in units["unit"].to_pylist() for kind in ("MIX", "Retail")]
     learned = find_programs(pa.table({"sub": parts}), units)
-    assert learned.joined == (8, 4) and len(learned.left_rows) == 8
+    assert learned.joined == (40, 20) and len(learned.left_rows) == 40
 
 
 def test_unrelated_tables_find_nothing() -> None:
@@ -188,3 +189,70 @@ def test_samples_are_enough_for_large_tables() -> None:
     assert [str(one.program) for one in learned.programs] == [str(program)]
     pairs = zip(learned.left_rows.tolist(), learned.right_rows.tolist(), strict=True)
     assert {(left, right) for left, right in pairs} >= set(enumerate(true.tolist()))
+
+
+def test_numbers_are_padded_and_dates_rewritten() -> None:
+    rng = random.Random(3)
+    months = ("January", "February", "March", "April", "May", "June", "July", "August")
+    rows = [(rng.randrange(1, 10**5), rng.randrange(1, 29), rng.randrange(8)) for _ in range(80)]
+    left = pa.table(
+        {
+            "number": pa.array([number for number, _, _ in rows]),
+            "day": [f"{day} {months[month]} 2021" for _, day, month in rows],
+        }
+    )
+    right = pa.table({"file": [f"{n:06}_2021-{m + 1:02}-{d:02}" for n, d, m in rows]})
+    learned = find_programs(left, right)
+    assert learned.joined == (80, 80) and len(learned.programs) == 1
+    words = str(learned.programs[0].program)
+    assert "padded(number, 6)" in words and "month_number" in words
+    assert apply(learned.programs[0].program, left).to_pylist() == right["file"].to_pylist()
+
+
+def test_two_columns_together_are_a_key() -> None:
+    rng = random.Random(4)
+    states, towns = [word(rng) for _ in range(20)], [word(rng) for _ in range(40)]
+    keys = rng.sample([(state, town) for state in states for town in towns], 72)
+    left = pa.table({"state": [s for s, _ in keys], "county": [f"{t} County" for _, t in keys]})
+    rows = [(s, t, word(rng)) for s, t in keys for _ in range(3)]
+    right = pa.table(
+        {
+            "in": [s.upper() for s, _, _ in rows],
+            "town": [t for _, t, _ in rows],
+            "street": [street for _, _, street in rows],
+        }
+    )
+    learned = find_programs(left, right)
+    assert learned.target_column == "state + county" and learned.source_side == "right"
+    assert learned.joined == (72, 216) and len(learned.left_rows) == 216
+
+
+def test_a_part_of_a_column_is_met_where_both_hold_more() -> None:
+    rng = random.Random(6)
+    names = [(word(rng), word(rng)) for _ in range(60)]
+    left = [f"{last}, {first} [{word(rng)}]" for first, last in names]
+    right = [f"{first} {last} ({rng.randrange(1900, 2000)})" for first, last in names]
+    learned = find_programs(pa.table({"who": left}), pa.table({"name": right}))
+    assert learned.joined == (60, 60)
+    assert not learned.target.is_identity
+
+
+def test_only_the_columns_that_are_named_are_used() -> None:
+    rng = random.Random(7)
+    names = [(word(rng), word(rng)) for _ in range(30)]
+    left = pa.table(
+        {"same": [f"{f} {n}" for f, n in names], "turned": [f"{n}, {f}" for f, n in names]}
+    )
+    right = pa.table({"name": [f"{f} {n}" for f, n in names]})
+    learned = find_programs(left, right, on=[("turned", "name")])
+    assert learned.joined == (30, 30) and set(learned.source_columns) <= {"turned", "name"}
+
+
+def test_what_is_met_by_chance_is_told_and_not_joined() -> None:
+    rng = random.Random(8)
+    codes = [a + b + c for a in "abcdefgh" for b in "aeiou" for c in "mnopq"]
+    left = pa.table({"code": rng.sample(codes, 150)})
+    right = pa.table({"ident": rng.sample(codes, 150)})
+    learned = find_programs(left, right)
+    assert not learned and learned.doubted is not None
+    assert "wrong" in learned.doubted.why and learned.doubted.left_rows > 100

@@ -61,15 +61,19 @@ def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.T
     """The program with each part from another row."""
     import pyarrow as pa
 
-    rng = np.random.default_rng(seed)
-    columns = {}
+    rows = source.num_rows
+    order = np.random.default_rng(seed).permutation(rows)
+    step = 1 + seed % max(1, rows - 1)
+    columns: dict[str, pa.Array] = {}
     operators: list[Operator] = []
     for place, operator in enumerate(program.operators):
         if isinstance(operator, Constant):
             operators.append(operator)
             continue
         name = str(place)
-        columns[name] = source[operator.column].take(pa.array(rng.permutation(source.num_rows)))
+        # Turned by a step more for every part: no part meets its own row, also in tiny tables.
+        turned = np.roll(order, step * len(columns))
+        columns[name] = source[operator.column].take(pa.array(turned))
         operators.append(replace(operator, column=name, casing=Casing.SAME))
     return Program(tuple(operators)), pa.table(columns)
 

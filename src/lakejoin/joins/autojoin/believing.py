@@ -17,9 +17,8 @@ import numpy as np
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.covering import Believed, Tables
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
-from lakejoin.joins.autojoin.programs import Constant, Program, takes_all
+from lakejoin.joins.autojoin.programs import Program, takes_all
 from lakejoin.joins.autojoin.sampling import sampled_rows
-from lakejoin.joins.autojoin.targets import GLUE
 from lakejoin.joins.chance import chance_by, evidence
 from lakejoin.lake.columns import encode_query
 from lakejoin.model import ColumnType
@@ -50,7 +49,6 @@ class Weighed:
     chance: float
     length: float  # of the texts that meet, on average
     keys_only: bool  # whether they are dates, and rows share them
-    constant: bool  # whether a column of a composite key is met by a constant
     cut: bool  # whether only a part of the key is met
 
     @property
@@ -60,13 +58,11 @@ class Weighed:
     @property
     def why_not(self) -> str:
         """Why they are not believed, in words; empty if they are."""
-        if self.constant:
-            return "a part of the key is met by the same text in every row"
         if self.keys_only:
             return "they are dates, which meet in any two tables"
         if self.share < self._least:
             return f"only {self.share:.0%} of the values meet"
-        if self.share >= _NEARLY_ALL and self.chance <= _RARE and self.nats >= _FEW_NATS:
+        if self.share >= _NEARLY_ALL and self.chance <= 2 * _RARE and self.nats >= _FEW_NATS:
             return ""
         rare = self.chance <= _RARE and self.length >= _SHORT
         if self.nats < (_NATS_IF_RARE if rare else _NATS):
@@ -100,7 +96,6 @@ def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighe
         max(chance, mixed),
         _mean_length(texts),
         _dates_only(tables, outputs, made),
-        _has_constant(target, programs),
         not all(takes_all(part) and not part.splits for part in target.extracts),
     )
 
@@ -145,22 +140,3 @@ def _dates_only(tables: Tables, outputs: KeyTable, made: Array) -> bool:
     if encode_query(sample).profile.type is not ColumnType.DATE:
         return False
     return len(outputs) < _TOLD_APART * max(1, int(np.count_nonzero(made)))
-
-
-def _has_constant(target: Program, programs: list[Believed]) -> bool:
-    """Whether a program meets one of several columns with a constant."""
-    columns = len(target.columns)
-    if columns == 1:
-        return False
-    for one in programs:
-        parts, filled = 0, False
-        for operator in one.program.operators:
-            if not isinstance(operator, Constant):
-                filled = True
-                continue
-            for _ in range(operator.text.count(GLUE)):
-                parts += filled
-                filled = False
-        if parts + filled < columns:
-            return True
-    return False

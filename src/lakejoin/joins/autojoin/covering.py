@@ -6,7 +6,7 @@ what is left, until no further one is to be believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,13 @@ import numpy as np
 from lakejoin.joins.autojoin.accidents import MOST, by_chance
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
-from lakejoin.joins.autojoin.learning import learn
+from lakejoin.joins.autojoin.learning import learn, stretches
+from lakejoin.joins.autojoin.pieces import folded
 from lakejoin.joins.autojoin.programs import Constant, Program, identity
 from lakejoin.joins.autojoin.rowpairs import RowPair, row_pairs, row_pairs_of_several
 from lakejoin.joins.autojoin.sampling import SampleOptions
 from lakejoin.joins.autojoin.scoring import Scorer, with_case
+from lakejoin.joins.autojoin.targets import fills
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 ENOUGH = 0.98  # of all keys or rows: a program that meets so many is not improved upon
-_SIZES = (3, 3, 2, 4)  # of example sets, in turns
-_WIDE_SETS = 6  # example sets that are also tried with all columns
+_SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turns
+_EXAMPLES, _PLAIN = 20, 0.3  # every third set is drawn from so many, or that share of them
+_MORE_TRIED = 6  # programs that are tried once all keys are met
+_WIDE_SETS = 9  # example sets that are also tried with all columns
 _FEWEST = 3  # keys that a program must meet, where there are so many
 _SHARE = 0.1  # of the keys or of the rows, whichever are fewer, that it must meet
 _NEARLY_ALL = 0.8  # of the keys
@@ -43,7 +47,7 @@ class LearnOptions:
     sample: SampleOptions = field(default_factory=SampleOptions)
     column_pairs: int = 4  # that are learned from, those with the best row pairs
     row_pairs: int = 100  # of a column pair that examples are drawn from
-    example_sets: int = 16  # that are drawn
+    example_sets: int = 18  # that are drawn
     programs: int = 5  # at most, for all rows together
     seed: int = 0
 
@@ -56,6 +60,7 @@ class Tables:
     target: pa.LargeStringArray
     source_sample: pa.Table
     target_sample: pa.LargeStringArray
+    columns: int = 1  # that make up the target
     _made: dict[Program, Array] = field(default_factory=dict)
 
     @cached_property
@@ -103,7 +108,9 @@ def covering_programs(tables: Tables, options: LearnOptions) -> list[Believed]:
         # A first program may meet fewer of a tiny table; a further one joins a share of the rest.
         fewest = _FEWEST if found else max(2, min(_FEWEST, size))
         share = _SHARE * size if found else tables.fewest
-        best = _best(scorer, target, options, max(fewest, share), first=not found)
+        candidates = _candidates(scorer, target, options, first=not found)
+        filling = (program for program in candidates if fills(program, tables.columns))
+        best = _best(scorer, filling, max(fewest, share))
         if best is None:
             break
         cased = with_case(best.program, source, target)
@@ -123,20 +130,21 @@ def _left_over(
     return source.filter(pa.array(mine < 0)), target.filter(pa.array(theirs < 0))
 
 
-def _best(
-    scorer: Scorer, target: pa.Array, options: LearnOptions, fewest: float, first: bool
-) -> Believed | None:
+def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Believed | None:
     best, reached = None, (0, 0, 0)
-    for program in _candidates(scorer, target, options, first):
+    complete = 0
+    for program in candidates:
         met, rows = scorer.score(program)
         reach = met, rows, -len(program.operators)
-        if reach <= reached or not _enough(program, scorer, fewest):
-            continue
-        chance = by_chance(program, scorer)
-        if chance >= MOST:
-            continue
-        best, reached = Believed(program, chance), reach
-        if met >= ENOUGH * len(scorer.keys) or rows >= ENOUGH * scorer.source.num_rows:
+        if reach > reached and _enough(program, scorer, fewest):
+            chance = by_chance(program, scorer)
+            if chance < MOST:
+                best, reached = Believed(program, chance), reach
+        if reached[1] >= ENOUGH * scorer.source.num_rows:
+            break
+        # All keys are met, but not by all rows: another program may bring more of these.
+        complete += reached[0] >= ENOUGH * len(scorer.keys)
+        if complete > _MORE_TRIED:
             break
     return best
 
@@ -150,15 +158,35 @@ def _candidates(
         yield from (identity(name) for name in names)
     tried = set()
     for pairs, columns in _groups(scorer.source, target, options):
-        for turn, examples in enumerate(_example_sets(pairs, options)):
-            rows = scorer.source.take([pair.source for pair in examples]).to_pylist()
-            targets = target.take([pair.target for pair in examples]).to_pylist()
+        if len(pairs) < min(_SIZES):
+            continue
+        examples = _plainest_first(
+            scorer.source.take([pair.source for pair in pairs]).to_pylist(),
+            target.take([pair.target for pair in pairs]).to_pylist(),
+        )
+        for turn, chosen in enumerate(_example_sets(len(examples), options)):
+            rows, targets = [examples[i][0] for i in chosen], [examples[i][1] for i in chosen]
             steps = learn(rows, targets, columns)
             if steps is None and len(columns) < len(names) and turn < _WIDE_SETS:
                 steps = learn(rows, targets, names)
             if steps is not None and steps not in tried:
                 tried.add(steps)
                 yield scorer.fitted(steps)
+
+
+def _plainest_first(
+    rows: list[dict[str, str | None]], targets: list[str]
+) -> list[tuple[dict[str, str | None], str]]:
+    """The examples, those first whose targets are made of the fewest stretches of their rows.
+
+    Rows that share one rare stretch by accident share little else.
+    """
+    pieces = []
+    for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        store = [*(folded(text) for text in row.values() if text), folded(targets[i - 1])]
+        pieces.append(stretches(folded(target), store) / max(1, len(target)))
+    order = sorted(range(len(pieces)), key=lambda i: (pieces[i], i))
+    return [(rows[i], targets[i]) for i in order]
 
 
 def _groups(
@@ -176,18 +204,18 @@ def _groups(
         yield row_pairs_of_several(source, target), names
 
 
-def _example_sets(pairs: list[RowPair], options: LearnOptions) -> Iterator[list[RowPair]]:
-    """Small sets of row pairs, drawn at random but always the same."""
+def _example_sets(examples: int, options: LearnOptions) -> Iterator[tuple[int, ...]]:
+    """Small sets of examples, at random but always the same ones, from the first or from all."""
     rng = np.random.default_rng(options.seed)
+    first = min(examples, max(_EXAMPLES, int(_PLAIN * examples)))
     drawn: set[tuple[int, ...]] = set()
     for turn in range(options.example_sets):
-        size = min(_SIZES[turn % len(_SIZES)], len(pairs))
-        if size < 2:
-            return
-        chosen = tuple(sorted(rng.choice(len(pairs), size, replace=False).tolist()))
+        size = min(_SIZES[turn % len(_SIZES)], examples)
+        among = first if turn % 3 == 0 else examples
+        chosen = tuple(sorted(rng.choice(among, size, replace=False).tolist()))
         if chosen not in drawn:
             drawn.add(chosen)
-            yield [pairs[i] for i in chosen]
+            yield chosen
 
 
 def _enough(program: Program, scorer: Scorer, fewest: float) -> bool:

@@ -220,6 +220,7 @@ def _way(
         keys,
         source.texts.take(sampled_rows(source.rows, sizes[0], options.seed)),
         keys.take(sampled_rows(target.rows, sizes[1], options.seed + 1)),
+        len(program.columns),
     )
     programs = covering_programs(tables, options)
     if not programs:

@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 
 from lakejoin.joins.autojoin.pieces import (
     Piece,
@@ -26,6 +27,7 @@ from lakejoin.joins.autojoin.programs import Constant, Extract, Operator
 MOST_OPERATORS = 8
 _MOST_NODES = 120
 _MOST_WAYS = 16
+_MOST_STRETCHES = 30
 
 Node = tuple[int, ...]
 
@@ -116,21 +118,30 @@ def _possible(rows: Rows, goals: tuple[str, ...], columns: Sequence[str]) -> boo
         return False
     for i, goal in enumerate(goals):
         store = [*(folded(rows[i][column] or "") for column in columns), goals[i - 1]]
-        place = stretches = 0
-        while place < len(goal):
-            size = 1
-            while place + size <= len(goal) and _held(goal[place : place + size], store):
-                size += 1
-            if size == 1:
-                return False
-            place += size - 1
-            stretches += 1
-            if stretches > min(MOST_OPERATORS, 3 + len(goal) / 4):
-                return False
+        if stretches(goal, store) > min(MOST_OPERATORS, 3 + len(goal) / 4):
+            return False
     return True
 
 
-def _held(stretch: str, store: list[str]) -> bool:
+def stretches(goal: str, store: Sequence[str]) -> float:
+    """How many stretches of the store's texts a text takes, the longest each time; inf: too many.
+
+    >>> stretches("obama, barack", ["barack obama", ", "]), stretches("obama", ["bush"])
+    (3, inf)
+    """
+    place = taken = 0
+    while place < len(goal):
+        size = 1
+        while place + size <= len(goal) and _held(goal[place : place + size], store):
+            size += 1
+        if size == 1 or taken > _MOST_STRETCHES:
+            return inf
+        place += size - 1
+        taken += 1
+    return taken
+
+
+def _held(stretch: str, store: Sequence[str]) -> bool:
     return any(stretch in text for text in store)
 
 

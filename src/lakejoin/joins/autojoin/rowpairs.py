@@ -75,9 +75,9 @@ def row_pairs(
 def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> list[RowPair]:
     """Pairs of rows that only several columns together tell, from evenly spread source rows.
 
-    Each column's best stretch occurs in m of N target texts, and speaks for them with log(N/m).
-    A row's partner is the target with the most in its favour, if it is alone in that and two
-    columns or more speak for it.
+    Each column's best stretch occurs in m of N target texts, and speaks for them with log(N/m),
+    less where it is only a part of the column's text. A row's partner is the target with the most
+    in its favour, if it is alone in that and two columns or more speak for it.
 
     >>> import pyarrow as pa
     >>> source = pa.table({"hour": ["07", "07", "19"], "minute": ["30", "45", "30"]})
@@ -93,9 +93,12 @@ def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> 
     pairs: list[RowPair] = []
     for i, row in enumerate(rows):
         favour, spoken = np.zeros(len(theirs)), np.zeros(len(theirs), np.int64)
-        for found, texts in speakers:
-            partners = found.partners(texts[i]) if texts[i] >= 0 else []
-            favour[partners] += np.log(len(theirs) / max(1, len(partners)))
+        for found, sizes, texts in speakers:
+            if texts[i] < 0:
+                continue
+            partners = found.partners(texts[i])
+            part = float(found.length[texts[i]]) / float(sizes[texts[i]])
+            favour[partners] += part * np.log(len(theirs) / max(1, len(partners)))
             spoken[partners] += 1
         best = int(favour.argmax())
         alone = np.count_nonzero(favour >= favour[best] - 1e-9) == 1
@@ -104,10 +107,11 @@ def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> 
     return pairs
 
 
-def _speaker(column: pa.Array, theirs: pa.Array, rows: Array) -> tuple[_Matches, list[int]]:
-    """A column's stretches of two bytes or more, and the number of the text of each row."""
+def _speaker(column: pa.Array, theirs: pa.Array, rows: Array) -> tuple[_Matches, Array, list[int]]:
+    """A column's stretches of two bytes or more, its texts' sizes, and the text of each row."""
     mine, _ = _distinct(column)
-    return _matches(mine, theirs, 2), _texts_of(column, mine, rows)
+    sizes = np.diff(text_buffers(mine).offsets)
+    return _matches(mine, theirs, 2), sizes, _texts_of(column, mine, rows)
 
 
 def _texts_of(column: pa.Array, texts: pa.LargeStringArray, rows: Array) -> list[int]:

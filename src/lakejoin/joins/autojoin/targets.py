@@ -60,6 +60,23 @@ def glued(names: Sequence[str]) -> Program:
     return Program(tuple(parts))
 
 
+def fills(program: Program, columns: int) -> bool:
+    """Whether a program takes something from the source for each of so many glued columns.
+
+    >>> fills(Program((Constant("Texas|"), Extract("county"))), 2)
+    False
+    """
+    if columns == 1:
+        return True
+    filled = [False]
+    for operator in program.operators:
+        if isinstance(operator, Constant):
+            filled += [False] * operator.text.count(GLUE)
+        else:
+            filled[-1] = True
+    return sum(filled) >= columns
+
+
 def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
     sample = texts.take(sampled_rows(texts.num_rows, _LOOKED_AT, 1))
     alone = {name: uniqueness(sample[name].combine_chunks()) for name in texts.column_names}

@@ -17,7 +17,7 @@ import numpy as np
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.covering import Believed, Tables
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
-from lakejoin.joins.autojoin.programs import Program, takes_all
+from lakejoin.joins.autojoin.programs import Program, is_cut, takes_all
 from lakejoin.joins.autojoin.sampling import sampled_rows
 from lakejoin.joins.chance import chance_by, evidence
 from lakejoin.lake.columns import encode_query
@@ -37,6 +37,7 @@ _SHARES = ((20.0, 0.15), (8.0, 0.3), (_SHORT, 0.5), (0.0, 0.65))
 _SHARE_IF_CUT = 0.65
 _NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
 _TOLD_APART = 0.8
+_OFTEN = 0.2
 _LOOKED_AT = 500
 
 
@@ -50,6 +51,7 @@ class Weighed:
     length: float  # of the texts that meet, on average
     keys_only: bool  # whether they are dates, and rows share them
     cut: bool  # whether only a part of the key is met
+    scraps: bool  # whether short texts are met by cut pieces of longer ones
 
     @property
     def nats(self) -> float:
@@ -60,6 +62,8 @@ class Weighed:
         """Why they are not believed, in words; empty if they are."""
         if self.keys_only:
             return "they are dates, which meet in any two tables"
+        if self.scraps and self.chance > _OFTEN:
+            return f"of other scraps as short {self.chance:.0%} meet as well"
         if self.share < self._least:
             return f"only {self.share:.0%} of the values meet"
         if self.share >= _NEARLY_ALL and self.chance <= 2 * _RARE and self.nats >= _FEW_NATS:
@@ -90,13 +94,15 @@ def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighe
         asked = _lower(tables.target.take(sampled_rows(len(tables.target), _LOOKED_AT, 2)))
         chance = chance_by(asked.unique().drop_null(), _held(outputs))
     mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(made)))
+    length = _mean_length(texts)
     return Weighed(
         fewer,
         share,
         max(chance, mixed),
-        _mean_length(texts),
+        length,
         _dates_only(tables, outputs, made),
         not all(takes_all(part) and not part.splits for part in target.extracts),
+        length < _SHORT and is_cut(programs[0].program),
     )
 
 

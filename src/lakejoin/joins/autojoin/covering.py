@@ -18,7 +18,7 @@ from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.learning import learn, stretches
 from lakejoin.joins.autojoin.pieces import folded
-from lakejoin.joins.autojoin.programs import Constant, Program, identity
+from lakejoin.joins.autojoin.programs import Constant, Program, identity, is_cut
 from lakejoin.joins.autojoin.rowpairs import RowPair, row_pairs, row_pairs_of_several
 from lakejoin.joins.autojoin.sampling import SampleOptions
 from lakejoin.joins.autojoin.scoring import Scorer, with_case
@@ -32,6 +32,7 @@ Array = np.ndarray[Any, Any]
 ENOUGH = 0.98  # of all keys or rows: a program that meets so many is not improved upon
 _SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turns
 _EXAMPLES, _PLAIN = 20, 0.3  # every third set is drawn from so many, or that share of them
+_CUT = 0.9  # what a key counts that a piece of one text meets
 _MORE_TRIED = 6  # programs that are tried once all keys are met
 _WIDE_SETS = 9  # example sets that are also tried with all columns
 _FEWEST = 3  # keys that a program must meet, where there are so many
@@ -131,11 +132,12 @@ def _left_over(
 
 
 def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Believed | None:
-    best, reached = None, (0, 0, 0)
+    best, reached = None, (0.0, 0, 0)
     complete = 0
     for program in candidates:
         met, rows = scorer.score(program)
-        reach = met, rows, -len(program.operators)
+        # A piece of one text meets more than the text by accident: it must meet clearly more.
+        reach = met * (_CUT if is_cut(program) else 1.0), rows, -len(program.operators)
         if reach > reached and _enough(program, scorer, fewest):
             chance = by_chance(program, scorer)
             if chance < MOST:

@@ -80,6 +80,15 @@ def takes_all(part: Extract) -> bool:
     return part.start == 0 and part.length is None and not part.drop
 
 
+def is_cut(program: Program) -> bool:
+    """Whether all that a program takes is a cut piece of one text.
+
+    >>> is_cut(Program((Extract("code", (), 0, 2),))), is_cut(Program((Extract("code"),)))
+    (True, False)
+    """
+    return len(program.extracts) == 1 and not takes_all(program.extracts[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """Operators whose texts are put one after the other.

@@ -32,14 +32,18 @@ def autofj_of(
     else:
         print("without autofj: name a Python that has it by --peer-python, or ask for --recorded")
         return {}
-    found = []
+    found, missing = [], []
     for case in cases:
         line = lines.get(case.name, {})
         if "right" in line:
             counts = line["right"], line["joined"], line["true"], line["seconds"]
             found.append(Quality(case.name, *counts))
-        else:
+        elif line:
             print(f"{NAME}, {case.name}: {_why(line)}")
+        else:
+            missing.append(case.name)
+    if missing:
+        print(f"{NAME}: {len(missing)} of {len(cases)} cases are not recorded")
     return {NAME + said: found} if found else {}
 
 
@@ -60,4 +64,4 @@ def _run(kind: str, case: Case, python: Path, limit: float) -> dict[str, Any]:
 def _why(line: dict[str, Any]) -> str:
     if "cut" in line:
         return f"not done after {line['cut']:g} s"
-    return f"failed: {line['failed']}" if "failed" in line else "not recorded"
+    return f"failed: {line['failed']}"

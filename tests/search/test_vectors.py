@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,35 @@ def test_products_of_whole_vectors_find_the_same(kept: int, data: Any) -> None:
         patch.setattr(candidates, "cheapest", lambda *_: "whole")
         patch.setattr(segment_search, "_KEPT", kept)
         assert searched(lake, nearness) == expected(lake, nearness)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_values_with_few_candidates_first_where_vectors_are_dear(data: Any) -> None:
+    lake = data.draw(lakes())
+    made = replace(lake, vectors=tuple(one.astype(np.float64) for one in lake.vectors))
+    assert all(space.source.whole() is None for space in made.spaces())
+    measure = data.draw(st.sampled_from(["hit", "all"]))
+    least, k = data.draw(st.integers(1, 8)), data.draw(st.sampled_from([None, 2]))
+    nearness = Nearness(data.draw(radii(lake)), "l2", measure, least, k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment_search, "_DEAR", 3)
+        assert searched(made, nearness) == expected(lake, nearness)
+
+
+def test_columns_are_left_before_all_of_their_candidates_are_measured() -> None:
+    """One value has very many candidates, the others a few each that are not near."""
+    rng = np.random.default_rng(9)
+    crowd = unit(np.eye(1, 200) + 0.02 * rng.normal(size=(30_000, 200)))
+    lone = unit(rng.normal(size=(9, 200)))
+    beside = unit(np.repeat(lone, 20, axis=0) + 0.09 * rng.normal(size=(180, 200)))
+    vectors = np.concatenate([crowd, beside])
+    queries = np.concatenate([crowd[:1], lone])
+    columns = tuple(np.arange(c, len(vectors), 20) for c in range(20))
+    search = VectorSearch([space_of(vectors.astype(np.float64), columns)])
+    found = search.search(queries, Nearness(0.6, least=9, method="flat"))
+    assert len(found) == 0
+    assert found.counters.encoded < 1_000
 
 
 @settings(max_examples=60, deadline=None)

@@ -28,6 +28,8 @@ Array = np.ndarray[Any, Any]
 
 _KEPT = 1 << 22  # candidates of a segment that are kept at once, some 110 bytes each
 _TURN = 4096  # queries that are looked at together where candidates are not kept
+_DEAR = 1 << 12  # candidates that are not measured at once where texts are encoded for it
+_TURN_SHARE = 0.15  # of the candidates, that is measured first
 _NOTED = 1 << 27  # (column, query) pairs whose nearest partner is noted at once, a byte each
 
 
@@ -96,8 +98,7 @@ class SegmentSearch:
         else:
             upper = self._count(kept)
             kept, least = self._leading(kept, upper, least, best)
-            wanted = upper.stands[upper.by(self.nearness.measure) >= least]
-            within = kept.take(self._in(kept, wanted))
+            within = self._winnowed(self._with_a_chance(kept, upper, least), least)
             within = within.take(self._within(within.found))
             self._keep_near(within.found)
             found = self._count(within)
@@ -123,16 +124,47 @@ class SegmentSearch:
         if k is None or len(most) <= k:
             return kept, least
         lead = upper.stands[most >= _kth(most, k)]
-        chosen = np.flatnonzero(self._in(kept, lead))
-        within = self._within(kept.found.take(chosen))
-        sure, stay = kept.found.sure.copy(), np.ones(len(kept.found), dtype=np.bool_)
-        sure[chosen] = stay[chosen] = within
-        settled = Candidates(kept.found.query, kept.found.id, sure)
-        kept = _Listed(settled, kept.begin, kept.length, kept.entries).take(stay)
+        kept = self._settled(kept, np.flatnonzero(self._in(kept, lead)))
         # A column beside these is counted in part, which is no more than it has.
         first = self._count(kept.take(kept.found.sure)).by(self.nearness.measure)
         reached = np.concatenate([best, first])
         return kept, max(least, _kth(reached, k) if len(reached) >= k else least)
+
+    def _winnowed(self, kept: _Listed, least: int) -> _Listed:
+        """Where vectors are made from texts: measures my values with few candidates first.
+
+        Columns that these leave without a chance need not be measured for those with many. It goes
+        on as long as each turn takes away more than it costs.
+        """
+        before = len(kept.found) - np.count_nonzero(kept.found.sure)
+        while before > _DEAR and self.space.source.whole() is None:
+            open_ = np.bincount(kept.found.query[~kept.found.sure], minlength=len(self.queries))
+            rising = np.argsort(open_, kind="stable")
+            few = np.zeros(len(open_), dtype=np.bool_)
+            few[rising[np.cumsum(open_[rising]) <= before * _TURN_SHARE]] = True
+            chosen = np.flatnonzero(few[kept.found.query] & ~kept.found.sure)
+            if not len(chosen):
+                break
+            kept = self._settled(kept, chosen)
+            kept = self._with_a_chance(kept, self._count(kept), least)
+            after = len(kept.found) - np.count_nonzero(kept.found.sure)
+            if before - len(chosen) - after < len(chosen):
+                break
+            before = after
+        return kept
+
+    def _with_a_chance(self, kept: _Listed, upper: Scores, least: int) -> _Listed:
+        """The candidates of columns whose largest possible score is enough."""
+        wanted = upper.stands[upper.by(self.nearness.measure) >= least]
+        return kept.take(self._in(kept, wanted))
+
+    def _settled(self, kept: _Listed, chosen: Array) -> _Listed:
+        """Measures some candidates: they are sure then, or gone."""
+        within = self._within(kept.found.take(chosen))
+        sure, stay = kept.found.sure.copy(), np.ones(len(kept.found), dtype=np.bool_)
+        sure[chosen] = stay[chosen] = within
+        settled = Candidates(kept.found.query, kept.found.id, sure)
+        return _Listed(settled, kept.begin, kept.length, kept.entries).take(stay)
 
     def _keep_near(self, within: Candidates) -> None:
         self.counters.near += len(within)

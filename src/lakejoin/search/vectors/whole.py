@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numba import njit
 
 from lakejoin.kernels.compiled import kernel
 from lakejoin.search.vectors.exact import SMALL, rounding
@@ -60,16 +61,21 @@ class Whole:
                 yield out[:found]
 
 
+@njit(fastmath={"reassoc", "contract"})
+def _square(vector: Array) -> float:
+    total = 0.0
+    for j in range(vector.shape[0]):
+        x = np.float64(vector[j])
+        total += x * x
+    return total
+
+
 @kernel
 def _squares(vectors: Array, zeros: bool, out: Array) -> None:
     """The squared length of every vector; NaN for one that is not finite, or zero, if told so."""
     for i in range(vectors.shape[0]):
-        total, some = 0.0, zeros
-        for j in range(vectors.shape[1]):
-            x = np.float64(vectors[i, j])
-            total += x * x
-            some = some or x != 0.0
-        out[i] = total if some and total < np.inf else np.nan
+        total = _square(vectors[i])  # which in double precision is zero for zeros alone
+        out[i] = total if total < np.inf and (zeros or total > 0.0) else np.nan
 
 
 @kernel

@@ -34,7 +34,7 @@ _RARE = 0.05  # the chance up to which wrong values hardly ever meet
 _SHORT = 5.0  # characters on average
 # The share that must meet, by the length from which on it holds; and where both sides are cut.
 _SHARES = ((20.0, 0.15), (8.0, 0.3), (_SHORT, 0.5), (0.0, 0.65))
-_SHARE_IF_CUT = 0.65
+_SHARE_IF_CUT = 0.9
 _NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
 _TOLD_APART = 0.8
 _OFTEN = 0.2

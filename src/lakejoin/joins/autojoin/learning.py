@@ -28,6 +28,7 @@ MOST_OPERATORS = 8
 _MOST_NODES = 120
 _MOST_WAYS = 16
 _MOST_STRETCHES = 30
+_LONGEST_CUT = 10
 
 Node = tuple[int, ...]
 
@@ -225,6 +226,8 @@ class _Search:
         if len(set(rests)) == 1 and len(set(starts)) == 1 and len(set(shared)) > 1:
             yield _Part(piece, starts, None, rests[0]), _moved(node, shared)
         longest = min(size for size, rest in zip(shared, rests, strict=True) if rest)
+        if longest > _LONGEST_CUT:
+            return  # where a long text is cut is told by what stands there, not by counting
         for length in {longest, 1} if longest <= 3 else {longest}:
             taken = [min(size + rest, length) for size, rest in zip(shared, rests, strict=True)]
             yield _Part(piece, starts, length), _moved(node, taken)

@@ -17,8 +17,11 @@ import lakejoin
 from lakejoin.errors import InputError, MissingPart, NoJoin
 from lakejoin.joins import joining
 from lakejoin.joins.aggregating import FUNCTIONS
+from lakejoin.joins.autojoin import finding
+from lakejoin.joins.autojoin.finding import Doubted, Learned
 from lakejoin.joins.keys import Keys, each_once
 from lakejoin.joins.options import JoinOptions
+from lakejoin.model import ValueRules
 
 NAMES = (
     *("Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gauss", "Emmy Noether", "Carl Linnaeus"),
@@ -79,6 +82,26 @@ def test_the_best_attempt_is_told() -> None:
     assert not join
     assert join.attempt is not None and join.attempt.words == "a = b"
     assert "the best attempt is a = b, where 1 of 5 left rows" in join.no_join
+
+
+def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        finding, "find_programs", lambda *_, **given: asked.append(given["rules"]) or Learned()
+    )
+    rules = ValueRules(fold=False)
+    assert not joining.join_tables(PEOPLE, USERS, JoinOptions(by="transform", rules=rules))
+    assert asked == [rules]
+
+
+def test_programs_that_are_not_believed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubted = Doubted("lower(a) = b", 2, 1, "chance would give as many")
+    monkeypatch.setattr(finding, "find_programs", lambda *_, **__: Learned(doubted=doubted))
+    join = lakejoin.join({"a": ["x", "y"]}, {"b": ["p", "q"]}, by="transform")
+    assert join.no_join == (
+        "no join found; the best attempt is lower(a) = b, where 2 of 2 left rows and 1 of 2 right "
+        "rows would meet, but chance would give as many"
+    )
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,13 @@ def transform(task: Task, found: Found | None) -> Found | None:
 def _learned(task: Task, on: On) -> Found | None:
     from lakejoin.joins.autojoin.finding import find_programs
 
-    learned = find_programs(task.left, task.right, on=on)
-    return _of_programs(task, learned) if learned else None
+    learned = find_programs(task.left, task.right, on=on, rules=task.options.rules)
+    if learned:
+        return _of_programs(task, learned)
+    if doubted := learned.doubted:
+        rows = doubted.left_rows, doubted.right_rows
+        task.attempts.append(Attempt(doubted.words, *rows, doubted.why))
+    return None
 
 
 def _joining_more(found: Found | None, other: Found | None, times: float) -> Found | None:

@@ -167,6 +167,29 @@ def test_columns_that_are_no_text(run: str, how: str) -> None:
         assert rows(RUNS[run](join)) == rows(join.table())
 
 
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("kinds", [("int64", "int64"), ("uint64", "uint64"), ("int64", "uint32")])
+def test_whole_numbers_that_no_floating_one_holds(run: str, kinds: tuple[str, str]) -> None:
+    first = 2**53 - 2 if kinds[1] != "uint32" else 2**32 - 8
+    left = pa.table({"id": pa.array(range(first, first + 12), kinds[0])})
+    right = pa.table({"no": pa.array(range(first + 1, first + 7), kinds[1])})
+    join = lakejoin.join(left, right, on="id=no", by="equal")
+    made = RUNS[run](join)
+    assert made["id"].to_pylist() == made["no"].to_pylist()
+    assert sorted(made["no"].to_pylist()) == right["no"].to_pylist()
+    assert len(join) == 6
+
+
+def test_numbers_that_may_meet_otherwise_are_told() -> None:
+    told = "may meet otherwise than here"
+    for kind, other in (("int64", "double"), ("float", "double"), ("double", "uint64")):
+        left, right = pa.table({"a": pa.array([1, 2], kind)}), pa.table({"a": pa.array([1], other)})
+        assert told in lakejoin.join(left, right, on="a").to_sql()
+    for kind, other in (("int64", "int64"), ("int32", "double"), ("double", "double")):
+        left, right = pa.table({"a": pa.array([1, 2], kind)}), pa.table({"a": pa.array([1], other)})
+        assert told not in lakejoin.join(left, right, on="a").to_sql()
+
+
 def test_the_order_is_ours() -> None:
     left, right = {"k": ["b", "a", "b"], "i": [0, 1, 2]}, {"k": ["a", "b", "b"], "j": [0, 1, 2]}
     for how in HOWS:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.joins.autojoin.code import code_pandas
 from lakejoin.joins.written.lines import comments, frames, mapping
-from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
+from lakejoin.joins.written.plan import Compared, Number, Part, Plan, plan_of
 
 if TYPE_CHECKING:
     from lakejoin.joins.join import Join
@@ -31,6 +31,9 @@ _ROWS = """\
     joined = pd.concat([left, right], axis=1)
     joined.columns = {names!r}
     return joined"""
+
+# Where some are missing, pandas has made whole numbers floating ones.
+_NUMBERS = {Number.WHOLE: "Int64", Number.UNSIGNED: "UInt64", Number.FLOATING: "Float64"}
 
 
 def pandas_of(join: Join) -> str:
@@ -102,7 +105,7 @@ def _mapped(name: str, side: Compared) -> list[str]:
 def _text(side: Compared, part: Part, frame: str) -> str:
     if part.typed:
         column = f"{frame}[{side.program.columns[0]!r}]"
-        return f"{column}.astype('Float64')" if part.number else column
+        return f"{column}.astype({_NUMBERS[part.number]!r})" if part.number else column
     text = code_pandas(side.program, f"{frame}_texts" if side.whole else frame)
     if part.normal.trim or part.normal.lower:
         text = f"({text})" if len(side.program.operators) > 1 else text

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
@@ -40,18 +41,27 @@ class Compared:
     nulls: tuple[str, ...] | None = None  # null words, where code makes texts canonical itself
 
 
+class Number(Enum):
+    """As what numbers are compared: a floating one only holds whole ones up to 2^53."""
+
+    WHOLE = "int64"
+    UNSIGNED = "uint64"
+    FLOATING = "double"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One pair of things that must be equal: the key, and the ways in which the source gets it.
 
-    Where `number` or `typed`, the two columns are compared as they are and not as texts.
+    Where `typed`, the two columns are compared as they are and not as texts; `number` then says as
+    what two columns of numbers are, which may be of several types.
     """
 
     key: Compared
     ways: tuple[Compared, ...]
     normal: Normal
     typed: bool = False
-    number: bool = False
+    number: Number | None = None
 
     @property
     def is_simple(self) -> bool:
@@ -121,7 +131,7 @@ def _part(found: Found, source: pa.Table, target: pa.Table, comments: list[str])
     kinds = _kinds(source, ways[0]), _kinds(target, key)
     only = found.ways[0]
     if len(ways) == 1 and only.kind == "equal" and ways[0].is_identity and key.is_identity:
-        typed = _typed(found, only, *kinds)
+        typed = _typed(found, only, *kinds, comments)
         if typed is not None:
             return typed
     for program, table in ((key, target), *((way, source) for way in ways)):
@@ -180,17 +190,21 @@ def _kinds(table: pa.Table, program: Program) -> pa.DataType:
     return table.schema.field(program.columns[0]).type
 
 
-def _typed(found: Found, way: Way, source: pa.DataType, target: pa.DataType) -> Part | None:
+def _typed(
+    found: Found, way: Way, source: pa.DataType, target: pa.DataType, comments: list[str]
+) -> Part | None:
     """Two columns that can be compared as what they are; None for texts."""
     import pyarrow as pa
 
-    def is_number(kind: pa.DataType) -> bool:
-        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-    number = is_number(source) and is_number(target)
+    number = _number(source, target)
     plain = pa.types.is_temporal(source) or pa.types.is_boolean(source)
-    if not number and not (plain and source == target):
+    if number is None and not (plain and source == target):
         return None
+    if number is Number.FLOATING and not (_is_exact(source) and _is_exact(target)):
+        comments.append(
+            f"{way.columns[0]!r} and {found.columns[0]!r} are of types {source} and {target}, "
+            "compared as double: numbers that a double does not hold may meet otherwise than here"
+        )
     mine, theirs = identity(way.columns[0]), identity(found.columns[0])
     none: frozenset[str] = frozenset()
     return Part(
@@ -200,6 +214,29 @@ def _typed(found: Found, way: Way, source: pa.DataType, target: pa.DataType) -> 
         typed=True,
         number=number,
     )
+
+
+def _number(source: pa.DataType, target: pa.DataType) -> Number | None:
+    """What both columns of numbers can be; None where one is no number, or no type holds both."""
+    import pyarrow as pa
+
+    kinds = source, target
+    if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+        return None
+    if any(pa.types.is_floating(kind) for kind in kinds):
+        return Number.FLOATING
+    unsigned = [pa.types.is_uint64(kind) for kind in kinds]
+    if any(unsigned):
+        return Number.UNSIGNED if all(unsigned) else None
+    return Number.WHOLE
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    """Whether a double holds every number of a type, and it looks the same."""
+    import pyarrow as pa
+
+    small = pa.types.is_integer(kind) and kind.bit_width < 64
+    return bool(small or pa.types.is_float64(kind))
 
 
 def _cast(program: Program, table: pa.Table) -> tuple[frozenset[str], frozenset[str]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.joins.autojoin.code import code_polars
 from lakejoin.joins.written.lines import comments, frames, mapping
-from lakejoin.joins.written.plan import Compared, Part, plan_of
+from lakejoin.joins.written.plan import Compared, Number, Part, plan_of
 
 if TYPE_CHECKING:
     from lakejoin.joins.join import Join
@@ -16,6 +16,12 @@ import polars as pl
 
 
 def join(left, right):"""
+
+_NUMBERS = {
+    Number.WHOLE: ".cast(pl.Int64)",
+    Number.UNSIGNED: "",
+    Number.FLOATING: ".cast(pl.Float64).fill_nan(None)",
+}
 
 
 def polars_of(join: Join) -> str:
@@ -60,7 +66,7 @@ def _source(part: Part, key: str, source: str, target: str) -> list[str]:
 def _expression(side: Compared, part: Part) -> str:
     if part.typed:
         column = f"pl.col({side.program.columns[0]!r})"
-        return f"{column}.cast(pl.Float64).fill_nan(None)" if part.number else column
+        return column + (_NUMBERS[part.number] if part.number else "")
     text = code_polars(side.program, side.cast)
     methods = ".str.strip_chars(' ')" if part.normal.trim else ""
     methods += ".str.to_lowercase()" if part.normal.lower else ""

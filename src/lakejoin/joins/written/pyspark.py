@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.joins.autojoin.code import code_pyspark
 from lakejoin.joins.written.lines import comments, frames, mapping
-from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
+from lakejoin.joins.written.plan import Compared, Number, Part, Plan, plan_of
 
 if TYPE_CHECKING:
     from lakejoin.joins.join import Join
@@ -110,7 +110,7 @@ def _with(frame: str, name: str, column: str, side: Compared) -> list[str]:
 def _column(side: Compared, part: Part) -> str:
     if part.typed:
         column = f"F.col({_quoted(side.program.columns[0])!r})"
-        if not part.number:
+        if part.number is not Number.FLOATING:
             return column
         number = f"{column}.cast('double')"
         return f"F.when(~F.isnan({number}), {number})"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.joins.autojoin.code import code_sql
 from lakejoin.joins.written.lines import comments
-from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
+from lakejoin.joins.written.plan import Compared, Number, Part, Plan, plan_of
 from lakejoin.joins.written.spelling import Normal, Respelt
 
 if TYPE_CHECKING:
@@ -125,8 +125,10 @@ def _cell(side: Compared, part: Part, table: str = "") -> str:
     if part.typed:
         name = _identifier(side.program.columns[0])
         cell = f"{table}.{name}" if table else name
+        if part.number is not Number.FLOATING:
+            return cell
         # Not a number is equal to itself in SQL, and here it is a missing value.
-        return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)" if part.number else cell
+        return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
     return _formed(code_sql(side.program, side.cast, table), part.normal)
 
 

@@ -165,6 +165,22 @@ def test_frames_of_any_kind(tmp_path: Path) -> None:
         lakejoin.join("nowhere.csv", columns)
 
 
+def test_categories_are_their_values() -> None:
+    users, people = USERS.to_pandas(), PEOPLE.to_pandas()
+    polars = pl.DataFrame(USERS).with_columns(pl.col("user").cast(pl.Categorical))
+    views = USERS.set_column(0, "user", USERS["user"].cast(pa.string_view()))
+    wanted = lakejoin.join(PEOPLE, USERS).table()
+    for frame in (users.astype({"user": "category"}), polars, views, polars.lazy()):
+        join = lakejoin.join(people.astype({"name": "category"}), frame)
+        assert [step.kind for step in join.steps] == ["transform"]
+        assert join.table().to_pylist() == wanted.to_pylist()
+    parts = pa.chunked_array([["x", None], ["y", "x"], []], pa.string()).dictionary_encode()
+    join = lakejoin.join(pa.table({"k": parts}), {"k": ["y", "x"]}, on="k")
+    assert join.table()["k"].to_pylist() == ["x", "y", "x"]
+    numbers = pd.DataFrame({"k": pd.Categorical([7, 8, None])})
+    assert lakejoin.join(numbers, {"k": ["8.0"]}, on="k", how="left").matched == 1
+
+
 def test_columns_are_named_in_many_ways() -> None:
     left, right = {"a": ["x"], "b": ["y"]}, {"a": ["x"], "c": ["y"]}
     ways = ["a", "a=a", "0=0", 0, ["a"], [("a", "a")], {"a": "a"}, {0: 0}]

@@ -34,6 +34,35 @@ def table_given(thing: Any) -> pa.Table:
     return rows
 
 
+def plain_columns(table: pa.Table) -> pa.Table:
+    """The same with categories as their values, and views of text as text: not all of Arrow takes
+    these.
+
+    >>> import pyarrow as pa
+    >>> plain_columns(pa.table({"town": pa.array(["Bern"]).dictionary_encode()})).schema.types
+    [DataType(string)]
+    """
+    for place, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
+        plain = _plain(column)
+        if plain is not column:
+            table = table.set_column(place, field.name, plain)
+    return table
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if not pa.types.is_dictionary(kind):
+        return column
+    if pa.types.is_string_view(kind.value_type):  # Arrow cannot take rows of these
+        kind = pa.dictionary(kind.index_type, pa.large_string())
+    chunks = [chunk.dictionary.cast(kind.value_type).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind.value_type)
+
+
 def name_given(thing: Any, default: str) -> str:
     """How a table is called: by its file or its own name."""
     if isinstance(thing, str | os.PathLike):

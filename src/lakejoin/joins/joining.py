@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakejoin.errors import InputError, MissingPart
 from lakejoin.joins.by_likeness import fuzzy, meaning, nearest
 from lakejoin.joins.by_values import equal, transform
+from lakejoin.joins.given import plain_columns
 from lakejoin.joins.join import NAMES, Join
 from lakejoin.joins.options import JoinOptions, Progress
 from lakejoin.joins.task import Attempt, Task
@@ -45,6 +46,7 @@ def join_tables(
     [{'city': 'Bern', 'code': 'BE'}, {'city': 'Ulm', 'code': 'UL'}]
     """
     options = options or JoinOptions()
+    left, right = plain_columns(left), plain_columns(right)
     _check(left, right, options)
     known = ("", "") if names == NAMES else names
     task = Task(left, right, options, progress or (lambda doing: None), known)

@@ -232,6 +232,16 @@ def test_what_code_cannot_say() -> None:
     )
 
 
+def test_names_that_are_one_in_sql() -> None:
+    twice, once = {"Name": ["a"], "name": ["b"]}, {"NAME": ["a"]}
+    with pytest.raises(InputError, match="'Name' and 'name' of the right table are one in SQL"):
+        lakejoin.join(once, twice, on="NAME=Name").to_sql()
+    with pytest.raises(InputError, match="of the left table"):
+        lakejoin.join(twice, once, on="name=NAME", by="equal").to_sql()
+    assert "join" in lakejoin.join(twice, once, on="Name=NAME").to_polars_code()
+    assert by_sql(lakejoin.join({"Name": ["a"]}, once, on="Name=NAME")).num_rows == 1
+
+
 @pytest.mark.spark
 def test_spark(spark: Any) -> None:
     source = pa.table(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.code import code_sql
 from lakejoin.joins.written.lines import comments
 from lakejoin.joins.written.plan import Compared, Number, Part, Plan, plan_of
@@ -18,9 +20,23 @@ _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "
 def sql_of(join: Join, left: str, right: str) -> str:
     """The query over two tables of these names."""
     plan = plan_of(join)
+    _check_names("left", plan.left)
+    _check_names("right", plan.right)
     tables = _identifier(left), _identifier(right)
     body = _simple(plan, tables) if _is_simple(plan) else _with_lists(plan, tables)
     return "\n".join([*comments(plan.comments, "--"), body])
+
+
+def _check_names(side: str, names: Sequence[str]) -> None:
+    """SQL would take one column for another without a word."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise InputError(
+                f"the columns {other!r} and {name!r} of the {side} table are one in SQL, which "
+                "does not tell upper from lower case: rename one of them"
+            )
 
 
 def _is_simple(plan: Plan) -> bool:

@@ -21,6 +21,7 @@ from lakejoin.joins.autojoin import finding
 from lakejoin.joins.autojoin.finding import Doubted, Learned
 from lakejoin.joins.keys import Keys, each_once
 from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.ways import Found, Way
 from lakejoin.model import ValueRules
 
 NAMES = (
@@ -263,6 +264,26 @@ def test_one_to_one() -> None:
     join = lakejoin.join({"k": ["a", "a", "b"]}, {"k": ["b", "a", "b"]}, on="k", one_to_one=True)
     assert pairs(join) == [(0, 1), (2, 0)]
     assert not join.warnings
+
+
+def test_steps_without_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second way is left no row by one to one, the third one by the others."""
+    codes = [np.array(row) for row in ([0, -1, -1, 1], [-1, 0, -1, -1], [0, 0, -1, 1])]
+    codes.append(np.array([-1, -1, 2, -1]))
+    ways = tuple(Way("equal", ("k",), c, f"way {i}", 1.0, "") for i, c in enumerate(codes))
+    found = Found("left", ("k",), np.array([0, 1, 2]), 3, ways)
+    monkeypatch.setitem(joining._TRIED, "auto", (lambda *_: found,))
+    left, right = pa.table({"k": list("abcd")}), pa.table({"k": list("adc")})
+    once = joining.join_tables(left, right, JoinOptions(one_to_one=True))
+    assert [(s.words, s.left_rows) for s in once.steps] == [("way 0", 2), ("way 3", 1)]
+    assert once.pairs().to_pydict() == {
+        "left_row": [0, 2, 3],
+        "right_row": [0, 2, 1],
+        "step": [0, 1, 0],
+    }
+    several = joining.join_tables(left, right)
+    assert [s.words for s in several.steps] == ["way 0", "way 1", "way 3"]
+    assert "joins 0" not in repr(once) + repr(several)
 
 
 CELLS = st.sampled_from([None, "1", "2.5", "-3", " 4 "])

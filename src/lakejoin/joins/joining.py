@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError, MissingPart
@@ -58,7 +59,19 @@ def join_tables(
     if found is not None and not _joins(found) and not (options.by == "equal" and options.on):
         task.attempts.append(Attempt(found.ways[0].words, 0, 0, "no row meets another"))
         found = None
-    return Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
+    join = Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
+    return _without_idle_steps(join)
+
+
+def _without_idle_steps(join: Join) -> Join:
+    """The join without the steps that add no row: those before, or one to one, left them none."""
+    if join.found is None or len(join.steps) == 1:
+        return join
+    steps = zip(join.found.ways, join.steps, strict=True)
+    ways = tuple(way for way, step in steps if step.left_rows or step.right_rows)
+    if len(ways) in (0, len(join.steps)):
+        return join
+    return replace(join, found=replace(join.found, ways=ways))
 
 
 def _tried(attempt: Try, task: Task, found: Found | None) -> Found | None:

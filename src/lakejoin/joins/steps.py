@@ -43,7 +43,7 @@ class Step:
 
 
 def steps_of(found: Found, keys: Keys) -> tuple[Step, ...]:
-    """The ways that joined any row, where the rows in the end meet by these keys."""
+    """What each way added, where the rows in the end meet by these keys."""
     pairing = Pairing(keys)
     partners = pairing.partners_of_left, pairing.partners_of_right
     codes = keys.left, keys.right

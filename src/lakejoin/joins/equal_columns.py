@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.chance import LEAST, chance_of_meeting, evidence
-from lakejoin.joins.keys import Keys
+from lakejoin.joins.keys import Keys, keys_of_both
 from lakejoin.joins.likely_names import CONTAINED, SAME, VAGUE, NamesAlike, names_alike
 from lakejoin.joins.shared_values import Coded, SharedValues, shared_values
+from lakejoin.joins.shown import percent
 from lakejoin.model import ColumnType, ValueRules
 
 if TYPE_CHECKING:
@@ -150,9 +151,9 @@ class _Pair:
             return ""
         least = self._least_share
         if self.share < least:
-            return f"{_percent(self.share)} of the values of {self._smaller} are in both, too few"
+            return f"{percent(self.share)} of the values of {self._smaller} are in both, too few"
         if self.evidence < _SOME and self.chance >= _SHARE * self.share:
-            return f"of values that are changed a little {_percent(self.chance)} would meet as well"
+            return f"of values that are changed a little {percent(self.chance)} would meet as well"
         if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.alike < _ENOUGH:
             return "the few values that meet may do so by chance"
         return ""
@@ -176,13 +177,13 @@ class _Pair:
     def reason(self) -> str:
         """Why it is believed."""
         if not self.in_time and self.evidence + _OF_NAMES * self.names.alike >= _ENOUGH:
-            part = "all" if self.share == 1 else f"{_percent(self.share)} of the"
+            part = "all" if self.share == 1 else f"{percent(self.share)} of the"
             smaller, larger = self._smaller, self._larger
             told = f"{part} {self.values:,} values of {smaller} are in {larger}"
-            chance = f", and chance would give {_percent(self.chance)}"
+            chance = f", and chance would give {percent(self.chance)}"
             return told + (chance if self.chance > LEAST else "")
         return (
-            f"the names are alike, and {_percent(self.share)} of the values of {self._smaller} meet"
+            f"the names are alike, and {percent(self.share)} of the values of {self._smaller} meet"
         )
 
     @property
@@ -262,7 +263,7 @@ class _Set:
         return max(self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1))
 
     def with_pair(self, pair: _Pair) -> _Set:
-        return _Set((*self.pairs, pair), _both(self.keys, _keys_of(pair)))
+        return _Set((*self.pairs, pair), keys_of_both(self.keys, _keys_of(pair)))
 
     def doubt(self) -> str:
         """Why it is not believed, or nothing where it is."""
@@ -321,20 +322,3 @@ def _improves(found: _Set, base: _Set) -> bool:
 
 def _keys_of(pair: _Pair) -> Keys:
     return Keys(pair.left.rows, pair.right.rows, pair.size)
-
-
-def _both(first: Keys, second: Keys) -> Keys:
-    """The keys of both together, numbered densely."""
-    sides = [
-        np.where((a < 0) | (b < 0), -1, a * second.count + b)
-        for a, b in ((first.left, second.left), (first.right, second.right))
-    ]
-    distinct, numbers = np.unique(np.concatenate(sides), return_inverse=True)
-    if len(distinct) and distinct[0] == -1:
-        numbers = numbers - 1
-    count = int(numbers.max(initial=-1)) + 1
-    return Keys(numbers[: len(sides[0])], numbers[len(sides[0]) :], count)
-
-
-def _percent(share: float) -> str:
-    return "under 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"

@@ -44,7 +44,7 @@ def key_codes(
     found: Keys | None = None
     for mine, theirs in zip(left, right, strict=True):
         pair = _codes_of_pair(encode_query(mine, rules), encode_query(theirs, rules))
-        found = pair if found is None else _both(found, pair)
+        found = pair if found is None else keys_of_both(found, pair)
     assert found is not None, "a join needs a pair of columns"
     return found
 
@@ -100,7 +100,7 @@ def each_once(keys: Keys, order: Array) -> Keys:
     """
     nth = _nth(keys.left, order), _nth(keys.right, np.zeros(len(keys.right), np.int64))
     most = 1 + max(int(side.max(initial=0)) for side in nth)
-    return _both(keys, Keys(nth[0], nth[1], most))
+    return keys_of_both(keys, Keys(nth[0], nth[1], most))
 
 
 def _nth(keys: Array, order: Array) -> Array:
@@ -114,7 +114,7 @@ def _nth(keys: Array, order: Array) -> Array:
     return nth
 
 
-def _both(first: Keys, second: Keys) -> Keys:
+def keys_of_both(first: Keys, second: Keys) -> Keys:
     """The keys of both together, numbered densely again so that no product overflows."""
     left = _product(first.left, second.left, second.count)
     right = _product(first.right, second.right, second.count)

@@ -46,7 +46,6 @@ class JoinOptions:
     tau: float | None = None  # by meaning: how far at most
     encoder: Given = None
     rules: ValueRules = field(default_factory=ValueRules)
-    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.how not in HOWS:

@@ -54,14 +54,6 @@ class Coded:
         return len(self.codes)
 
     @cached_property
-    def counts(self) -> Array:
-        """How many rows hold each distinct value."""
-        column, size = self.data, len(self.codes) + len(self.data.spellings)
-        by_id = np.bincount(np.minimum(column.cells, size), minlength=size + 1)[:size]
-        respelt = np.bincount(column.spelling_token, by_id[len(self) :], len(self))
-        return np.asarray(by_id[: len(self)] + respelt.astype(np.int64))
-
-    @cached_property
     def rows(self) -> Array:
         """The number of the value of every row, `NO_VALUE` for nulls."""
         column = self.data

@@ -95,7 +95,7 @@ def join(
         )
     tables = _columns(left, "left"), _columns(right, "right")
     options = JoinOptions(
-        on=pairs_given(on, list(tables[0]), list(tables[1])), how=how, suffix=suffix, seed=seed
+        on=pairs_given(on, list(tables[0]), list(tables[1])), how=how, suffix=suffix
     )
     rows = left.count(), right.count()
     wanted = sizes(*rows)

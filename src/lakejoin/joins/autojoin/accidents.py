@@ -4,7 +4,8 @@ Digits are few, so keys of digits lie close together (dates, codes, prices), and
 glued together meet many of them. Two trials with values that are certainly wrong tell:
 
 - a program of several parts is run with the parts of different rows put together;
-- a program of one part that has no letters is run with the last digit changed.
+- a program of one part that has no letters is run with the last digit changed, one with letters
+  with another letter.
 
 If the wrong values meet nearly as many keys as the right ones, then what is met says nothing.
 """
@@ -18,6 +19,7 @@ import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.forms import Casing
+from lakejoin.joins.autojoin.keytable import hashes_of
 from lakejoin.joins.autojoin.programs import (
     Constant,
     Extract,
@@ -25,6 +27,7 @@ from lakejoin.joins.autojoin.programs import (
     Program,
 )
 from lakejoin.joins.autojoin.scoring import Scorer
+from lakejoin.joins.chance import LEAST, chance_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 MOST = 0.6  # of the rows that meet a key: from here on wrong values do as well
 _TRIALS = 3
 _DIGITS = "0123456789"
+_LOOKED_AT = 100
 
 
 def by_chance(program: Program, scorer: Scorer) -> float:
@@ -49,8 +53,10 @@ def by_chance(program: Program, scorer: Scorer) -> float:
     parts = program.extracts
     if len(parts) > 1:
         trials = [_mixed(program, scorer.source, seed) for seed in range(_TRIALS)]
-    elif not rows or _has_letters(parts[0], scorer.source):
+    elif not rows:
         return 0.0
+    elif _has_letters(parts[0], scorer.source):
+        return _changed(program, scorer)
     else:
         trials = [_moved(program, scorer.source, by) for by in range(1, _TRIALS + 1)]
     met = [Scorer(source, scorer.keys).score(wrong)[1] for wrong, source in trials]
@@ -91,6 +97,18 @@ def _moved(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Tab
     column = pc.binary_join_element_wise(head, changed, pa.scalar("", pa.large_string()))
     operators = [o if isinstance(o, Constant) else Extract("part") for o in program.operators]
     return Program(tuple(operators)), pa.table({"part": column})
+
+
+def _changed(program: Program, scorer: Scorer) -> float:
+    """The share of the texts that meet a key which still meet one with another letter."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = np.flatnonzero(scorer.met(program) >= 0)
+    some = rows[np.linspace(0, len(rows) - 1, min(_LOOKED_AT, len(rows))).astype(np.int64)]
+    texts = pc.utf8_lower(apply(program, scorer.source.take(some))).unique().drop_null()
+    found = chance_by(texts, lambda wrong: pa.array(scorer.keys.places(hashes_of(wrong)) >= 0))
+    return found if found > LEAST else 0.0
 
 
 def _has_letters(part: Extract, source: pa.Table) -> bool:

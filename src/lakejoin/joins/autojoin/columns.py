@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 UNIQUE = 0.8  # the share of distinct values from which on a column is a key, some cells aside
 _MOST_COLUMNS = 12
-_LONGEST = 200.0  # characters on average: what is longer is a description
+_LONGEST = 200.0  # characters of most texts: what is longer is a description
 _TYPED = 5000  # rows that tell a column's type
 
 
@@ -34,8 +34,9 @@ def text_columns(table: pa.Table) -> pa.Table:
     for name in _named_once(table):
         if _is_writable(table[name].type):
             text = table[name].cast(pa.large_string())
-            mean = pc.mean(pc.utf8_length(text)).as_py()
-            if mean is not None and 0 < mean <= _LONGEST:
+            # The median: one endless cell does not make a column of names one of descriptions.
+            usual = pc.approximate_median(pc.utf8_length(text)).as_py()
+            if usual is not None and usual <= _LONGEST and pc.max(pc.utf8_length(text)).as_py():
                 chosen[name] = text.combine_chunks()
     return pa.table(dict(list(chosen.items())[:_MOST_COLUMNS]))
 

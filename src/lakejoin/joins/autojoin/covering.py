@@ -22,7 +22,7 @@ from lakejoin.joins.autojoin.programs import Constant, Program, identity, is_cut
 from lakejoin.joins.autojoin.rowpairs import RowPair, row_pairs, row_pairs_of_several
 from lakejoin.joins.autojoin.sampling import SampleOptions
 from lakejoin.joins.autojoin.scoring import Scorer, with_case
-from lakejoin.joins.autojoin.targets import fills
+from lakejoin.joins.autojoin.targets import fills, pieces_by_separator
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +31,9 @@ Array = np.ndarray[Any, Any]
 
 ENOUGH = 0.98  # of all keys or rows: a program that meets so many is not improved upon
 _SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turns
-_EXAMPLES, _PLAIN = 20, 0.3  # every third set is drawn from so many, or that share of them
+_EXAMPLES, _PLAIN = 8, 0.3  # every third set is drawn from so many, or that share of them
 _CUT = 0.9  # what a key counts that a piece of one text meets
+_CODE = 4  # characters
 _MORE_TRIED = 6  # programs that are tried once all keys are met
 _WIDE_SETS = 9  # example sets that are also tried with all columns
 _FEWEST = 3  # keys that a program must meet, where there are so many
@@ -158,6 +159,9 @@ def _candidates(
     names = scorer.source.column_names
     if first:
         yield from (identity(name) for name in names)
+        if _are_codes(target):
+            for name in names:
+                yield from pieces_by_separator(scorer.source, name)
     tried = set()
     for pairs, columns in _groups(scorer.source, target, options):
         if len(pairs) < min(_SIZES):
@@ -174,6 +178,13 @@ def _candidates(
             if steps is not None and steps not in tried:
                 tried.add(steps)
                 yield scorer.fitted(steps)
+
+
+def _are_codes(target: pa.Array) -> bool:
+    """Whether the keys are so short that no stretch of them is rare: pieces are tried outright."""
+    import pyarrow.compute as pc
+
+    return bool((pc.approximate_median(pc.utf8_length(target)).as_py() or 0) <= _CODE)
 
 
 def _plainest_first(

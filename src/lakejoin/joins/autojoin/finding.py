@@ -102,11 +102,16 @@ class Doubted:
 
 
 def find_programs(
-    left: pa.Table, right: pa.Table, options: LearnOptions | None = None, on: Named = ()
+    left: pa.Table,
+    right: pa.Table,
+    options: LearnOptions | None = None,
+    on: Named = (),
+    rules: ValueRules | None = None,
 ) -> Learned:
     """The programs that join two tables, learned without any example; the same every time.
 
-    `on` names the only columns that may be used, as pairs of a left and a right one.
+    `on` names the only columns that may be used, as pairs of a left and a right one. `rules` say
+    which texts are equal.
 
     >>> import pyarrow as pa
     >>> names = ["Barack Obama", "George Bush", "Bill Clinton", "Ronald Reagan"]
@@ -129,8 +134,8 @@ def find_programs(
     for further in (False, True):
         way = _best_way(mine, theirs, options, further, doubted)
         if way is not None:
-            return _joined(way)
-    return Learned(doubted=_most_reached(doubted))
+            return _joined(way, rules or ValueRules())
+    return Learned(doubted=_most_reached(doubted, rules or ValueRules()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +155,7 @@ class _Side:
 
     @cached_property
     def further(self) -> list[Program]:
-        return [] if self.named else list(further_targets(self.texts, self.keys))
+        return list(further_targets(self.texts, self.keys, bool(self.named)))
 
 
 def _side(table: pa.Table, named: Sequence[str]) -> _Side:
@@ -243,23 +248,23 @@ def _reach(tables: Tables, programs: list[Believed]) -> tuple[int, int, int]:
     return reached, int(rows_of[alone].sum()), -size
 
 
-def _most_reached(ways: list[_Way]) -> Doubted | None:
+def _most_reached(ways: list[_Way], rules: ValueRules) -> Doubted | None:
     if not ways:
         return None
     way = max(ways, key=lambda way: way.reach)
-    learned = _joined(way)
+    learned = _joined(way, rules)
     mine, theirs = str(way.programs[0].program), str(way.target)
     words = f"{mine} = {theirs}" if way.forth else f"{theirs} = {mine}"
     return Doubted(words, *learned.joined, way.doubt)
 
 
-def _joined(way: _Way) -> Learned:
+def _joined(way: _Way, rules: ValueRules) -> Learned:
     """Every row by the first program that finds it a partner, by canonical values."""
     source, target = way.tables.source, way.tables.target
     mine, theirs, which, supported = [], [], [], []
     waiting, unmet = np.ones(source.num_rows, bool), np.ones(len(target), bool)
     for place, one in enumerate(way.programs):
-        pairing = Pairing(key_codes([apply(one.program, source)], [target], ValueRules()))
+        pairing = Pairing(key_codes([apply(one.program, source)], [target], rules))
         rows, partners = pairing.rows(0, len(pairing))
         fresh = waiting[rows]
         rows, partners = rows[fresh], partners[fresh]

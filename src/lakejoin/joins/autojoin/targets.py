@@ -41,11 +41,15 @@ def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> list[Program]:
     return [identity(name) for name in names if is_key(texts[name].combine_chunks())]
 
 
-def further_targets(texts: pa.Table, keys: Sequence[Program]) -> Iterator[Program]:
-    """Pairs of columns that only together are a key, then parts of the key columns."""
-    yield from _pairs(texts, {name for key in keys for name in key.columns})
+def further_targets(
+    texts: pa.Table, keys: Sequence[Program], named: bool = False
+) -> Iterator[Program]:
+    """Pairs of columns that only together are a key, unless columns are named; parts of keys."""
+    if not named:
+        yield from _pairs(texts, {name for key in keys for name in key.columns})
     for key in keys:
-        yield from _parts(texts, key.columns[0])
+        if len(key.columns) == 1:
+            yield from _parts(texts, key.columns[0])
 
 
 def glued(names: Sequence[str]) -> Program:
@@ -93,7 +97,22 @@ def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
 
 
 def _parts(texts: pa.Table, name: str) -> Iterator[Program]:
-    """Pieces by a separator that nearly all rows have, where the pieces are keys themselves."""
+    """Pieces of a column that are keys themselves."""
+    made = 0
+    for part in pieces_by_separator(texts, name):
+        if made < _MOST and is_key(apply(part, texts)):
+            made += 1
+            yield part
+
+
+def pieces_by_separator(texts: pa.Table, name: str) -> Iterator[Program]:
+    """The first and the last piece of a column, by each separator that nearly all rows have.
+
+    >>> import pyarrow as pa
+    >>> towns = pa.table({"town": ["Mobile, AL", "Nome, AK"]})
+    >>> [str(piece) for piece in pieces_by_separator(towns, "town")]
+    ['split(town, ", ")[0]', 'split(town, ", ")[-1]']
+    """
     column = texts[name].combine_chunks()
     sample = column.take(sampled_rows(len(column), _LOOKED_AT, 1)).drop_null().to_pylist()
     counts: dict[str, int] = {}
@@ -101,10 +120,6 @@ def _parts(texts: pa.Table, name: str) -> Iterator[Program]:
         for separator in set(_SEPARATOR.findall(text)):
             counts[separator] = counts.get(separator, 0) + 1
     common = [s for s in counts if counts[s] >= _COMMON * len(sample)]
-    made = 0
-    for separator in sorted(common, key=lambda s: (-counts[s], -len(s), s)):
+    for separator in sorted(common, key=lambda s: (-counts[s], -len(s), s))[:_MOST]:
         for piece in (0, -1):
-            part = Program((Extract(name, ((separator, piece),)),))
-            if made < _MOST and is_key(apply(part, texts)):
-                made += 1
-                yield part
+            yield Program((Extract(name, ((separator, piece),)),))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
+from lakejoin.joins.chance import chance_of_meeting, evidence
 from lakejoin.joins.fuzzy.matching import FuzzyMatches, fuzzy_matches
 from lakejoin.joins.fuzzy.options import FuzzyOptions
 from lakejoin.joins.fuzzy.texts import fold
@@ -24,9 +25,12 @@ _TRIED = 4  # pairs of columns
 _WORDED = 0.5  # the share of a column's texts that must hold a word of three letters or more
 _LONGEST = 120.0  # characters on average: what is longer is a description
 # Unrelated tables share a name now and then: a join is believed from that many texts on, and from
-# that share of the texts of either side.
+# a share of the texts of either side that is the larger the shorter they are (by characters).
 _FEWEST = 3
-_SHARE = 0.2
+_SHARES = ((10.0, 0.15), (8.0, 0.3), (5.0, 0.5), (0.0, 0.65))
+# Names that only a number tells apart (Item 1, Item 2) meet in any two tables, as numbers do: so
+# much evidence there must be against chance, in nats.
+_NATS = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +149,17 @@ def _believed(one: _Named, other: _Named, matches: FuzzyMatches, given: bool) ->
         return len(matches) > 0
     import pyarrow.compute as pc
 
-    mine = len(pc.unique(one.values.take(np.unique(matches.left_rows))))
+    texts = pc.unique(one.values.take(np.unique(matches.left_rows)))
+    mine = len(texts)
     theirs = len(pc.unique(other.values.take(np.unique(matches.right_rows))))
-    return min(mine, theirs) >= min(_FEWEST, one.distinct, other.distinct) and (
-        mine >= _SHARE * one.distinct or theirs >= _SHARE * other.distinct
+    if min(mine, theirs) < min(_FEWEST, one.distinct, other.distinct):
+        return False
+    share = max(mine / one.distinct, theirs / other.distinct)
+    length = pc.mean(pc.utf8_length(texts)).as_py() or 0.0
+    chance = chance_of_meeting(pc.utf8_lower(texts), pc.utf8_lower(other.values))
+    few = min(one.distinct, other.distinct) <= _FEWEST
+    return share >= next(least for size, least in _SHARES if length >= size) and (
+        few or evidence(min(one.distinct, other.distinct), share, chance) >= _NATS
     )
 
 

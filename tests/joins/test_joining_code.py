@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import Any
 
@@ -188,6 +189,30 @@ def test_numbers_that_may_meet_otherwise_are_told() -> None:
     for kind, other in (("int64", "int64"), ("int32", "double"), ("double", "double")):
         left, right = pa.table({"a": pa.array([1, 2], kind)}), pa.table({"a": pa.array([1], other)})
         assert told not in lakejoin.join(left, right, on="a").to_sql()
+
+
+DAYS = (dt.datetime(2020, 1, 31), dt.datetime(2021, 2, 28, 12, 30), None)
+TYPED = {
+    "date32": pa.array([day and day.date() for day in DAYS], pa.date32()),
+    "date64": pa.array([day and day.date() for day in DAYS], pa.date64()),
+    "seconds": pa.array(DAYS, pa.timestamp("s")),
+    "nanoseconds": pa.array(DAYS, pa.timestamp("ns")),
+    "zone": pa.array(DAYS, pa.timestamp("us", tz="UTC")),
+    "other zone": pa.array(DAYS, pa.timestamp("us", tz="Europe/Zurich")),
+    "moments": pa.array([day and day.isoformat() for day in DAYS]),
+    "days": pa.array(["31 Jan 2020", "2021-02-28", None]),
+    "floats": pa.array([1.5, 1e22, 0.1]),
+    "short floats": pa.array([1.5, 1e22, 0.1], pa.float32()),
+    "numbers": pa.array(["1.5", "1e22", "0.10"]),
+}
+
+
+@pytest.mark.parametrize("mine", TYPED)
+def test_where_types_make_a_difference_a_comment_says_so(mine: str) -> None:
+    for theirs in TYPED.values():
+        join = lakejoin.join({"a": TYPED[mine]}, {"b": theirs}, on="a=b", by="equal")
+        told = "meet otherwise than here" in join.to_sql()
+        assert told or all(run(join).num_rows == len(join) for run in RUNS.values())
 
 
 def test_the_order_is_ours() -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakejoin.joins.join import Join
 
 MOST_LISTED = 1000  # texts of one list
-_AS_TEXT = "a text in code may look otherwise than the value does here"
+_AS_TEXT = "its texts may look otherwise in code than here, and rows then meet otherwise than here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ def _doubtful(program: Program, table: pa.Table) -> Iterable[str]:
     for name in program.columns:
         kind = table.schema.field(name).type
         if not (_is_text(table, name) or pa.types.is_integer(kind) or pa.types.is_date32(kind)):
-            yield f"the column {name!r} is of type {kind}: {_AS_TEXT}"
+            yield f"the column {name!r} is of type {kind}: {_AS_TEXT}, see pairs()"
 
 
 def _too_long(respelt: Respelt, rows: int, listed: bool) -> list[str]:

@@ -254,3 +254,9 @@ def test_aggregates_and_the_nearest(tmp_path: Path) -> None:
     assert found["examples"][0]["unit"] == "m" and found["examples"][0]["distance"] < 20_000
     assert "median" in JOIN.refused("shops.csv", "sales.csv", "--aggregate", "median")
     assert "nearest" in JOIN.refused("shops.csv", "sales.csv", "--within", "3")
+
+
+def test_code_and_rows_are_not_asked_for_together(tmp_path: Path) -> None:
+    written = tmp_path / "x.csv"
+    said = JOIN.refused("a.csv", "b.csv", "--code", "sql", "-o", str(written))
+    assert "ask for one of them" in said and not written.exists()

@@ -101,7 +101,8 @@ def test_programs_that_are_not_believed_are_told(monkeypatch: pytest.MonkeyPatch
     join = lakejoin.join({"a": ["x", "y"]}, {"b": ["p", "q"]}, by="transform")
     assert join.no_join == (
         "no join found; the best attempt is lower(a) = b, where 2 of 2 left rows and 1 of 2 right "
-        "rows would meet, but chance would give as many"
+        "rows would meet, but chance would give as many (name columns, and they are joined all "
+        "the same)"
     )
 
 

@@ -134,6 +134,8 @@ def join_command(
     from lakejoin.joins.output import check_output, write
 
     if output is not None:
+        if code is not None:
+            raise InputError("--code prints the join and -o writes its rows: ask for one of them")
         check_output(output)
     lake = lake_if_any(index)
     mine, theirs = given_table(left, lake), given_table(right, lake)

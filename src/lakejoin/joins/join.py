@@ -108,6 +108,9 @@ class Join:
     @property
     def no_join(self) -> str:
         """The sentence for a join that was not found."""
+        for side, table in (("left", self.left), ("right", self.right)):
+            if not table.num_rows:
+                return f"no join found: the {side} table has no rows"
         best = self.attempt
         if best is None:
             return "no join found: no values are shared, and no rule was found that makes them meet"
@@ -116,7 +119,8 @@ class Join:
         return (
             f"no join found; the best attempt is {best.words}, where {best.left_rows:,} of "
             f"{self.left.num_rows:,} left rows and {best.right_rows:,} of "
-            f"{self.right.num_rows:,} right rows would meet, but {best.why}"
+            f"{self.right.num_rows:,} right rows would meet, but {best.why} "
+            "(name columns, and they are joined all the same)"
         )
 
     @cached_property

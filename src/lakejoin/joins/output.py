@@ -55,13 +55,20 @@ def _whole(target: Path) -> Iterator[Sink]:
     """A file that gets its name only once everything is in it and on disk."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draft")
     try:
-        with draft.open("xb") as sink:
+        with _opened(draft, target) as sink:
             yield sink
             sink.flush()
             os.fsync(sink.fileno())
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _opened(draft: Path, target: Path) -> Sink:
+    try:
+        return draft.open("xb")
+    except OSError as problem:
+        raise InputError(f"{target} cannot be written: {problem.strerror}") from problem
 
 
 def _delimited(delimiter: str, packed: bool = False) -> Opener:

@@ -226,6 +226,7 @@ def _child(command: list[str], limit: float, folder: str) -> dict[str, Any]:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
     if child.returncode:
-        return {"failed": err.strip().splitlines()[-1][:200] if err.strip() else "no message"}
+        ended = f"ended with {child.returncode}"
+        return {"failed": err.strip().splitlines()[-1][:200] if err.strip() else ended}
     said: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
     return said

@@ -219,10 +219,13 @@ def line(rows: int, found: dict[str, Any]) -> str:
         ratio = theirs["seconds"] / ours["seconds"]
         parts.append(f"    rapidfuzz all pairs {theirs['seconds']:.2f} s{said}: {ratio:,.1f} times")
     if theirs := found["autofj"].get(rows):
-        seconds = theirs.get("seconds")
-        words = f"{seconds:.1f} s" if seconds else f"{theirs}"
-        ratio = (seconds or theirs.get("cut", 0)) / ours["seconds"]
-        parts.append(f"    autofj {words}: {'' if seconds else 'over '}{ratio:,.0f} times")
+        if "failed" in theirs:
+            parts.append(f"    autofj failed: {theirs['failed']}")
+        else:
+            seconds = theirs.get("seconds", theirs.get("cut"))
+            over = "over " if "cut" in theirs else ""
+            ratio = seconds / ours["seconds"]
+            parts.append(f"    autofj {over}{seconds:.1f} s: {over}{ratio:,.0f} times")
     return "\n".join(parts)
 
 

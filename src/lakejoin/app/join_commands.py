@@ -126,7 +126,7 @@ def join_command(
     right_joined, pairs, fan_out, left_columns[], right_columns[], steps[] with kind, words,
     program, left_rows, right_rows, sure, why; sure, examples[] with step, before, after, partner,
     distance, unit; unmatched with left[], right[] with row, value, nearest, distance; columns[],
-    first[][], output, bytes, warnings[], notes[]; with --code: code. Where no join is found:
+    first[][], output, bytes, warnings[], notes[]; with --code: code; or
     left, right, found, why, attempt, notes[]
     """
     from lakejoin.app import join_answers as answers

@@ -49,7 +49,7 @@ class Weighed:
     share: float
     chance: float
     length: float  # of the texts that meet, on average
-    keys_only: bool  # whether they are dates, and rows share them
+    shared_dates: bool  # whether they are dates, and rows share them
     cut: bool  # whether only a part of the key is met
     scraps: bool  # whether short texts are met by cut pieces of longer ones
 
@@ -60,7 +60,7 @@ class Weighed:
     @property
     def why_not(self) -> str:
         """Why they are not believed, in words; empty if they are."""
-        if self.keys_only:
+        if self.shared_dates:
             return "they are dates, which meet in any two tables"
         if self.scraps and self.chance > _OFTEN:
             return f"of other scraps as short {self.chance:.0%} meet as well"
@@ -70,6 +70,8 @@ class Weighed:
             return ""
         rare = self.chance <= _RARE and self.length >= _SHORT
         if self.nats < (_NATS_IF_RARE if rare else _NATS):
+            if self.chance <= _RARE:
+                return "too few values meet to be more than an accident"
             return f"of values that were made wrong on purpose {self.chance:.0%} meet as well"
         return ""
 
@@ -81,7 +83,7 @@ class Weighed:
 
 def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighed:
     """What speaks for these programs on the whole tables."""
-    made, met = _made(tables, programs)
+    made, met = tables.rewritten(programs)
     outputs, keys = KeyTable(made), tables.keys
     shared = int(np.count_nonzero(np.bincount(met[met >= 0], minlength=len(keys))))
     fewer = min(len(outputs), len(keys))
@@ -100,22 +102,10 @@ def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighe
         share,
         max(chance, mixed),
         length,
-        _dates_only(tables, outputs, made),
+        _shared_dates(tables, outputs, made),
         not all(takes_all(part) and not part.splits for part in target.extracts),
         length < _SHORT and is_cut(programs[0].program),
     )
-
-
-def _made(tables: Tables, programs: list[Believed]) -> tuple[Array, Array]:
-    """What every source row is rewritten to, as a hash, and the key that it then meets."""
-    made = tables.made(programs[0].program).copy()
-    met = tables.keys.places(made)
-    for one in programs[1:]:
-        other = tables.made(one.program)
-        place = tables.keys.places(other)
-        fresh = (met < 0) & (place >= 0)
-        made[fresh], met[fresh] = other[fresh], place[fresh]
-    return made, met
 
 
 def _some(source: pa.Table, rows: Array) -> pa.Table:
@@ -140,7 +130,7 @@ def _mean_length(texts: pa.LargeStringArray) -> float:
     return float(pc.mean(pc.utf8_length(texts)).as_py() or 0.0)
 
 
-def _dates_only(tables: Tables, outputs: KeyTable, made: Array) -> bool:
+def _shared_dates(tables: Tables, outputs: KeyTable, made: Array) -> bool:
     """Whether the keys are dates, and the source has many rows for one."""
     sample = tables.target.take(sampled_rows(len(tables.target), _LOOKED_AT, 2))
     if encode_query(sample).profile.type is not ColumnType.DATE:

@@ -35,8 +35,9 @@ def text_columns(table: pa.Table) -> pa.Table:
         if _is_writable(table[name].type):
             text = table[name].cast(pa.large_string())
             # The median: one endless cell does not make a column of names one of descriptions.
-            usual = pc.approximate_median(pc.utf8_length(text)).as_py()
-            if usual is not None and usual <= _LONGEST and pc.max(pc.utf8_length(text)).as_py():
+            sizes = pc.utf8_length(text)
+            usual = pc.approximate_median(sizes).as_py()
+            if usual is not None and usual <= _LONGEST and pc.max(sizes).as_py():
                 chosen[name] = text.combine_chunks()
     return pa.table(dict(list(chosen.items())[:_MOST_COLUMNS]))
 

@@ -6,7 +6,7 @@ what is left, until no further one is to be believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,14 @@ class LearnOptions:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """A program, and the share of its rows that wrong values would join as well."""
+
+    program: Program
+    by_chance: float
+
+
 @dataclass(eq=False)
 class Tables:
     """Columns of text and a column of keys, as a whole and as the samples that are learned from."""
@@ -76,20 +84,26 @@ class Tables:
             self._made[program] = hashes_of(apply(program, self.source))
         return self._made[program]
 
+    def rewritten(self, programs: Sequence[Believed]) -> tuple[Array, Array]:
+        """What the first program that meets a key makes of every source row, and the key's number.
+
+        As hashes; where none does, what the first program makes, and -1.
+        """
+        made = self.made(programs[0].program).copy()
+        met = self.keys.places(made)
+        for one in programs[1:]:
+            other = self.made(one.program)
+            place = self.keys.places(other)
+            fresh = (met < 0) & (place >= 0)
+            made[fresh], met[fresh] = other[fresh], place[fresh]
+        return made, met
+
     @property
     def fewest(self) -> float:
         """The pairs of the samples that join if just enough of the tables does."""
         sizes = self.source.num_rows, len(self.target)
         rates = self.source_sample.num_rows / sizes[0] * len(self.target_sample) / sizes[1]
         return float(_SHARE * min(sizes) * rates)
-
-
-@dataclass(frozen=True, slots=True)
-class Believed:
-    """A program, and the share of its rows that wrong values would join as well."""
-
-    program: Program
-    by_chance: float
 
 
 def covering_programs(tables: Tables, options: LearnOptions) -> list[Believed]:

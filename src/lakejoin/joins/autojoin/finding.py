@@ -236,10 +236,7 @@ def _way(
 
 def _reach(tables: Tables, programs: list[Believed]) -> tuple[int, int, int]:
     keys = tables.keys
-    met = np.full(tables.source.num_rows, -1, np.int64)
-    for one in programs:
-        waiting = met < 0
-        met[waiting] = keys.places(tables.made(one.program))[waiting]
+    _, met = tables.rewritten(programs)
     rows_of = np.bincount(met[met >= 0], minlength=len(keys))
     alone = keys.counts == 1
     certain, doubtful = (rows_of > 0) & alone, (rows_of > 0) & ~alone

@@ -1,0 +1,1 @@
+"""Which columns should be equated? Join predicates for what is wanted of the result."""

@@ -1,0 +1,44 @@
+"""What is counted of the join that a predicate makes, whatever is preferred of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The numbers behind a predicate.
+
+    A joining group is all rows that hold one joining key: the values of all joined columns.
+    `involved` are the rows of each table that are in the inner join, which has `inner` rows (more
+    than 64 bits hold, where many rows meet many). `entropy`, in bits, is that of the rows of the
+    inner join over the groups. No predicate that joins more columns has more than `most_groups`
+    groups: of two tables, a group of r and s rows splits into min(r, s) at most; of more tables, no
+    more than the inner join has rows.
+
+    >>> facts = Facts((6, 6), (4, 5), 3, 7, 1.38, 4)
+    >>> facts.outer
+    10
+    """
+
+    sizes: tuple[int, ...]
+    involved: tuple[int, ...]
+    groups: int
+    inner: int
+    entropy: float
+    most_groups: int
+
+    @property
+    def outer(self) -> int:
+        """The rows of the full outer join: those of the inner one, and all without a partner."""
+        return self.inner + sum(self.sizes) - sum(self.involved)
+
+    @property
+    def all_involved(self) -> int:
+        """The rows of all tables that are in the inner join."""
+        return sum(self.involved)
+
+    @property
+    def least_inner(self) -> int:
+        """The inner join has no fewer rows, as every involved row is in it."""
+        return max(self.involved)

@@ -1,0 +1,190 @@
+"""What is wanted of a join's result? Five preferences, each a score and a bound of it.
+
+The scores are h1 to h5 of the paper (its table I), for any number of tables. A bound is no less
+than the score of a predicate and of every predicate that joins more columns, so that these need not
+be looked at once something better is known. The paper's bounds use only how many rows of each table
+are involved. Those used here also use that a group of r and s rows splits into min(r, s) groups at
+most (`Facts.most_groups`), and are never looser:
+
+| score | bound in the paper | bound here, of two tables |
+| --- | --- | --- |
+| groups, compact | min(R, S) | M |
+| balanced | log2 min(R, S) | log2 M |
+| strength | 2 (R + S) / (R + S + N) | 2 (R + S) / (2 (R + S - M) + N) |
+
+with R and S the involved rows, N the rows of both tables, and M the sum of all min(r, s). Of
+compact: a group of r and s rows adds r + s - rs = 1 - (r - 1)(s - 1), so at most 1. Of strength: a
+group's part of the inner join is at least max(r, s) = r + s - min(r, s), and the fraction grows
+with R + S as M is at most N / 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, log2
+
+from lakejoin.errors import InputError
+from lakejoin.joins.predicates.facts import Facts
+
+Score = Callable[[Facts], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """A score to be made as large as possible, and its bound; `when` says when to want it.
+
+    >>> PREFERENCES[2].name, PREFERENCES[2].score(Facts((6, 6), (4, 5), 3, 7, 1.38, 4))
+    ('compact', 2)
+    """
+
+    name: str
+    alias: str
+    when: str
+    score: Score
+    bound: Score
+    paper_bound: Score
+
+
+def _coverage(facts: Facts) -> float:
+    return facts.all_involved
+
+
+def _groups(facts: Facts) -> float:
+    return facts.groups
+
+
+def _most_groups(facts: Facts) -> float:
+    return facts.most_groups
+
+
+def _fewest(facts: Facts) -> float:
+    return min(facts.involved)
+
+
+def _compact(facts: Facts) -> float:
+    return facts.all_involved - facts.inner
+
+
+def _most_compact(facts: Facts) -> float:
+    if len(facts.sizes) == 2:
+        return facts.most_groups
+    return facts.all_involved - facts.least_inner
+
+
+def _balanced(facts: Facts) -> float:
+    return facts.entropy
+
+
+def _most_balanced(facts: Facts) -> float:
+    return log2(max(facts.most_groups, 1))
+
+
+def _log_fewest(facts: Facts) -> float:
+    return log2(max(min(facts.involved), 1))
+
+
+def _strength(facts: Facts) -> float:
+    """The harmonic mean of coverage X / N and strength X / (d inner), of d tables."""
+    rows = len(facts.sizes) * facts.inner + sum(facts.sizes)
+    return 2 * facts.all_involved / rows if rows else 0.0
+
+
+def _most_strength(facts: Facts) -> float:
+    if len(facts.sizes) != 2:
+        return _most_strength_by_rows(facts)
+    rows = 2 * (facts.all_involved - facts.most_groups) + sum(facts.sizes)
+    return 2 * facts.all_involved / rows if rows else 0.0
+
+
+def _most_strength_by_rows(facts: Facts) -> float:
+    rows = facts.all_involved + sum(facts.sizes)
+    return 2 * facts.all_involved / rows if rows else 0.0
+
+
+PREFERENCES = (
+    Preference(
+        "coverage",
+        "h1",
+        "as many rows of all tables as possible find a partner",
+        _coverage,
+        _coverage,
+        _coverage,
+    ),
+    Preference(
+        "groups",
+        "h2",
+        "as many different keys as possible: what identifies most things",
+        _groups,
+        _most_groups,
+        _fewest,
+    ),
+    Preference(
+        "compact",
+        "h3",
+        "the smallest merged table, with the rows that have no partner in it",
+        _compact,
+        _most_compact,
+        _fewest,
+    ),
+    Preference(
+        "balanced",
+        "h4",
+        "many keys with about as many joined rows each, as a key and its references have",
+        _balanced,
+        _most_balanced,
+        _log_fewest,
+    ),
+    Preference(
+        "strength",
+        "h5",
+        "many rows find a partner, and few find more than one",
+        _strength,
+        _most_strength,
+        _most_strength_by_rows,
+    ),
+)
+
+Wanted = str | Preference | Callable[[Facts], float]
+
+
+def preference_named(wanted: Wanted) -> Preference:
+    """The preference of a name or of a function of the facts, with its method `bound` if any.
+
+    >>> preference_named("h5").name
+    'strength'
+    >>> preference_named(lambda facts: -facts.inner).name
+    '<lambda>'
+    """
+    if isinstance(wanted, Preference):
+        return wanted
+    if callable(wanted):
+        return _own(wanted)
+    for preference in PREFERENCES:
+        if str(wanted).strip().lower() in (preference.name, preference.alias):
+            return preference
+    known = ", ".join(f"{preference.name} ({preference.alias})" for preference in PREFERENCES)
+    raise InputError(f"there is no preference {wanted!r}; there are {known}")
+
+
+def preferences_named(wanted: Wanted | Sequence[Wanted]) -> tuple[Preference, ...]:
+    """One or several of them, each once.
+
+    >>> [one.name for one in preferences_named(["h1", "compact", "coverage"])]
+    ['coverage', 'compact']
+    """
+    alone = isinstance(wanted, str | Preference) or callable(wanted)
+    several: Sequence[Wanted] = (wanted,) if alone else wanted  # type: ignore[assignment]
+    if not several:
+        raise InputError("name at least one preference")
+    return tuple({one.name: one for one in map(preference_named, several)}.values())
+
+
+def _own(score: Callable[[Facts], float]) -> Preference:
+    bound: Score = getattr(score, "bound", _unbounded)
+    name = getattr(score, "__name__", type(score).__name__)
+    return Preference(name, "", "a preference of one's own", score, bound, bound)
+
+
+def _unbounded(facts: Facts) -> float:
+    return inf

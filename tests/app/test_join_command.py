@@ -210,6 +210,7 @@ def test_code_to_take_away(people: tuple[str, str], code: str) -> None:
         names: dict[str, object] = {"lakejoin": lakejoin}
         exec(printed.replace("# joined = ", "joined = "), names)
         assert len(names["joined"]) == 12
+    assert "SUBSTRING(" in JOIN.run(*people, "--code", "standard-sql").output
     found = JOIN.answer(*people, "--code", code)
     assert found["code"] == printed[:-1] and found["first"] == []
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import lakejoin
 from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.forms import Casing
+from lakejoin.joins.autojoin.forms import Casing, Runs
 from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
 from lakejoin.joins.join import Join
 from lakejoin.joins.keys import NO_KEY, KeyColumn
@@ -26,6 +26,7 @@ from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.ways import Found, Way
 from lakejoin.joins.written.plan import MOST_LISTED
 from lakejoin.lake.columns import encode_query
+from oracle.sqlite import rows_by_sqlite
 
 EVERY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 HOWS = ("inner", "left", "right", "full")
@@ -56,6 +57,13 @@ def by_sql(join: Join) -> pa.Table:
         return con.sql(join.to_sql()).to_arrow_table()
 
 
+def by_standard_sql(join: Join) -> pa.Table:
+    with duckdb.connect() as con:
+        con.register("left_table", join.left)
+        con.register("right_table", join.right)
+        return con.sql(join.to_sql(dialect="standard")).to_arrow_table()
+
+
 def by_pandas(join: Join) -> pa.Table:
     made = _function(join.to_pandas_code())(join.left.to_pandas(), join.right.to_pandas())
     assert isinstance(made, pd.DataFrame)
@@ -73,7 +81,7 @@ def _function(code: str) -> Any:
     return names["join"]
 
 
-RUNS = {"sql": by_sql, "pandas": by_pandas, "polars": by_polars}
+RUNS = {"sql": by_sql, "standard": by_standard_sql, "pandas": by_pandas, "polars": by_polars}
 
 
 def joined_by_ways(
@@ -148,8 +156,33 @@ def test_programs_and_lists(run: str) -> None:
         target = pa.table({"key": _column(theirs), "a": range(len(theirs))})
         join = joined_by_ways(source, target, listed, how, side)
         assert rows(RUNS[run](join)) == rows(join.table())
+        if run == "standard":
+            query = join.to_sql(dialect="standard")
+            made = rows_by_sqlite(query, left_table=join.left, right_table=join.right)
+            assert sorted((tuple(map(_plain, row)) for row in made), key=repr) == rows(join.table())
 
     check()
+
+
+def test_what_standard_sql_cannot_say_is_listed() -> None:
+    numbers = Program((Extract("day", ((Runs.DIGITS, 0),)),))
+    key = KeyColumn(encode_query(pa.array(["1", "2"])))
+
+    def joined(days: list[str | None]) -> Join:
+        source = pa.table({"day": days})
+        codes = key.codes_of(encode_query(apply(numbers, source)))
+        way = Way("transform", ("day",), codes, str(numbers), 1.0, "", numbers)
+        found = Found("left", ("n",), key.codes, key.count, (way,))
+        return Join(source, pa.table({"n": ["1", "2"]}), JoinOptions(), found)
+
+    listed = joined(["a1", "b 2", None, "c"])
+    query = listed.to_sql(dialect="standard")
+    assert "-- standard SQL cannot say digits(day)[0]" in query
+    assert rows(by_standard_sql(listed)) == rows(listed.table()) == [("a1", "1"), ("b 2", "2")]
+    with pytest.raises(InputError, match="too many to list: take the DuckDB dialect"):
+        joined([f"no. {n}" for n in range(MOST_LISTED + 1)]).to_sql(dialect="standard")
+    with pytest.raises(InputError, match="one of duckdb, standard"):
+        listed.to_sql(dialect="oracle")
 
 
 @pytest.mark.parametrize("run", RUNS)

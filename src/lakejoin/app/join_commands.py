@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakejoin.joins.options import JoinOptions, Progress
 
 _MOST = 100_000_000
-_CODES = ("sql", "pandas", "polars", "pyspark")
+_CODES = ("sql", "standard-sql", "pandas", "polars", "pyspark")
 
 
 @click.command("join")
@@ -54,7 +54,7 @@ _CODES = ("sql", "pandas", "polars", "pyspark")
 @click.option(
     "--code",
     type=click.Choice(_CODES),
-    help="Print the join as code to take away, and no rows.",
+    help="Print the join as code to take away, and no rows; sql is DuckDB's.",
 )
 @click.option("--one-to-one", is_flag=True, help="Give each row at most one partner.")
 @click.option(
@@ -218,6 +218,8 @@ def _code(join: Join, code: str, left: str, right: str) -> str:
         sides = zip(("left_table", "right_table"), reads, strict=True)
         lines = [f"-- con.register('{side}', {read}.to_arrow())" for side, read in sides]
         return "\n".join([*lines, join.to_sql()])
+    if code == "standard-sql":
+        return join.to_sql(dialect="standard")
     writers = {
         "pandas": (join.to_pandas_code, "{}.to_pandas()"),
         "polars": (join.to_polars_code, "{}.to_polars()"),

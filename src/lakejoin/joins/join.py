@@ -180,11 +180,16 @@ class Join:
 
     # -- code ----------------------------------------------------------------------------------
 
-    def to_sql(self, left: str = "left_table", right: str = "right_table") -> str:
-        """The join as one query in DuckDB's SQL over two tables of these names."""
+    def to_sql(
+        self, left: str = "left_table", right: str = "right_table", dialect: str = "duckdb"
+    ) -> str:
+        """The join as one query over two tables of these names.
+
+        The dialect is `duckdb`, or `standard` for what nearly every system understands.
+        """
         from lakejoin.joins.written.sql import sql_of
 
-        return sql_of(self, left, right)
+        return sql_of(self, left, right, dialect)
 
     def to_pandas_code(self) -> str:
         """The join as a Python function of two pandas DataFrames."""

@@ -21,7 +21,9 @@ from lakejoin.joins.autojoin.casing import CONTESTED
 from lakejoin.joins.autojoin.code import code_pandas, code_polars, code_pyspark, code_sql
 from lakejoin.joins.autojoin.forms import Casing
 from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
+from lakejoin.joins.written.standard import StandardTexts
 from oracle.programs import COLUMNS, in_python, programs, tables
+from oracle.sqlite import rows_by_sqlite
 
 EVERY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 NOTHING = pa.table([pa.array([None, None], pa.string())] * 3, names=list(COLUMNS))
@@ -45,6 +47,20 @@ def run_sql(program: Program, given: pa.Table) -> list[Any]:
     return [value for (value,) in rows]
 
 
+def standard(program: Program, table: pa.Table) -> str:
+    texts = StandardTexts(table, lambda name: name)
+    text = texts.of(program, (), "p")
+    return f"SELECT {text} FROM {texts.table('given')} AS p"
+
+
+def run_standard(program: Program, given: pa.Table) -> list[Any]:
+    return [value for (value,) in duckdb.sql(standard(program, given)).fetchall()]
+
+
+def run_sqlite(program: Program, given: pa.Table) -> list[Any]:
+    return [value for (value,) in rows_by_sqlite(standard(program, given), given=given)]
+
+
 @EVERY
 @given(programs(), tables())
 @example(MISSING, NOTHING)
@@ -54,7 +70,7 @@ def test_arrow_gives_what_python_gives(program: Program, table: pa.Table) -> Non
     assert apply(program, table).to_pylist() == [in_python(program, r) for r in table.to_pylist()]
 
 
-@pytest.mark.parametrize("run", [run_pandas, run_polars, run_sql])
+@pytest.mark.parametrize("run", [run_pandas, run_polars, run_sql, run_standard, run_sqlite])
 def test_the_code_gives_what_arrow_gives(run: Any) -> None:
     @EVERY
     @given(programs(), tables())

@@ -1,0 +1,81 @@
+"""How do two dialects of SQL write the texts that are compared? DuckDB's, and the standard.
+
+The standard one keeps to what the SQL standard and nearly every system have: SUBSTRING, POSITION,
+CHAR_LENGTH, TRIM, UPPER, LOWER, CAST, CASE and ||. See `standard` for programs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from lakejoin.joins.autojoin.code import code_sql
+from lakejoin.joins.written.plan import Compared, Number, Part, Plan
+from lakejoin.joins.written.spelling import Normal
+from lakejoin.joins.written.standard import StandardTexts, identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DIALECTS = ("duckdb", "standard")
+
+
+class Dialect(Protocol):
+    """The cells of one table, as they are compared."""
+
+    comments: list[str]
+    text: str  # the type of texts
+
+    def cell(self, side: Compared, part: Part, alias: str) -> str:
+        """What a program makes of a row, in the form in which it is compared."""
+
+    def table(self, name: str) -> str:
+        """The table with all that the cells need."""
+
+
+class DuckDB:
+    """What is short to say in DuckDB."""
+
+    text = "VARCHAR"
+
+    def __init__(self) -> None:
+        self.comments: list[str] = []
+
+    def cell(self, side: Compared, part: Part, alias: str) -> str:
+        if part.typed:
+            cell = f"{alias}.{identifier(side.program.columns[0])}"
+            if part.number is not Number.FLOATING:
+                return cell
+            # Not a number is equal to itself in SQL, and here it is a missing value.
+            return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
+        return _formed(code_sql(side.program, side.cast, alias), part.normal, "trim({}, ' ')")
+
+    def table(self, name: str) -> str:
+        return name
+
+
+class Standard:
+    """What runs nearly everywhere."""
+
+    text = "VARCHAR(100)"
+
+    def __init__(self, plan: Plan, rows: pa.Table) -> None:
+        self._texts = StandardTexts(rows, plan.free)
+        self.comments = self._texts.comments
+
+    def cell(self, side: Compared, part: Part, alias: str) -> str:
+        if part.typed:
+            cell = f"{alias}.{identifier(side.program.columns[0])}"
+            if part.number is not Number.FLOATING:
+                return cell
+            number = f"CAST({cell} AS DOUBLE PRECISION)"
+            return f"CASE WHEN UPPER(CAST({number} AS {self.text})) <> 'NAN' THEN {number} END"
+        text = self._texts.of(side.program, side.cast, alias)
+        return _formed(text, part.normal, "TRIM(BOTH ' ' FROM {})")
+
+    def table(self, name: str) -> str:
+        return self._texts.table(name)
+
+
+def _formed(text: str, normal: Normal, trimmed: str) -> str:
+    text = trimmed.format(text) if normal.trim else text
+    return f"lower({text})" if normal.lower else text

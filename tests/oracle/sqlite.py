@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-_CALL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\b(SUBSTRING|POSITION|TRIM)\(|[()]")
+_CALL = re.compile(
+    r"--[^\n]*|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\b(SUBSTRING|POSITION|TRIM)\(|[()]"
+)
 
 
 def for_sqlite(query: str) -> str:

@@ -1,0 +1,115 @@
+"""Which columns of these tables should be equated? The best closed predicates by a preference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lakejoin.errors import InputError
+from lakejoin.joins.likely_names import names_alike
+from lakejoin.joins.predicates.coded import CodedTables, coded_tables
+from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.groups import FirstPairs
+from lakejoin.joins.predicates.preferences import PREFERENCES, Wanted, preferences_named
+from lakejoin.joins.predicates.ranking import Members, Ranking
+from lakejoin.joins.predicates.search import Progress, Pruning, TwoTables
+from lakejoin.model import ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ColumnRef = tuple[int, str]  # a table's number, and the name of a column
+Pair = tuple[ColumnRef, ColumnRef]
+
+_MOST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateOptions:
+    """What is wanted: preferences, how many predicates of each, and what is equal.
+
+    At most `most` predicates are looked at; None: all that could be among the best.
+    """
+
+    prefer: Wanted | Sequence[Wanted] = "compact"
+    n: int = 5
+    rules: ValueRules = field(default_factory=ValueRules)
+    pruning: Pruning = field(default_factory=Pruning)
+    most: int | None = _MOST
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """Pairs of columns that must all be equal, with what their join counts and scores.
+
+    It is closed: all pairs are in it that are equal in every row of its inner join.
+    """
+
+    pairs: tuple[Pair, ...]
+    facts: Facts
+    scores: dict[str, float]
+
+    @property
+    def on(self) -> tuple[tuple[str, str], ...]:
+        """The names of the columns, where there are two tables."""
+        return tuple((left, right) for (_, left), (_, right) in self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPredicates:
+    """The best predicates by the name of each preference; empty lists where no rows can meet.
+
+    `complete` is false if the search was cut short: there may be better ones then.
+    """
+
+    best: dict[str, list[Predicate]]
+    looked_at: int
+    complete: bool
+
+
+def find_predicates(
+    tables: Sequence[pa.Table] | CodedTables,
+    options: PredicateOptions | None = None,
+    progress: Progress | None = None,
+) -> FoundPredicates:
+    """The best predicates over two or more tables.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1], "town": ["Bern", "Ulm", "Ulm"]})
+    >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})
+    >>> found = find_predicates([people, calls])
+    >>> found.best["compact"][0].on, found.best["compact"][0].facts.inner
+    ((('id', 'caller'),), 5)
+    """
+    options = options or PredicateOptions()
+    coded = tables if isinstance(tables, CodedTables) else coded_tables(tables, options.rules)
+    if len(coded.tables) < 2:
+        raise InputError("a predicate is between two tables or more: name another one")
+    rankings = [Ranking(one, options.n) for one in preferences_named(options.prefer)]
+    tell = progress or (lambda doing: None)
+    search = TwoTables(FirstPairs(coded), rankings, options.pruning, options.most, tell)
+    search.run()
+    pairs = [((0, i), (1, j)) for i, j in search.places]
+    best = {one.preference.name: _predicates(one, coded, pairs) for one in rankings}
+    return FoundPredicates(best, search.looked_at, search.complete)
+
+
+_Places = tuple[tuple[int, int], tuple[int, int]]  # of a pair: table and column of both sides
+
+
+def _predicates(ranking: Ranking, coded: CodedTables, pairs: Sequence[_Places]) -> list[Predicate]:
+    def named(place: tuple[int, int]) -> ColumnRef:
+        return place[0], coded.tables[place[0]].columns[place[1]]
+
+    def alike(members: Members) -> float:
+        named_pairs = [(named(pairs[one][0])[1], named(pairs[one][1])[1]) for one in members]
+        return sum(names_alike(*pair).alike for pair in named_pairs) / len(members)
+
+    found = []
+    for members, facts in ranking.best(alike):
+        ordered = sorted(pairs[one] for one in members)
+        scores = {one.name: one.score(facts) for one in (*PREFERENCES, ranking.preference)}
+        named_pairs = tuple((named(left), named(right)) for left, right in ordered)
+        found.append(Predicate(named_pairs, facts, scores))
+    return found

@@ -1,0 +1,204 @@
+"""The joining groups of a predicate over two tables, and how a further pair splits them.
+
+A predicate is a set of pairs of columns that must be equal; rows with the same values in all of
+them are a group. A further pair only splits groups, so that its join is found from the rows that
+are still in one (section V-C of the paper). Where every group has one row of one table (as it has
+where a key is among the pairs), nothing is split: each row of the other table has one partner, and
+a further pair keeps it or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.predicates.facts import Facts
+
+if TYPE_CHECKING:
+    from lakejoin.joins.predicates.coded import CodedTables
+
+Array = np.ndarray[Any, Any]
+Codes = tuple[Array, Array]  # of a pair of columns: of the first table, and of the second
+
+_FEWEST_SLOTS = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """Rows of both tables with the number of their group, below `groups`."""
+
+    rows: tuple[Array, Array]
+    numbers: tuple[Array, Array]
+    groups: int
+
+    def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
+        """What a further pair leaves."""
+        return _split(self, pair, sizes)[0]
+
+    def with_pair(self, pair: Codes, sizes: tuple[int, int]) -> Groups:
+        """The groups that a further pair makes."""
+        from lakejoin.kernels.predicates.groups import number_slots, rows_in_slots
+
+        facts, counts, slots = _split(self, pair, sizes)
+        numbers = np.empty(len(counts[0]), np.int32)
+        number_slots(*counts, numbers)
+        sides = []
+        for rows, places, involved in zip(self.rows, slots, facts.involved, strict=True):
+            kept = np.empty(involved, np.int32), np.empty(involved, np.int32)
+            rows_in_slots(rows, places, numbers, *kept)
+            sides.append(kept)
+        left, right = sides
+        return _plainest(Grouped((left[0], right[0]), (left[1], right[1]), facts.groups), facts)
+
+    def holds(self, pair: Codes) -> bool:
+        """Whether a further pair is equal in all rows of the join already."""
+        from lakejoin.kernels.predicates.groups import same_in_groups
+
+        values = np.full(self.groups, -1, np.int32)
+        (left, right), (mine, theirs) = self.rows, self.numbers
+        return same_in_groups(left, mine, pair[0], right, theirs, pair[1], values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keyed:
+    """Rows of one table, each with its only partner in the other, table `key`."""
+
+    key: int
+    rows: Array
+    partners: Array
+
+    def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
+        """What a further pair leaves."""
+        from lakejoin.kernels.predicates.groups import filter_partners
+
+        counts = np.zeros(sizes[self.key], np.int32)
+        many, key = pair[1 - self.key], pair[self.key]
+        sums, weighted = filter_partners(self.rows, self.partners, many, key, counts)
+        return facts_of(sums, weighted, sizes, swapped=self.key == 0)
+
+    def with_pair(self, pair: Codes, sizes: tuple[int, int]) -> Groups:
+        """The rows that a further pair leaves."""
+        from lakejoin.kernels.predicates.groups import rows_with_partner
+
+        many, key = pair[1 - self.key], pair[self.key]
+        left = self.facts(pair, sizes).inner
+        rows, partners = np.empty(left, np.int32), np.empty(left, np.int32)
+        rows_with_partner(self.rows, self.partners, many, key, rows, partners)
+        return Keyed(self.key, rows, partners)
+
+    def holds(self, pair: Codes) -> bool:
+        """Whether a further pair is equal in all rows of the join already."""
+        from lakejoin.kernels.predicates.groups import same_as_partner
+
+        return same_as_partner(self.rows, self.partners, pair[1 - self.key], pair[self.key])
+
+
+Groups = Grouped | Keyed
+
+
+class FirstPairs:
+    """The pairs of columns of two tables that share a value, alone: what their columns count.
+
+    No row is looked at for a pair: the distinct values of its columns and their counts are enough.
+    """
+
+    def __init__(self, coded: CodedTables) -> None:
+        self.coded = coded
+        left, right = coded.tables
+        self.sizes = left.rows, right.rows
+        self._counted = tuple(
+            tuple(_counted(codes, coded.count) for codes in table.codes) for table in coded.tables
+        )
+
+    def facts(self) -> dict[tuple[int, int], Facts]:
+        """What each pair makes of the join, without those that share nothing."""
+        from lakejoin.kernels.predicates.groups import pair_sums
+
+        found = {}
+        for i, (codes, counts) in enumerate(self._counted[0]):
+            if not len(codes):
+                continue
+            dense = _dense(codes, counts, self.coded.count)
+            for j, (theirs, times) in enumerate(self._counted[1]):
+                sums, weighted = pair_sums(dense, theirs, times)
+                facts = facts_of(sums, weighted, self.sizes)
+                if facts.groups:
+                    found[i, j] = facts
+        return found
+
+    def codes(self, pair: tuple[int, int]) -> Codes:
+        """The codes of a pair's columns."""
+        left, right = self.coded.tables
+        return left.codes[pair[0]], right.codes[pair[1]]
+
+    def groups(self, pair: tuple[int, int], facts: Facts) -> Groups:
+        """The groups that a pair alone makes."""
+        from lakejoin.kernels.predicates.groups import number_shared, rows_in_groups
+
+        dense = _dense(*self._counted[0][pair[0]], self.coded.count)
+        numbers = np.full(self.coded.count, -1, np.int32)
+        number_shared(dense, self._counted[1][pair[1]][0], numbers)
+        sides = []
+        for codes, involved in zip(self.codes(pair), facts.involved, strict=True):
+            kept = np.empty(involved, np.int32), np.empty(involved, np.int32)
+            rows_in_groups(codes, numbers, *kept)
+            sides.append(kept)
+        left, right = sides
+        return _plainest(Grouped((left[0], right[0]), (left[1], right[1]), facts.groups), facts)
+
+
+def facts_of(sums: Array, weighted: float, sizes: tuple[int, int], swapped: bool = False) -> Facts:
+    """The facts that a kernel's sums tell; `swapped` where its first side is the second table."""
+    one, other, groups, least, high, low = (int(number) for number in sums)
+    inner = (high << 64) | low
+    entropy = max(0.0, log2(inner) - weighted / inner) if inner else 0.0
+    return Facts(sizes, (other, one) if swapped else (one, other), groups, inner, entropy, least)
+
+
+def _counted(codes: Array, count: int) -> tuple[Array, Array]:
+    """The distinct codes of a column, ascending, and in how many rows each is."""
+    from lakejoin.kernels.predicates.groups import count_codes
+
+    counts = np.zeros(count, np.int32)
+    count_codes(codes, counts)
+    distinct = np.flatnonzero(counts).astype(np.int32)
+    return distinct, counts[distinct]
+
+
+def _dense(codes: Array, counts: Array, count: int) -> Array:
+    dense = np.zeros(count, np.int32)
+    dense[codes] = counts
+    return dense
+
+
+def _split(
+    groups: Grouped, pair: Codes, sizes: tuple[int, int]
+) -> tuple[Facts, tuple[Array, Array], tuple[Array, Array]]:
+    """What splitting by a pair makes: the facts, counts by slot, and the slot of every row."""
+    from lakejoin.kernels.predicates.groups import split_groups
+
+    first = 0 if len(groups.rows[0]) <= len(groups.rows[1]) else 1
+    a, b = first, 1 - first
+    slots = max(_FEWEST_SLOTS, 1 << (2 * len(groups.rows[a]) - 1).bit_length())
+    keys = np.full(slots, -1, np.int64)
+    counts = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
+    places = tuple(np.empty(len(rows), np.int32) for rows in groups.rows)
+    sums, weighted = split_groups(
+        groups.rows[a], groups.numbers[a], pair[a], groups.rows[b], groups.numbers[b], pair[b],
+        keys, *counts, places[a], places[b],
+    )  # fmt: skip
+    facts = facts_of(sums, weighted, sizes, swapped=first == 1)
+    return facts, counts, (places[0], places[1])
+
+
+def _plainest(groups: Grouped, facts: Facts) -> Groups:
+    """The groups as rows with a partner, where one table has one row in each."""
+    for key in (0, 1):
+        if facts.involved[key] == facts.groups:
+            row_of = np.empty(groups.groups, np.int32)
+            row_of[groups.numbers[key]] = groups.rows[key]
+            return Keyed(key, groups.rows[1 - key], row_of[groups.numbers[1 - key]])
+    return groups

@@ -1,0 +1,177 @@
+"""Which columns may refer to which? Candidates among all columns of many tables.
+
+Every column is encoded once, in one dictionary. A column may be referred to where it is nearly
+unique; another may refer to it where nearly all its values are among them. That is asked of a
+sample of the distinct values first, so that no rows of two tables are ever compared; the time grows
+with the columns that are nearly unique times the sampled values of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.chance import chance_of_meeting, evidence
+from lakejoin.joins.given import subject
+from lakejoin.joins.likely_names import SAME, NamesAlike, names_alike, names_its_table
+from lakejoin.joins.shared_values import Coded
+from lakejoin.lake.columns import encode_query
+from lakejoin.lake.texts import TextTable
+from lakejoin.model import ColumnType, ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+UNIQUE = 0.95  # the share of its rows in which a key has a value of its own
+CONTAINED = 0.65  # the share of a column's values that a key must hold at the least
+_HALF_EMPTY = 0.5  # a key of fewer rows than that is none
+_SAMPLE = 500  # distinct values of a column that are looked up first
+_LOWEST = 0.5  # what a sample must have of `CONTAINED`
+_MANY = 20  # rows of a key from which on it may also be one by its values alone
+_NO_KEYS = (ColumnType.EMPTY, ColumnType.BOOLEAN, ColumnType.DECIMAL, ColumnType.DATE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableGiven:
+    """A table and its name."""
+
+    name: str
+    rows: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of one of the tables: the number of the table, its name, and its place there."""
+
+    table: int
+    table_name: str
+    place: int
+    coded: Coded
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.coded.name
+
+    @cached_property
+    def subject(self) -> str:
+        """What its table's name says that it is about."""
+        return subject(self.table_name)
+
+    @cached_property
+    def is_own_key(self) -> bool:
+        """Whether its name says that it identifies the rows of its table."""
+        return names_its_table(self.name, self.subject)
+
+    @property
+    def may_be_key(self) -> bool:
+        """Whether its values are nearly unique, and nearly all there."""
+        profile = self.coded.profile
+        if profile.type in _NO_KEYS or profile.distinct < 2 or profile.uniqueness < UNIQUE:
+            return False
+        return profile.nulls <= _HALF_EMPTY * profile.rows
+
+    @property
+    def may_refer(self) -> bool:
+        """Whether its values may be those of a key."""
+        return self.coded.profile.type not in _NO_KEYS and len(self.coded) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A column whose values are nearly all in another one, which is nearly a key.
+
+    `met` of the distinct values of the child are in the parent.
+    """
+
+    child: Column
+    parent: Column
+    met: int
+
+    @property
+    def containment(self) -> float:
+        """The share of the child's distinct values that the parent holds."""
+        return self.met / len(self.child.coded)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the parent's distinct values that the child holds."""
+        return self.met / len(self.parent.coded)
+
+    @cached_property
+    def names(self) -> NamesAlike:
+        """Whether the names say that the child refers to the parent's table."""
+        child, parent = self.child, self.parent
+        return names_alike(child.name, parent.name, child.subject, parent.subject)
+
+    @cached_property
+    def evidence(self) -> float:
+        """How much more is met than chance would have met, in nats."""
+        child, parent = self.child.coded, self.parent.coded
+        chance = chance_of_meeting(child.data.tokens, parent.data.tokens)
+        return evidence(len(child), self.containment, chance)
+
+    @cached_property
+    def rows(self) -> Array:
+        """The parent's row that each row of the child refers to, -1 for none."""
+        codes, parents = self.child.coded.rows, self.parent.coded.rows
+        size = int(max(codes.max(initial=-1), parents.max(initial=-1))) + 1
+        row = np.full(size + 1, -1, np.int64)
+        held = np.flatnonzero(parents >= 0)[::-1]  # the first row of a value is written last
+        row[parents[held]] = held
+        return np.asarray(row[codes])
+
+
+def encoded_columns(
+    tables: Sequence[TableGiven], rules: ValueRules | None = None
+) -> tuple[list[Column], int]:
+    """All columns of the tables in one dictionary's numbers, and the size of the dictionary."""
+    dictionary = TextTable()
+    columns = []
+    for number, table in enumerate(tables):
+        for place, name in enumerate(table.rows.column_names):
+            data = encode_query(table.rows.column(place), rules or ValueRules())
+            codes = dictionary.add(data.tokens).astype(np.int64)
+            columns.append(Column(number, table.name, place, Coded(name, data, codes)))
+    return columns, dictionary.count
+
+
+def references(columns: Sequence[Column], size: int) -> Iterator[Reference]:
+    """All pairs of columns of which one may refer to the other."""
+    children = [column for column in columns if column.may_refer]
+    if not children:
+        return
+    sampled = [_sample(column.coded.codes) for column in children]
+    starts = np.cumsum([0, *map(len, sampled[:-1])])
+    flat, lengths = np.concatenate(sampled), np.array([len(one) for one in sampled])
+    held = np.zeros(size, np.bool_)
+    for parent in columns:
+        if not parent.may_be_key:
+            continue
+        held[parent.coded.codes] = True
+        shares = np.add.reduceat(held[flat], starts, dtype=np.int64) / lengths
+        for place in np.flatnonzero(shares >= CONTAINED * _LOWEST).tolist():
+            child = children[place]
+            if child is parent:
+                continue
+            met = int(np.count_nonzero(held[child.coded.codes]))
+            if met >= CONTAINED * len(child.coded):
+                yield Reference(child, parent, met)
+        held[parent.coded.codes] = False
+
+
+def _sample(codes: Array) -> Array:
+    if len(codes) <= _SAMPLE:
+        return codes
+    return np.random.default_rng(0).choice(codes, _SAMPLE, replace=False)
+
+
+def same_name(one: Column, other: Column) -> bool:
+    """Whether two columns are called alike in every word that says something."""
+    return names_alike(one.name, other.name).alike == SAME

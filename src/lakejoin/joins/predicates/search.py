@@ -1,0 +1,149 @@
+"""The best predicates over two tables: a set-enumeration tree of pairs of columns, pruned.
+
+A predicate is a sorted set of pairs, its children add a later pair (section V-A of the paper). The
+total order of the pairs is free; here those with the smallest inner join come first, so that keys
+stand near the root and what is below them is cheap to count (`groups.py`).
+
+- *Invalid*: a pair that leaves no row is not followed.
+- *Not closed* (theorem 3): where an earlier pair, that the predicate lacks, is equal in all rows of
+  its join, every closed predicate below it is found elsewhere in the tree. Later pairs that are
+  equal in all rows are taken in at once. The paper finds such pairs among the predicates that were
+  enumerated before, by a table of join sizes; here the groups themselves are looked at, which is
+  done at the first row that differs and also finds what was not enumerated yet.
+- *Bounds*: what no preference could rank among its best is not followed. A child's bound is known
+  before its join is counted: it involves no more rows, and has no more groups, than its parent with
+  any one pair less. All preferences that are asked for share one search.
+
+All children of a predicate are counted before the first is entered, so that the bounds of the
+others help; rows are kept along one path of the tree only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.groups import Codes, FirstPairs, Groups
+from lakejoin.joins.predicates.ranking import Members, Ranking
+
+Array = np.ndarray[Any, Any]
+Place = tuple[int, int]  # the columns of a pair
+Progress = Callable[[str], None]
+Child = tuple[int, Facts]  # a further pair, and the facts of the predicate with it
+
+_TOLD_EVERY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """Which rules are used; without one the answer is the same, and takes longer."""
+
+    bounds: bool = True
+    closed: bool = True
+
+
+@dataclass(eq=False)
+class TwoTables:
+    """A search over two tables. `most` predicates are looked at, `looked_at` were."""
+
+    first: FirstPairs
+    rankings: Sequence[Ranking]
+    pruning: Pruning
+    most: int | None
+    tell: Progress
+    looked_at: int = 0
+    complete: bool = True
+    places: list[Place] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Looks at all that may be among the best."""
+        alone = self.first.facts()
+        self.places = sorted(alone, key=lambda place: (alone[place].inner, place))
+        self._involved = np.array([alone[place].involved for place in self.places]).reshape(-1, 2)
+        children = [(number, alone[place]) for number, place in enumerate(self.places)]
+        self.looked_at = len(children)
+        for _, facts in children:
+            self._told(facts)
+        for at, (number, facts) in enumerate(children):
+            if not self._may_hold(facts):
+                continue
+            groups = self.first.groups(self.places[number], facts)
+            self._enter((number,), groups, facts, children[at + 1 :])
+
+    def _enter(
+        self, members: Members, groups: Groups, facts: Facts, later: Sequence[Child]
+    ) -> None:
+        """Looks at a predicate and at all below it; `later` are the pairs that may be added."""
+        last = members[-1]
+        held = self._held(members, groups, facts)
+        if self.pruning.closed:
+            if any(number < last for number in held):
+                return
+            members, held = (*members, *held), ()
+        self._found((*members, *held), facts)
+        children = self._children(members, groups, facts, later)
+        for at, (number, smaller) in enumerate(children):
+            if self.complete and self._may_hold(smaller):
+                rows = groups.with_pair(self._codes(number), self.first.sizes)
+                # What was taken in because it is equal anyway may come later than this pair.
+                ordered = (*(one for one in members if one != number), number)
+                self._enter(ordered, rows, smaller, children[at + 1 :])
+
+    def _children(
+        self, members: Members, groups: Groups, facts: Facts, later: Sequence[Child]
+    ) -> list[Child]:
+        """The valid predicates with one later pair more that may be among the best."""
+        children = []
+        for number, alone in later:
+            if number in members or not self._may_hold(_least_of(facts, alone)):
+                continue
+            if self.most is not None and self.looked_at >= self.most:
+                self.complete = False
+                break
+            smaller = groups.facts(self._codes(number), self.first.sizes)
+            self._count()
+            if smaller.groups:
+                self._told(smaller)
+                if self._may_hold(smaller):
+                    children.append((number, smaller))
+        return children
+
+    def _held(self, members: Members, groups: Groups, facts: Facts) -> Members:
+        """The other pairs that are equal in all rows of the join."""
+        may: Array = np.all(self._involved >= np.array(facts.involved), axis=1)
+        may[list(members)] = False
+        return tuple(
+            number for number in np.flatnonzero(may).tolist() if groups.holds(self._codes(number))
+        )
+
+    def _codes(self, number: int) -> Codes:
+        return self.first.codes(self.places[number])
+
+    def _told(self, facts: Facts) -> None:
+        for ranking in self.rankings:
+            ranking.tell(facts)
+
+    def _found(self, members: Members, facts: Facts) -> None:
+        for ranking in self.rankings:
+            ranking.add(tuple(sorted(members)), facts)
+
+    def _may_hold(self, facts: Facts) -> bool:
+        return not self.pruning.bounds or any(one.may_hold(facts) for one in self.rankings)
+
+    def _count(self) -> None:
+        self.looked_at += 1
+        if self.looked_at % _TOLD_EVERY == 0:
+            self.tell(f"{self.looked_at:,} predicates looked at")
+
+
+def _least_of(one: Facts, other: Facts) -> Facts:
+    """No predicate that has all pairs of both has more than this (groups and rows are guesses)."""
+    left = min(one.involved[0], other.involved[0])
+    right = min(one.involved[1], other.involved[1])
+    groups = min(one.most_groups, other.most_groups)
+    inner = min(one.inner, other.inner)
+    return Facts(one.sizes, (left, right), groups, inner, 0.0, groups)

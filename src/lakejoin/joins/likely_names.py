@@ -59,6 +59,56 @@ def names_alike(left: str, right: str, left_table: str = "", right_table: str = 
     return NamesAlike(alike, identify, all("id" in each for each in words))
 
 
+def identifies(column: str) -> bool:
+    """Whether a name is one of an identifier.
+
+    >>> identifies("film_no"), identifies("custkey"), identifies("title")
+    (True, True, False)
+    """
+    return any(map(_identifies, _words(column)))
+
+
+def is_named_for(column: str, table: str) -> bool:
+    """Whether a column's name says nothing but what the table is about.
+
+    >>> is_named_for("film_name", "films"), is_named_for("director_name", "films")
+    (True, False)
+    """
+    told, about = (_telling(frozenset(_words(name))) for name in (column, table))
+    of = {one for word in told for one in about if _abbreviates(_stem(word), one)}
+    return not told or (len(of) == len(about) and len(told) <= len(about))
+
+
+def hints_at(column: str, table: str) -> bool:
+    """Whether a word of a column's name is a word of a table's name, or short for one.
+
+    >>> hints_at("ShipVia", "Shippers"), hints_at("reports_to", "employees")
+    (True, False)
+    """
+    told, about = (_telling(frozenset(_words(name))) for name in (column, table))
+    return any(_abbreviates(_stem(word), one) for word in told for one in about)
+
+
+def _abbreviates(short: str, word: str) -> bool:
+    """Whether a word is another one, or some of its letters in their order, the first among them.
+
+    >>> _abbreviates("dept", "department"), _abbreviates("part", "department")
+    (True, False)
+    """
+    if short == word:
+        return True
+    if len(short) <= _SHORT or short[0] != word[0]:
+        return False
+    letters = iter(word)
+    return all(letter in letters for letter in short)
+
+
+def _stem(word: str) -> str:
+    """The word without an end that only says that it identifies: custkey."""
+    ends = (end for end in _ENDS if word.endswith(end) and len(word) > len(end) + _SHORT)
+    return word.removesuffix(next(ends, ""))
+
+
 def _alike(mine: frozenset[str], theirs: frozenset[str]) -> float:
     both = mine & theirs
     telling = _telling(both)

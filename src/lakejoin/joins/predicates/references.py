@@ -17,7 +17,7 @@ import numpy as np
 
 from lakejoin.joins.chance import chance_of_meeting, evidence
 from lakejoin.joins.given import subject
-from lakejoin.joins.likely_names import SAME, NamesAlike, names_alike, names_its_table
+from lakejoin.joins.likely_names import NamesAlike, identifies, is_named_for, names_alike
 from lakejoin.joins.shared_values import Coded
 from lakejoin.lake.columns import encode_query
 from lakejoin.lake.texts import TextTable
@@ -33,7 +33,6 @@ CONTAINED = 0.65  # the share of a column's values that a key must hold at the l
 _HALF_EMPTY = 0.5  # a key of fewer rows than that is none
 _SAMPLE = 500  # distinct values of a column that are looked up first
 _LOWEST = 0.5  # what a sample must have of `CONTAINED`
-_MANY = 20  # rows of a key from which on it may also be one by its values alone
 _NO_KEYS = (ColumnType.EMPTY, ColumnType.BOOLEAN, ColumnType.DECIMAL, ColumnType.DATE)
 
 
@@ -67,7 +66,17 @@ class Column:
     @cached_property
     def is_own_key(self) -> bool:
         """Whether its name says that it identifies the rows of its table."""
-        return names_its_table(self.name, self.subject)
+        return self.identifies and self.is_of_table
+
+    @cached_property
+    def identifies(self) -> bool:
+        """Whether its name is one of an identifier."""
+        return identifies(self.name)
+
+    @cached_property
+    def is_of_table(self) -> bool:
+        """Whether its name says nothing but what its table is about."""
+        return is_named_for(self.name, self.subject)
 
     @property
     def may_be_key(self) -> bool:
@@ -170,8 +179,3 @@ def _sample(codes: Array) -> Array:
     if len(codes) <= _SAMPLE:
         return codes
     return np.random.default_rng(0).choice(codes, _SAMPLE, replace=False)
-
-
-def same_name(one: Column, other: Column) -> bool:
-    """Whether two columns are called alike in every word that says something."""
-    return names_alike(one.name, other.name).alike == SAME

@@ -6,10 +6,11 @@ CHAR_LENGTH, TRIM, UPPER, LOWER, CAST, CASE and ||. See `standard` for programs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from lakejoin.joins.autojoin.code import code_sql
-from lakejoin.joins.written.plan import Compared, Number, Part, Plan
+from lakejoin.joins.written.plan import Compared, Number, Part
 from lakejoin.joins.written.spelling import Normal
 from lakejoin.joins.written.standard import StandardTexts, identifier
 
@@ -58,8 +59,8 @@ class Standard:
 
     text = "VARCHAR(100)"
 
-    def __init__(self, plan: Plan, rows: pa.Table) -> None:
-        self._texts = StandardTexts(rows, plan.free)
+    def __init__(self, free: Callable[[str], str], rows: pa.Table) -> None:
+        self._texts = StandardTexts(rows, free)
         self.comments = self._texts.comments
 
     def cell(self, side: Compared, part: Part, alias: str) -> str:

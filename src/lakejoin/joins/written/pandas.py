@@ -42,8 +42,11 @@ def pandas_of(join: Join) -> str:
     source, target = frames(plan)
     lines = [*comments(plan.comments), _HEAD]
     for place, part in enumerate(plan.parts, start=1):
-        lines += [*_printed(part.key, target), f"    key_{place} = {_text(part.key, part, target)}"]
-        lines += _mapped(f"key_{place}", part.key) if part.key.respelt else []
+        lines += [
+            *printed(part.key, target),
+            f"    key_{place} = {text_of(part.key, part, target)}",
+        ]
+        lines += mapped(f"key_{place}", part.key) if part.key.respelt else []
         lines += _ways(part, place, source)
     lines += [_frame(plan, "left"), _frame(plan, "right")]
     on = [f"key_{place}" for place in range(1, len(plan.parts) + 1)]
@@ -67,13 +70,13 @@ def _ways(part: Part, place: int, source: str) -> list[str]:
     lines = []
     for number, way in enumerate(part.ways, start=1):
         name = f"way_{place}_{number}"
-        lines += [*_printed(way, source), f"    {name} = {_text(way, part, source)}"]
+        lines += [*printed(way, source), f"    {name} = {text_of(way, part, source)}"]
         if way.listed:
             lines.append(
                 f"    {name} = {name}.map({mapping(way.respelt, '    ')}).astype('string')"
             )
         elif way.respelt:
-            lines += _mapped(name, way)
+            lines += mapped(name, way)
         if len(part.ways) > 1:
             lines.append(f"    {name} = {name}.where({name}.isin(key_{place}))")
         first = number == 1
@@ -85,7 +88,7 @@ def _ways(part: Part, place: int, source: str) -> list[str]:
     return lines
 
 
-def _printed(side: Compared, frame: str) -> list[str]:
+def printed(side: Compared, frame: str) -> list[str]:
     """Whole numbers as texts: where some are missing, pandas has made 7 a 7.0."""
     if not side.whole:
         return []
@@ -95,14 +98,16 @@ def _printed(side: Compared, frame: str) -> list[str]:
     return [f"    {frame}_texts = {frame}.assign(**{{{', '.join(columns)}}})"]
 
 
-def _mapped(name: str, side: Compared) -> list[str]:
+def mapped(name: str, side: Compared) -> list[str]:
+    """Lines that give the texts of a variable that are listed the key that they mean."""
     return [
         f"    spelt = {mapping(side.respelt, '    ')}",
         f"    {name} = {name}.where(~{name}.isin(spelt), {name}.map(spelt).astype('string'))",
     ]
 
 
-def _text(side: Compared, part: Part, frame: str) -> str:
+def text_of(side: Compared, part: Part, frame: str) -> str:
+    """What one side compares, before texts are looked up in its list."""
     if part.typed:
         column = f"{frame}[{side.program.columns[0]!r}]"
         return f"{column}.astype({_NUMBERS[part.number]!r})" if part.number else column

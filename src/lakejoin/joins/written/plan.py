@@ -19,6 +19,7 @@ from lakejoin.joins.autojoin.programs import Program, identity
 from lakejoin.joins.joined import result_names
 from lakejoin.joins.ways import LISTED, Found, Way
 from lakejoin.joins.written.spelling import Normal, Respelt, Spelling, spelling_of
+from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,17 +171,27 @@ def _parts_of_several(
     join: Join, found: Found, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> tuple[Part, ...]:
     """A key of several columns: each pair of columns by itself."""
-    from lakejoin.joins.by_values import equal_on
-    from lakejoin.joins.task import Task
-
     if len(found.ways) != 1 or found.ways[0].kind != "equal":
         raise InputError("the nearest of several columns cannot be written as code; see pairs()")
-    task = Task(source, target, join.options, lambda doing: None)
     pairs = zip(found.ways[0].columns, found.columns, strict=True)
-    return tuple(
-        _part(equal_on(task, (pair,), 1.0, "", side="left"), source, target, comments)
-        for pair in pairs
-    )
+    rules = join.options.rules
+    return tuple(part_of_pair(source, target, pair, rules, comments) for pair in pairs)
+
+
+def part_of_pair(
+    source: pa.Table,
+    target: pa.Table,
+    pair: tuple[str, str],
+    rules: ValueRules,
+    comments: list[str],
+) -> Part:
+    """What must be compared for a column of the source to be equal to one of the other table."""
+    from lakejoin.joins.by_values import equal_on
+    from lakejoin.joins.options import JoinOptions
+    from lakejoin.joins.task import Task
+
+    task = Task(source, target, JoinOptions(rules=rules), lambda doing: None)
+    return _part(equal_on(task, (pair,), 1.0, "", side="left"), source, target, comments)
 
 
 # -- columns that are no text ------------------------------------------------------------------

@@ -31,7 +31,7 @@ def polars_of(join: Join) -> str:
     keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
     lines = [*comments(plan.comments), _HEAD]
     for part, key in zip(plan.parts, keys, strict=True):
-        lines.append(f"    key = {_expression(part.key, part)}")
+        lines.append(f"    key = {expression(part.key, part)}")
         lines.append(f"    {target} = {target}.with_columns(key.alias({key!r}))")
         lines += _source(part, key, source, target)
     renamed = {
@@ -50,7 +50,7 @@ def polars_of(join: Join) -> str:
 
 def _source(part: Part, key: str, source: str, target: str) -> list[str]:
     """The key of every source row: the first way that gives one that exists."""
-    ways = [_expression(way, part) for way in part.ways]
+    ways = [expression(way, part) for way in part.ways]
     if len(ways) == 1:
         return [f"    {source} = {source}.with_columns(({ways[0]}).alias({key!r}))"]
     lines = [f"    keys = {target}[{key!r}].drop_nulls().unique().to_list()", "    ways = ["]
@@ -63,7 +63,8 @@ def _source(part: Part, key: str, source: str, target: str) -> list[str]:
     return lines
 
 
-def _expression(side: Compared, part: Part) -> str:
+def expression(side: Compared, part: Part) -> str:
+    """What one side compares, as an expression of polars."""
     if part.typed:
         column = f"pl.col({side.program.columns[0]!r})"
         return column + (_NUMBERS[part.number] if part.number else "")

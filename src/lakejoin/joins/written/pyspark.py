@@ -29,7 +29,7 @@ CANONICAL = r"""    def canonical(text, nulls):
         is_number = text.rlike(r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)$")
         return F.when(~text.isin(nulls), F.when(is_number, number).otherwise(day))
 """
-_LOOK_UP = """\
+LOOK_UP = """\
     def looked_up(text, spelt, others):
         known = {written: key for written, key in spelt.items() if key is not None}
         unknown = [written for written in spelt if written not in known]
@@ -51,17 +51,17 @@ def pyspark_of_plan(plan: Plan) -> str:
     lines = [*comments(plan.comments), _HEAD]
     compared = [one for part in plan.parts for one in (part.key, *part.ways)]
     lines += [CANONICAL] if any(one.nulls is not None for one in compared) else []
-    lines += [_LOOK_UP] if any(one.listed or one.respelt for one in compared) else []
+    lines += [LOOK_UP] if any(one.listed or one.respelt for one in compared) else []
     keys = {side: _names(plan, side) for side in ("left", "right")}
     for place, part in enumerate(plan.parts):
         key = keys[target][place]
-        lines += _with(target, key, _column(part.key, part), part.key)
+        lines += with_key(target, key, column_of(part.key, part), part.key)
         lines += _source(plan, part, keys[source][place], key, source, target)
     width = len(plan.left)
     shown = {"left": plan.names[:width], "right": plan.names[width:]}
     for side in ("left", "right"):
         names = [*shown[side], *keys[side]]
-        own = [f"F.col({_quoted(name)!r})" for name in getattr(plan, side)]
+        own = [f"F.col({quoted(name)!r})" for name in getattr(plan, side)]
         kept = ", ".join([*own, *(f"F.col({key!r})" for key in keys[side])])
         lines.append(f"    {side} = {side}.select({kept}).toDF(*{names!r})")
     equal = [
@@ -80,12 +80,12 @@ def _names(plan: Plan, side: str) -> list[str]:
 def _source(plan: Plan, part: Part, mine: str, key: str, source: str, target: str) -> list[str]:
     """The key of every source row: the first way that gives one that exists."""
     if len(part.ways) == 1:
-        return _with(source, mine, _column(part.ways[0], part), part.ways[0])
+        return with_key(source, mine, column_of(part.ways[0], part), part.ways[0])
     lines = [f"    keys = {target}.select({key!r}).distinct()"]
     found = []
     for number, way in enumerate(part.ways, start=1):
         text, held = plan.free(f"lakejoin_way_{number}"), plan.free(f"lakejoin_found_{number}")
-        lines += _with(source, text, _column(way, part), way)
+        lines += with_key(source, text, column_of(way, part), way)
         lines.append(
             f"    {source} = {source}.join(keys.toDF({held!r}), "
             f"F.col({text!r}) == F.col({held!r}), 'left')"
@@ -95,7 +95,7 @@ def _source(plan: Plan, part: Part, mine: str, key: str, source: str, target: st
     return lines
 
 
-def _with(frame: str, name: str, column: str, side: Compared) -> list[str]:
+def with_key(frame: str, name: str, column: str, side: Compared) -> list[str]:
     """The frame with a column of keys."""
     if not side.listed and not side.respelt:
         return [f"    {frame} = {frame}.withColumn({name!r}, {column})"]
@@ -107,9 +107,10 @@ def _with(frame: str, name: str, column: str, side: Compared) -> list[str]:
     ]
 
 
-def _column(side: Compared, part: Part) -> str:
+def column_of(side: Compared, part: Part) -> str:
+    """What one side compares, before texts are looked up in its list."""
     if part.typed:
-        column = f"F.col({_quoted(side.program.columns[0])!r})"
+        column = f"F.col({quoted(side.program.columns[0])!r})"
         if part.number is not Number.FLOATING:
             return column
         number = f"{column}.cast('double')"
@@ -121,5 +122,6 @@ def _column(side: Compared, part: Part) -> str:
     return f"F.lower({text})" if part.normal.lower else text
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name of a column, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"

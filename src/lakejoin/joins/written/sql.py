@@ -24,10 +24,10 @@ def sql_of(join: Join, left: str, right: str, dialect: str = "duckdb") -> str:
     if dialect not in DIALECTS:
         raise InputError(f"SQL is written in one of {', '.join(DIALECTS)}, not {dialect!r}")
     plan = plan_of(join)
-    _check_names("left", plan.left)
-    _check_names("right", plan.right)
+    check_names("left", plan.left)
+    check_names("right", plan.right)
     sides = [
-        _Side(identifier(name), DuckDB() if dialect == "duckdb" else Standard(plan, rows))
+        _Side(identifier(name), DuckDB() if dialect == "duckdb" else Standard(plan.free, rows))
         for name, rows in ((left, join.left), (right, join.right))
     ]
     body = (_simple if _is_simple(plan) else _with_lists)(plan, sides[0], sides[1])
@@ -48,8 +48,8 @@ class _Side:
         return self.dialect.table(self.name)
 
 
-def _check_names(side: str, names: Sequence[str]) -> None:
-    """SQL would take one column for another without a word."""
+def check_names(side: str, names: Sequence[str]) -> None:
+    """Refuses names that differ in case only: SQL would take one for the other without a word."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.lower(), name)

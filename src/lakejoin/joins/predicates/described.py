@@ -1,0 +1,283 @@
+"""The best predicates as a person gets them: with names, numbers, rows, joins and code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from lakejoin.errors import InputError, NoJoin
+from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.predicates.coded import CodedTables
+from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.finding import (
+    FoundPredicates,
+    Predicate,
+    PredicateOptions,
+    find_predicates,
+)
+from lakejoin.joins.predicates.preferences import Preference, preferences_named
+from lakejoin.joins.predicates.rows import joined_rows
+from lakejoin.joins.predicates.sides import Side, coded_sides, joined_names, labels_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.joins.join import Join
+    from lakejoin.joins.options import Progress
+
+Array = np.ndarray[Any, Any]
+
+_AS_CODE = "this joins more than two tables: to_sql() and the others write it as code"
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The tables that are joined: their rows, labels of their own, and codes."""
+
+    sides: tuple[Side, ...]
+    labels: tuple[str, ...]
+    coded: CodedTables
+    options: PredicateOptions
+
+    @property
+    def are_two(self) -> bool:
+        """Whether there are two, so that columns need no name of their table."""
+        return len(self.sides) == 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JoinPredicate:
+    """Pairs of columns that must all be equal, what their join counts, and what it makes."""
+
+    found: Predicate
+    tables: Tables
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[Any, Any], ...]:
+        """The pairs: names of a left and a right column; of more than two tables, each column is a
+        pair of the table's name and its own."""
+        if self.tables.are_two:
+            return self.found.on
+        labels = self.tables.labels
+        return tuple(
+            ((labels[one], mine), (labels[other], theirs))
+            for (one, mine), (other, theirs) in self.found.pairs
+        )
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The score under every preference, by its name."""
+        return self.found.scores
+
+    @property
+    def facts(self) -> Facts:
+        """The numbers behind the scores."""
+        return self.found.facts
+
+    @property
+    def words(self) -> str:
+        """The equalities, in words."""
+        return " and ".join(f"{_named(a)} = {_named(b)}" for a, b in self.pairs)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What should be known before it is used."""
+        from lakejoin.joins.predicates.shown import notes_of
+
+        return tuple(notes_of(self))
+
+    def table(self, limit: int | None = None) -> pa.Table:
+        """The rows of the inner join, all or the first ones, as a `pyarrow.Table`."""
+        import pyarrow as pa
+
+        sides = self.tables.sides
+        names = joined_names([side.columns for side in sides])
+        found = _first(joined_rows(self.tables.coded, self.found.pairs), limit, len(sides))
+        columns = [
+            column.take(pa.array(rows))
+            for side, rows in zip(sides, found, strict=True)
+            for column in side.rows.columns
+        ]
+        return pa.table(columns, names=names)
+
+    def join(self, how: str = "inner") -> Join:
+        """The join of two tables by it, to be looked at, written, or made code of."""
+        from lakejoin.joins.joining import join_tables
+
+        if not self.tables.are_two:
+            raise InputError(_AS_CODE)
+        options = JoinOptions(self.found.on, how, "equal", rules=self.tables.options.rules)
+        left, right = self.tables.sides
+        return join_tables(left.rows, right.rows, options, None, (left.name, right.name))
+
+    def to_sql(self, *names: str, dialect: str = "duckdb") -> str:
+        """The inner join as one query over tables of these names.
+
+        Left out, they are `left_table` and `right_table`, or `table_1`, `table_2`, …
+        """
+        from lakejoin.joins.predicates.written import sql_of
+
+        self._check_names(names)
+        if self.tables.are_two:
+            left, right = names or ("left_table", "right_table")
+            return self._inner.to_sql(left, right, dialect)
+        return sql_of(self, names, dialect)
+
+    def to_pandas_code(self) -> str:
+        """The inner join as a Python function of pandas DataFrames."""
+        from lakejoin.joins.predicates.written import pandas_of
+
+        return self._inner.to_pandas_code() if self.tables.are_two else pandas_of(self)
+
+    def to_polars_code(self) -> str:
+        """The inner join as a Python function of polars DataFrames."""
+        from lakejoin.joins.predicates.written import polars_of
+
+        return self._inner.to_polars_code() if self.tables.are_two else polars_of(self)
+
+    def to_pyspark_code(self) -> str:
+        """The inner join as a Python function of Spark DataFrames."""
+        from lakejoin.joins.predicates.written import pyspark_of
+
+        return self._inner.to_pyspark_code() if self.tables.are_two else pyspark_of(self)
+
+    def __repr__(self) -> str:
+        from lakejoin.joins.predicates.shown import predicate_text
+
+        return predicate_text(self)
+
+    def _repr_html_(self) -> str:
+        from lakejoin.joins.predicates.shown import predicate_html
+
+        return predicate_html(self)
+
+    @cached_property
+    def _inner(self) -> Join:
+        return self.join()
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        if names and len(names) != len(self.tables.sides):
+            raise InputError(f"give a name for each of the {len(self.tables.sides)} tables")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predicates(Sequence[JoinPredicate]):
+    """The best predicates, best first; empty where no row of one table can meet one of another.
+
+    With several preferences, those of the first come first, and `best` has them by the name of
+    each. `complete` is false where the search was cut short, so that there may be better ones.
+    """
+
+    best: dict[str, tuple[JoinPredicate, ...]]
+    preferences: tuple[Preference, ...]
+    tables: Tables
+    looked_at: int
+    complete: bool
+
+    @cached_property
+    def _all(self) -> tuple[JoinPredicate, ...]:
+        every = (one for preference in self.preferences for one in self.best[preference.name])
+        return tuple({one.found.pairs: one for one in every}.values())
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, place: int) -> JoinPredicate: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[JoinPredicate, ...]: ...
+    def __getitem__(self, place: int | slice) -> JoinPredicate | tuple[JoinPredicate, ...]:
+        return self._all[place]
+
+    def __iter__(self) -> Iterator[JoinPredicate]:
+        return iter(self._all)
+
+    @property
+    def winner(self) -> JoinPredicate:
+        """The best by the first preference, or the error that says that there is none."""
+        if not self:
+            raise NoJoin(self.none)
+        return self[0]
+
+    @property
+    def none(self) -> str:
+        """The sentence for tables that no predicate joins."""
+        from lakejoin.joins.predicates.shown import no_predicate
+
+        return no_predicate(self)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What should be known of the search."""
+        from lakejoin.joins.predicates.shown import search_notes
+
+        return tuple(search_notes(self))
+
+    def __repr__(self) -> str:
+        from lakejoin.joins.predicates.shown import predicates_text
+
+        return predicates_text(self)
+
+    def _repr_html_(self) -> str:
+        from lakejoin.joins.predicates.shown import predicates_html
+
+        return predicates_html(self)
+
+
+def best_predicates(
+    sides: Sequence[Side],
+    options: PredicateOptions | None = None,
+    progress: Progress | None = None,
+) -> Predicates:
+    """The best predicates over these tables.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1]})
+    >>> calls = pa.table({"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]})
+    >>> found = best_predicates([Side("people", lambda: people), Side("calls", lambda: calls)])
+    >>> found[0].pairs, found[0].facts.inner
+    ((('id', 'caller'),), 5)
+    """
+    options = options or PredicateOptions()
+    wanted = preferences_named(options.prefer)
+    if options.n < 1:
+        raise InputError(f"at least one predicate has to be asked for, not {options.n}")
+    if len(sides) < 2:
+        raise InputError("a predicate is between two tables or more: name another one")
+    tell = progress or (lambda doing: None)
+    tell("reading values")
+    coded = coded_sides(sides, options.rules)
+    tables = Tables(tuple(sides), labels_of([side.name for side in sides]), coded, options)
+    tell("looking for predicates")
+    found = _found(coded, options, tell)
+    best = {
+        name: tuple(JoinPredicate(one, tables) for one in several)
+        for name, several in found.best.items()
+    }
+    return Predicates(best, wanted, tables, found.looked_at, found.complete)
+
+
+def _found(coded: CodedTables, options: PredicateOptions, tell: Progress) -> FoundPredicates:
+    return find_predicates(coded, options, tell)
+
+
+def _first(batches: Iterator[list[Array]], limit: int | None, tables: int) -> list[Array]:
+    """The row numbers of all, or of the first rows."""
+    taken, count = [], 0
+    for batch in batches:
+        if limit is not None and count >= limit:
+            break
+        taken.append(batch)
+        count += len(batch[0])
+    if not taken:
+        return [np.empty(0, np.int64)] * tables
+    return [np.concatenate(parts)[:limit] for parts in zip(*taken, strict=True)]
+
+
+def _named(column: Any) -> str:
+    """A column as it is told: a name, or a table's and its own."""
+    return column if isinstance(column, str) else f"{column[0]}.{column[1]}"

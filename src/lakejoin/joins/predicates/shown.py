@@ -1,0 +1,152 @@
+"""How do predicates look? Lines of text, HTML for notebooks, and what should be known of them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakejoin.joins.shown import clipped, counted
+
+if TYPE_CHECKING:
+    from lakejoin.joins.predicates.described import JoinPredicate, Predicates
+
+_WORDS = 300
+_ROWS = 3  # of a join, in HTML
+
+
+def score_text(score: float) -> str:
+    """A score for people: whole, or with few digits.
+
+    >>> score_text(12345), score_text(0.69231), score_text(float("-inf"))
+    ('12,345', '0.692', '-inf')
+    """
+    if float(score).is_integer():
+        return f"{score:,.0f}"
+    return f"{score:,.3f}" if abs(score) >= 0.001 else f"{score:.3g}"
+
+
+def scores_text(predicate: JoinPredicate) -> str:
+    """All scores on one line."""
+    return ", ".join(f"{name} {score_text(value)}" for name, value in predicate.scores.items())
+
+
+def facts_text(predicate: JoinPredicate) -> str:
+    """The numbers behind them on one line."""
+    facts = predicate.facts
+    rows = zip(facts.involved, facts.sizes, predicate.tables.labels, strict=True)
+    joined = ", ".join(f"{some:,} of {every:,} rows of {name}" for some, every, name in rows)
+    return (
+        f"inner join {counted(facts.inner, 'row')}, full outer join {facts.outer:,}; "
+        f"{counted(facts.groups, 'group')}, entropy {facts.entropy:,.2f} bits; joined: {joined}"
+    )
+
+
+def notes_of(predicate: JoinPredicate) -> Iterator[str]:
+    """Where rows are multiplied, and where a pair says nothing."""
+    facts = predicate.facts
+    if facts.inner > max(facts.involved):
+        times = facts.inner / max(facts.involved)
+        yield (
+            f"rows are multiplied: no table has the key, and a row has {times:,.1f} partners "
+            "on average"
+        )
+    if facts.inner > 1:
+        for pair, said in zip(predicate.found.pairs, predicate.pairs, strict=True):
+            if _shared_values(predicate, pair) == 1:
+                a, b = (one if isinstance(one, str) else ".".join(one) for one in said)
+                yield f"{a} and {b} share one value only: that they are equal says little"
+
+
+def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:
+    sides = []
+    for table, name in pair:
+        coded = predicate.tables.coded.tables[table]
+        codes = coded.codes[coded.columns.index(name)]
+        held = np.zeros(predicate.tables.coded.count, np.bool_)
+        held[codes[codes >= 0]] = True
+        sides.append(held)
+    return int(np.count_nonzero(sides[0] & sides[1]))
+
+
+def search_notes(found: Predicates) -> Iterator[str]:
+    """What should be known of the search as a whole."""
+    names = [side.name for side in found.tables.sides]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            yield f"{name} is joined with itself: every row meets at least itself"
+    if not found.complete:
+        yield (
+            f"the search was cut short after {found.looked_at:,} predicates: there may be better "
+            "ones"
+        )
+
+
+def no_predicate(found: Predicates) -> str:
+    """Why there is none."""
+    for side in found.tables.sides:
+        if not side.size:
+            return f"no predicate joins these tables: {side.name} has no rows"
+    if found.tables.are_two:
+        return "no predicate joins these tables: they share no value"
+    return "no predicate joins these tables: no rows of all of them can meet"
+
+
+def predicate_text(predicate: JoinPredicate) -> str:
+    """A predicate, its scores, its numbers."""
+    lines = [clipped(predicate.words, _WORDS), f"   {scores_text(predicate)}"]
+    lines += [f"   {facts_text(predicate)}", *(f"   note: {note}" for note in predicate.notes)]
+    return "\n".join(lines)
+
+
+def predicates_text(found: Predicates) -> str:
+    """All of them, best first."""
+    notes = [f"note: {note}" for note in found.notes]
+    if not found:
+        return "\n".join([found.none, *notes])
+    lines = []
+    for preference in found.preferences:
+        lines.append(f"best for {preference.name}: {preference.when}")
+        best = found.best[preference.name]
+        lines += [f"{place}. {predicate_text(one)}" for place, one in enumerate(best, start=1)]
+    return "\n".join([*lines, *notes])
+
+
+def predicate_html(predicate: JoinPredicate) -> str:
+    """The same as HTML, with some joined rows."""
+    parts = [f"<p><b>{_escaped(clipped(predicate.words, _WORDS))}</b></p>"]
+    told = [scores_text(predicate), facts_text(predicate)]
+    told += [f"note: {note}" for note in predicate.notes]
+    parts.append(f"<p>{'<br>'.join(map(_escaped, told))}</p>")
+    return "".join([*parts, *_table(predicate)])
+
+
+def predicates_html(found: Predicates) -> str:
+    """All of them as a table."""
+    if not found:
+        return f"<p>{_escaped(found.none)}</p>"
+    heads = ["predicate", *found[0].scores, "inner join", "outer join", "groups"]
+    parts = ["<table><tr>", *(f"<th>{_escaped(head)}</th>" for head in heads), "</tr>"]
+    for one in found:
+        cells = [clipped(one.words, _WORDS), *map(score_text, one.scores.values())]
+        cells += [f"{number:,}" for number in (one.facts.inner, one.facts.outer, one.facts.groups)]
+        parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
+    parts += ["</table>", *(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)]
+    return "".join(parts)
+
+
+def _table(predicate: JoinPredicate) -> Iterator[str]:
+    first = predicate.table(_ROWS)
+    yield "<table><tr>"
+    yield from (f"<th>{_escaped(clipped(name))}</th>" for name in first.column_names)
+    yield "</tr>"
+    for row in zip(*(column.to_pylist() for column in first.columns), strict=True):
+        cells = ("" if cell is None else clipped(str(cell)) for cell in row)
+        yield "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>"
+    yield "</table>"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text)

@@ -1,0 +1,86 @@
+"""Which tables does a predicate join? Each by its name, with rows that are read when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lakejoin.joins.given import plain_columns
+from lakejoin.joins.joined import result_names
+from lakejoin.joins.predicates.coded import CodedTables, coded_from_lake, coded_tables
+from lakejoin.model import ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.segment import Segment
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the tables. One that lies in an index has its codes there, and `stored` says where."""
+
+    name: str
+    load: Callable[[], pa.Table]
+    stored: tuple[Segment, TableEntry] | None = None
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """Its rows, read once."""
+        return plain_columns(self.load())
+
+    @property
+    def size(self) -> int:
+        """How many rows it has."""
+        return self.stored[1].rows if self.stored else self.rows.num_rows
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        if self.stored is None:
+            return tuple(self.rows.column_names)
+        segment, entry = self.stored
+        return tuple(column.name for column in segment.catalog.columns_of(entry))
+
+
+def coded_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:
+    """The tables as codes: those of the index where all lie in it, else made from the rows."""
+    stored = [side.stored for side in sides if side.stored is not None]
+    if len(stored) == len(sides):
+        return coded_from_lake(stored)
+    return coded_tables([side.rows for side in sides], rules)
+
+
+def labels_of(names: Sequence[str]) -> tuple[str, ...]:
+    """A name of its own for every table, where one is given several times.
+
+    >>> labels_of(["a.csv", "b.csv", "a.csv"])
+    ('a.csv', 'b.csv', 'a.csv (2)')
+    """
+    labels: list[str] = []
+    for name in names:
+        label, number = name, 2
+        while label in labels:
+            label, number = f"{name} ({number})", number + 1
+        labels.append(label)
+    return tuple(labels)
+
+
+def joined_names(columns: Sequence[Sequence[str]]) -> list[str]:
+    """The names of the result's columns; of more than two tables, the number of the table is put
+    behind a name that is taken.
+
+    >>> joined_names([["id", "a"], ["id", "b"], ["id", "a"]])
+    ['id', 'a', 'id_2', 'b', 'id_3', 'a_3']
+    >>> joined_names([["id"], ["id"]])
+    ['id', 'id_right']
+    """
+    if len(columns) == 2:
+        return result_names(columns[0], columns[1])
+    names: list[str] = []
+    for number, mine in enumerate(columns, start=1):
+        names = result_names(names, mine, f"_{number}")
+    return names

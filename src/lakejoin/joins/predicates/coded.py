@@ -29,11 +29,15 @@ _MOST_ROWS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedTable:
-    """A table: the code of every row for each column, as 32-bit integers."""
+    """A table: for each of its columns the code of every row, as 32-bit integers."""
 
     columns: tuple[str, ...]
-    codes: tuple[Array, ...]
-    rows: int
+    codes: Array
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return int(self.codes.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,13 +150,12 @@ def _shared(rows: Sequence[int], local: Sequence[Sequence[_Local]], count: int) 
 def _coded(columns: Sequence[_Local], rows: int, code: Array) -> CodedTable:
     if rows > _MOST_ROWS:
         raise InputError(f"a table of {rows:,} rows is too large: {_MOST_ROWS:,} are the most")
-    codes = tuple(_codes_of_rows(column, code) for column in columns)
-    return CodedTable(tuple(column.name for column in columns), codes, rows)
-
-
-def _codes_of_rows(column: _Local, code: Array) -> Array:
-    by_id = code[np.minimum(column.numbers, len(code) - 1)]
-    if column.cells is None:
-        return np.ascontiguousarray(by_id)
-    by_id = np.append(by_id, np.int32(NO_VALUE))
-    return np.asarray(by_id[np.minimum(column.cells, len(by_id) - 1)])
+    codes = np.empty((len(columns), rows), np.int32)
+    for column, of_rows in zip(columns, codes, strict=True):
+        by_id = code[np.minimum(column.numbers, len(code) - 1)]
+        if column.cells is None:
+            of_rows[:] = by_id
+        else:
+            by_id = np.append(by_id, np.int32(NO_VALUE))
+            np.take(by_id, np.minimum(column.cells, len(by_id) - 1), out=of_rows)
+    return CodedTable(tuple(column.name for column in columns), codes)

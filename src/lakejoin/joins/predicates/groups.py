@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Codes = tuple[Array, Array]  # of a pair of columns: of the first table, and of the second
+Columns = tuple[Array, Array]  # the codes of all columns of both tables
 
 _FEWEST_SLOTS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
-    """Rows of both tables with the number of their group, below `groups`."""
+    """Rows of both tables with the number of their group, and `some` row of each group."""
 
     rows: tuple[Array, Array]
     numbers: tuple[Array, Array]
-    groups: int
+    some: tuple[Array, Array]
 
     def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
         """What a further pair leaves."""
@@ -50,16 +51,16 @@ class Grouped:
             kept = np.empty(involved, np.int32), np.empty(involved, np.int32)
             rows_in_slots(rows, places, numbers, *kept)
             sides.append(kept)
-        left, right = sides
-        return _plainest(Grouped((left[0], right[0]), (left[1], right[1]), facts.groups), facts)
+        return _grouped(sides[0], sides[1], facts)
 
-    def holds(self, pair: Codes) -> bool:
-        """Whether a further pair is equal in all rows of the join already."""
-        from lakejoin.kernels.predicates.groups import same_in_groups
+    def held(self, columns: Columns, pairs: Array) -> Array:
+        """Which of some pairs (numbers of columns) are equal in all rows of the join already."""
+        from lakejoin.kernels.predicates.groups import held_in_groups
 
-        values = np.full(self.groups, -1, np.int32)
-        (left, right), (mine, theirs) = self.rows, self.numbers
-        return same_in_groups(left, mine, pair[0], right, theirs, pair[1], values)
+        held = np.empty(len(pairs), np.bool_)
+        mine, theirs = zip(self.rows, self.numbers, self.some, columns, strict=True)
+        held_in_groups(*mine, *theirs, pairs, held)
+        return held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,11 +90,15 @@ class Keyed:
         rows_with_partner(self.rows, self.partners, many, key, rows, partners)
         return Keyed(self.key, rows, partners)
 
-    def holds(self, pair: Codes) -> bool:
-        """Whether a further pair is equal in all rows of the join already."""
-        from lakejoin.kernels.predicates.groups import same_as_partner
+    def held(self, columns: Columns, pairs: Array) -> Array:
+        """Which of some pairs (numbers of columns) are equal in all rows of the join already."""
+        from lakejoin.kernels.predicates.groups import held_by_partners
 
-        return same_as_partner(self.rows, self.partners, pair[1 - self.key], pair[self.key])
+        held = np.empty(len(pairs), np.bool_)
+        many, key = columns[1 - self.key], columns[self.key]
+        ordered = np.ascontiguousarray(pairs[:, [1 - self.key, self.key]])
+        held_by_partners(self.rows, many, self.partners, key, ordered, held)
+        return held
 
 
 Groups = Grouped | Keyed
@@ -129,6 +134,12 @@ class FirstPairs:
                     found[i, j] = facts
         return found
 
+    @property
+    def columns(self) -> Columns:
+        """The codes of all columns."""
+        left, right = self.coded.tables
+        return left.codes, right.codes
+
     def codes(self, pair: tuple[int, int]) -> Codes:
         """The codes of a pair's columns."""
         left, right = self.coded.tables
@@ -146,8 +157,7 @@ class FirstPairs:
             kept = np.empty(involved, np.int32), np.empty(involved, np.int32)
             rows_in_groups(codes, numbers, *kept)
             sides.append(kept)
-        left, right = sides
-        return _plainest(Grouped((left[0], right[0]), (left[1], right[1]), facts.groups), facts)
+        return _grouped(sides[0], sides[1], facts)
 
 
 def facts_of(sums: Array, weighted: float, sizes: tuple[int, int], swapped: bool = False) -> Facts:
@@ -194,11 +204,16 @@ def _split(
     return facts, counts, (places[0], places[1])
 
 
-def _plainest(groups: Grouped, facts: Facts) -> Groups:
-    """The groups as rows with a partner, where one table has one row in each."""
-    for key in (0, 1):
+def _grouped(left: tuple[Array, Array], right: tuple[Array, Array], facts: Facts) -> Groups:
+    """The groups of rows with numbers; as rows with a partner where one table is a key."""
+    some = _some_rows(*left, facts.groups), _some_rows(*right, facts.groups)
+    for key, many in ((0, right), (1, left)):
         if facts.involved[key] == facts.groups:
-            row_of = np.empty(groups.groups, np.int32)
-            row_of[groups.numbers[key]] = groups.rows[key]
-            return Keyed(key, groups.rows[1 - key], row_of[groups.numbers[1 - key]])
-    return groups
+            return Keyed(key, many[0], some[key][many[1]])
+    return Grouped((left[0], right[0]), (left[1], right[1]), some)
+
+
+def _some_rows(rows: Array, numbers: Array, groups: int) -> Array:
+    some = np.empty(groups, np.int32)
+    some[numbers] = rows
+    return some

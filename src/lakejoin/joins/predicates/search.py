@@ -63,6 +63,7 @@ class TwoTables:
         """Looks at all that may be among the best."""
         alone = self.first.facts()
         self.places = sorted(alone, key=lambda place: (alone[place].inner, place))
+        self._pairs = np.array(self.places, np.int64).reshape(-1, 2)
         self._involved = np.array([alone[place].involved for place in self.places]).reshape(-1, 2)
         children = [(number, alone[place]) for number, place in enumerate(self.places)]
         self.looked_at = len(children)
@@ -78,12 +79,11 @@ class TwoTables:
         self, members: Members, groups: Groups, facts: Facts, later: Sequence[Child]
     ) -> None:
         """Looks at a predicate and at all below it; `later` are the pairs that may be added."""
-        last = members[-1]
         held = self._held(members, groups, facts)
+        if self.pruning.closed and any(number < members[-1] for number in held):
+            return
         if self.pruning.closed:
-            if any(number < last for number in held):
-                return
-            members, held = (*members, *held), ()
+            members, held = (*members, *held), []
         self._found((*members, *held), facts)
         children = self._children(members, groups, facts, later)
         for at, (number, smaller) in enumerate(children):
@@ -112,13 +112,13 @@ class TwoTables:
                     children.append((number, smaller))
         return children
 
-    def _held(self, members: Members, groups: Groups, facts: Facts) -> Members:
-        """The other pairs that are equal in all rows of the join."""
+    def _held(self, members: Members, groups: Groups, facts: Facts) -> list[int]:
+        """The other pairs that are equal in all rows of the join: they involve as many alone."""
         may: Array = np.all(self._involved >= np.array(facts.involved), axis=1)
         may[list(members)] = False
-        return tuple(
-            number for number in np.flatnonzero(may).tolist() if groups.holds(self._codes(number))
-        )
+        numbers = np.flatnonzero(may)
+        held = groups.held(self.first.columns, self._pairs[numbers])
+        return list(numbers[held].tolist())
 
     def _codes(self, number: int) -> Codes:
         return self.first.codes(self.places[number])

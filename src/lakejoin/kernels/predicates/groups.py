@@ -162,21 +162,37 @@ def rows_in_slots(rows: Array, slots: Array, numbers: Array, kept: Array, groups
 
 
 @kernel
-def same_in_groups(
-    rows_a: Array, groups_a: Array, codes_a: Array, rows_b: Array, groups_b: Array, codes_b: Array,
-    values: Array,
-) -> bool:  # fmt: skip
-    """Whether two columns are equal in every row of the join; `values` (a group each) is -1."""
+def held_in_groups(
+    rows_a: Array, groups_a: Array, some_a: Array, columns_a: Array,
+    rows_b: Array, groups_b: Array, some_b: Array, columns_b: Array,
+    pairs: Array, held: Array,
+) -> None:  # fmt: skip
+    """Which pairs of columns are equal in every row of the join.
+
+    `some_a` and `some_b` are one row of each group: most pairs differ in the first of them.
+    """
+    for i in range(len(pairs)):
+        codes_a, codes_b = columns_a[pairs[i, 0]], columns_b[pairs[i, 1]]
+        held[i] = (
+            _same_rows(some_a, codes_a, some_b, codes_b)
+            and _as_in_some(rows_a, groups_a, some_a, codes_a)
+            and _as_in_some(rows_b, groups_b, some_b, codes_b)
+        )
+
+
+@njit
+def _same_rows(rows_a: Array, codes_a: Array, rows_b: Array, codes_b: Array) -> bool:
     for i in range(len(rows_a)):
         code = codes_a[rows_a[i]]
-        if code < 0:
+        if code < 0 or codes_b[rows_b[i]] != code:
             return False
-        if values[groups_a[i]] < 0:
-            values[groups_a[i]] = code
-        elif values[groups_a[i]] != code:
-            return False
-    for i in range(len(rows_b)):  # noqa: SIM110 (compiled)
-        if codes_b[rows_b[i]] != values[groups_b[i]]:
+    return True
+
+
+@njit
+def _as_in_some(rows: Array, groups: Array, some: Array, codes: Array) -> bool:
+    for i in range(len(rows)):  # noqa: SIM110 (compiled)
+        if codes[rows[i]] != codes[some[groups[i]]]:
             return False
     return True
 
@@ -216,10 +232,9 @@ def rows_with_partner(
 
 
 @kernel
-def same_as_partner(rows: Array, partners: Array, codes: Array, key_codes: Array) -> bool:
-    """Whether two columns are equal in every row of the join."""
-    for i in range(len(rows)):
-        code = codes[rows[i]]
-        if code < 0 or key_codes[partners[i]] != code:
-            return False
-    return True
+def held_by_partners(
+    rows: Array, columns: Array, partners: Array, key_columns: Array, pairs: Array, held: Array
+) -> None:
+    """Which pairs of columns, of the many and of the key, are equal in every row of the join."""
+    for i in range(len(pairs)):
+        held[i] = _same_rows(rows, columns[pairs[i, 0]], partners, key_columns[pairs[i, 1]])

@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "index", "join", "open", "read"]
+__all__ = ["__version__", "index", "join", "open", "predicates", "read", "relations"]
 
 if TYPE_CHECKING:
-    from lakejoin.api import index, join, open
+    from lakejoin.api import index, join, open, predicates, relations
     from lakejoin.lake.read import read
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used, so that `import lakejoin` stays light."""
-    if name in ("index", "join", "open"):
+    if name in ("index", "join", "open", "predicates", "relations"):
         from lakejoin import api
 
         return getattr(api, name)

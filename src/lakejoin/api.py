@@ -1,4 +1,5 @@
-"""The few names that a Python user needs: `read`, `index`, `open`, `join`, the opened `Lake`."""
+"""The few names that a Python user needs: `read`, `index`, `open`, `join`, `predicates`,
+`relations`, and the opened `Lake`."""
 
 from __future__ import annotations
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from lakejoin.encoders.opening import Given
     from lakejoin.joins.join import Join
     from lakejoin.joins.options import Progress
+    from lakejoin.joins.predicates.database import Relations
+    from lakejoin.joins.predicates.described import Predicates
+    from lakejoin.joins.predicates.preferences import Wanted
+    from lakejoin.joins.predicates.sides import Side
     from lakejoin.model import Skipped
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.choice import On
@@ -156,6 +161,70 @@ def join(
     )
     names = name_given(left, NAMES[0]), name_given(right, NAMES[1])
     return join_tables(mine, theirs, options, progress, names)
+
+
+def predicates(
+    left: Any,
+    right: Any,
+    *more: Any,
+    prefer: Wanted | Sequence[Wanted] = "compact",
+    n: int = 5,
+    most: int | None = 100_000,
+    progress: Progress | None = None,
+) -> Predicates:
+    """Which columns should be equated? The best join predicates for what is wanted of the result.
+
+    Each table is a frame (pandas, polars, Arrow, DuckDB, a mapping of columns), the path of a file,
+    or a `LakeTable`. Nothing is asked of names or types: every set of pairs of columns whose join
+    is not empty is a candidate, and only those are shown that are closed, so that they have all
+    pairs which are equal in every row of their join.
+
+    `prefer` is `"coverage"` (h1), `"groups"` (h2), `"compact"` (h3), `"balanced"` (h4) or
+    `"strength"` (h5), several of them, or a function of the `Facts` of a join. A function may have
+    a method `bound`, which must be no less for a predicate than the function is for it and for all
+    that join more columns; without one all predicates are looked at, though no more than `most`.
+
+    >>> people = {"id": [1, 2, 3], "boss": [3, 3, 1]}
+    >>> calls = {"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]}
+    >>> found = predicates(people, calls, prefer="compact")
+    >>> found[0].pairs, found[0].scores["compact"], found[0].facts.inner
+    ((('id', 'caller'),), 3, 5)
+    >>> predicates(people, calls, prefer=lambda facts: -facts.outer)[0].pairs
+    (('id', 'caller'),)
+    """
+    from lakejoin.joins.predicates.described import best_predicates
+    from lakejoin.joins.predicates.finding import PredicateOptions
+
+    sides = [_side(one, f"table {place}") for place, one in enumerate((left, right, *more), 1)]
+    return best_predicates(sides, PredicateOptions(prefer, n, most=most), progress)
+
+
+def relations(
+    tables: PathLike | Lake | Mapping[str, Any] | None = None, progress: Progress | None = None
+) -> Relations:
+    """The likely key relations among all tables: which columns refer to the key of which table.
+
+    `tables` is a folder, a glob, a file that holds several (SQLite, Excel), an opened `Lake`, or a
+    mapping of names to frames; left out, it is the lake in the usual place.
+
+    >>> films = {"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]}
+    >>> roles = {"film_id": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]}
+    >>> found = relations({"films": films, "roles": roles})
+    >>> [(one.table, one.columns, one.key_table, one.key_columns) for one in found]
+    [('roles', ('film_id',), 'films', ('film_id',))]
+    """
+    from lakejoin.joins.predicates.database import related, tables_at, tables_given
+    from lakejoin.joins.predicates.references import TableGiven
+
+    if tables is None:
+        tables = open()
+    if isinstance(tables, Lake):
+        given = [TableGiven(one.name, one.to_arrow) for one in tables.tables()]
+        return related(given, tables.snapshot.manifest.options.rules, progress)
+    if isinstance(tables, Mapping):
+        return related(tables_given(tables), None, progress)
+    found, notes = tables_at(os.fspath(tables), progress, DEFAULT_INDEX)
+    return related(found, None, progress, notes)
 
 
 class Lake:
@@ -416,6 +485,17 @@ class LakeTable:
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
         return needed("polars").from_arrow(self.to_arrow())
+
+
+def _side(table: Any, default: str) -> Side:
+    """A table as a side of a predicate; one of the lake is not read as long as codes suffice."""
+    from lakejoin.joins.given import name_given, table_given
+    from lakejoin.joins.predicates.sides import Side
+
+    if isinstance(table, LakeTable):
+        return Side(table.name, table.to_arrow, (table._segment, table.entry))
+    rows = table_given(table)
+    return Side(name_given(table, default), lambda: rows)
 
 
 def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:

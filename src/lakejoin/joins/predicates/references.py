@@ -8,7 +8,7 @@ with the columns that are nearly unique times the sampled values of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import numpy as np
 from lakejoin.joins.chance import chance_of_meeting, evidence
 from lakejoin.joins.given import subject
 from lakejoin.joins.likely_names import NamesAlike, identifies, is_named_for, names_alike
+from lakejoin.joins.options import Progress
 from lakejoin.joins.shared_values import Coded
 from lakejoin.lake.columns import encode_query
 from lakejoin.lake.texts import TextTable
@@ -38,10 +39,10 @@ _NO_KEYS = (ColumnType.EMPTY, ColumnType.BOOLEAN, ColumnType.DECIMAL, ColumnType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableGiven:
-    """A table and its name."""
+    """A table by its name, with rows that are read when they are encoded and then forgotten."""
 
     name: str
-    rows: pa.Table
+    load: Callable[[], pa.Table]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +139,17 @@ class Reference:
 
 
 def encoded_columns(
-    tables: Sequence[TableGiven], rules: ValueRules | None = None
+    tables: Sequence[TableGiven], rules: ValueRules | None = None, tell: Progress | None = None
 ) -> tuple[list[Column], int]:
     """All columns of the tables in one dictionary's numbers, and the size of the dictionary."""
     dictionary = TextTable()
     columns = []
     for number, table in enumerate(tables):
-        for place, name in enumerate(table.rows.column_names):
-            data = encode_query(table.rows.column(place), rules or ValueRules())
+        if tell is not None:
+            tell(f"reading values: table {number + 1:,} of {len(tables):,}")
+        rows = table.load()
+        for place, name in enumerate(rows.column_names):
+            data = encode_query(rows.column(place), rules or ValueRules())
             codes = dictionary.add(data.tokens).astype(np.int64)
             columns.append(Column(number, table.name, place, Coded(name, data, codes)))
     return columns, dictionary.count

@@ -94,8 +94,7 @@ def find_relations(
 ) -> list[Relation]:
     """The likely relations among the tables, the likeliest first."""
     tell = progress or (lambda doing: None)
-    tell("reading values")
-    columns, size = encoded_columns(tables, rules)
+    columns, size = encoded_columns(tables, rules, tell)
     tell("comparing columns")
     likely = [one for one in references(columns, size) if worth(one) > 0 and not _is_itself(one)]
     chosen = _without_copies(_one_key_each(_in_one_direction(likely)))

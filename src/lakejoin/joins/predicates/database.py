@@ -1,0 +1,157 @@
+"""The tables of a folder, a file or a lake, and the key relations among them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.joins.options import Progress
+from lakejoin.joins.predicates.diagram import DIAGRAMS
+from lakejoin.joins.predicates.references import TableGiven
+from lakejoin.joins.predicates.relations import Relation, find_relations
+from lakejoin.joins.shown import clipped, counted
+from lakejoin.model import ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAMES = 60
+_SKIPPED = 5  # files that are told by name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Relations(Sequence[Relation]):
+    """The likely key relations among tables, the likeliest first."""
+
+    found: tuple[Relation, ...]
+    tables: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, place: int) -> Relation: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Relation, ...]: ...
+    def __getitem__(self, place: int | slice) -> Relation | tuple[Relation, ...]:
+        return self.found[place]
+
+    def __iter__(self) -> Iterator[Relation]:
+        return iter(self.found)
+
+    def diagram(self, kind: str = "mermaid") -> str:
+        """A diagram as text, for `mermaid` or `graphviz`."""
+        if kind not in DIAGRAMS:
+            raise InputError(f"a diagram is one of {', '.join(DIAGRAMS)}, not {kind!r}")
+        return DIAGRAMS[kind](self.tables, self.found)
+
+    def table(self) -> pa.Table:
+        """The relations as a `pyarrow.Table`."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([one.to_json() for one in self.found])
+
+    def __repr__(self) -> str:
+        lines = [f"{_words(one)}  ({one.score:.2f})" for one in self.found]
+        head = f"{counted(len(self), 'relation')} among {counted(len(self.tables), 'table')}"
+        return "\n".join([head, *lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        parts = ["<table><tr><th>refers</th><th>to the key</th><th>score</th><th>why</th></tr>"]
+        for one in self.found:
+            cells = [told(one.table, one.columns), told(one.key_table, one.key_columns)]
+            cells += [f"{one.score:.2f}", one.why]
+            row = "".join(f"<td>{html.escape(clipped(cell, _NAMES))}</td>" for cell in cells)
+            parts.append(f"<tr>{row}</tr>")
+        return "".join([*parts, "</table>"])
+
+
+def related(
+    tables: Sequence[TableGiven],
+    rules: ValueRules | None = None,
+    progress: Progress | None = None,
+    notes: Sequence[str] = (),
+) -> Relations:
+    """The relations among these tables.
+
+    >>> import pyarrow as pa
+    >>> films = pa.table({"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]})
+    >>> roles = pa.table({"film": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]})
+    >>> given = [TableGiven("films", lambda: films), TableGiven("roles", lambda: roles)]
+    >>> related(given)
+    1 relation among 2 tables
+    roles(film) → films(film_id)  (0.80)
+    """
+    if len(tables) < 2:
+        what = f"there is only {tables[0].name}" if tables else "there is none"
+        raise InputError(f"relations are among two tables or more, and {what}")
+    found = find_relations(tables, rules, progress)
+    return Relations(tuple(found), tuple(table.name for table in tables), tuple(notes))
+
+
+def tables_at(
+    place: str, progress: Progress | None = None, left_out: str | None = None
+) -> tuple[list[TableGiven], list[str]]:
+    """The tables of a folder, a glob, or a file with several (SQLite, Excel); and notes on files
+    that gave none. What lies in `left_out` (an index) is passed over."""
+    from lakejoin.lake.files import list_files
+    from lakejoin.lake.read import open_tables, readable
+    from lakejoin.lake.tables import Table
+    from lakejoin.model import Skipped
+    from lakejoin.storage import Place
+
+    tell = progress or (lambda doing: None)
+    tables: list[TableGiven] = []
+    skipped: list[Skipped] = []
+    files = list_files([place], skipped, None if left_out is None else Place.of(left_out))
+    for number, source in enumerate(files, start=1):
+        tell(f"reading file {number:,} of {len(files):,}")
+        try:
+            with readable(source.name):
+                for found in open_tables(source):
+                    if isinstance(found, Skipped):
+                        skipped.append(found)
+                    else:
+                        tables.append(TableGiven(found.name, _held(Table.of(found).rows)))
+        except UnreadableFile as problem:
+            if len(files) == 1:
+                raise
+            skipped.append(Skipped(problem.path, problem.reason, problem.detail))
+    if not tables:
+        raise InputError(f"there is no table in {place}" + _listed(skipped))
+    notes = [f"left out: {one}" for one in skipped[:_SKIPPED]]
+    if len(skipped) > _SKIPPED:
+        notes.append(f"… and {counted(len(skipped) - _SKIPPED, 'more file')} that gave no table")
+    return tables, notes
+
+
+def tables_given(frames: Mapping[str, Any]) -> list[TableGiven]:
+    """Frames by their names."""
+    from lakejoin.joins.given import plain_columns, table_given
+
+    return [TableGiven(str(n), _held(plain_columns(table_given(f)))) for n, f in frames.items()]
+
+
+def told(table: str, columns: Sequence[str]) -> str:
+    """Columns of a table, as they are written.
+
+    >>> told("films.csv", ["id", "year"])
+    'films.csv(id, year)'
+    """
+    return f"{table}({', '.join(columns)})"
+
+
+def _words(one: Relation) -> str:
+    return f"{told(one.table, one.columns)} → {told(one.key_table, one.key_columns)}"
+
+
+def _held(rows: pa.Table) -> Callable[[], pa.Table]:
+    return lambda: rows
+
+
+def _listed(skipped: Sequence[object]) -> str:
+    return "".join(f"; {one}" for one in skipped[:_SKIPPED])

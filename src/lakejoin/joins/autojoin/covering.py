@@ -15,9 +15,9 @@ import numpy as np
 
 from lakejoin.joins.autojoin.accidents import MOST, by_chance
 from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.examples import Examples, examples_of
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
-from lakejoin.joins.autojoin.learning import learn, stretches
-from lakejoin.joins.autojoin.pieces import folded
+from lakejoin.joins.autojoin.learning import Learner, stretches
 from lakejoin.joins.autojoin.programs import Constant, Program, identity, is_cut
 from lakejoin.joins.autojoin.rowpairs import RowPair, row_pairs, row_pairs_of_several
 from lakejoin.joins.autojoin.sampling import SampleOptions
@@ -177,18 +177,17 @@ def _candidates(
             for name in names:
                 yield from pieces_by_separator(scorer.source, name)
     tried = set()
+    every = range(len(names))
     for pairs, columns in _groups(scorer.source, target, options):
         if len(pairs) < min(_SIZES):
             continue
-        examples = _plainest_first(
-            scorer.source.take([pair.source for pair in pairs]).to_pylist(),
-            target.take([pair.target for pair in pairs]).to_pylist(),
-        )
-        for turn, chosen in enumerate(_example_sets(len(examples), options)):
-            rows, targets = [examples[i][0] for i in chosen], [examples[i][1] for i in chosen]
-            steps = learn(rows, targets, columns)
+        examples = _examples(scorer.source, target, pairs)
+        learner, order = Learner(examples), _plainest_first(examples)
+        for turn, places in enumerate(_example_sets(len(examples), options)):
+            rows = [order[place] for place in places]
+            steps = learner.steps(rows, columns)
             if steps is None and len(columns) < len(names) and turn < _WIDE_SETS:
-                steps = learn(rows, targets, names)
+                steps = learner.steps(rows, every)
             if steps is not None and steps not in tried:
                 tried.add(steps)
                 yield scorer.fitted(steps)
@@ -201,34 +200,33 @@ def _are_codes(target: pa.Array) -> bool:
     return bool((pc.approximate_median(pc.utf8_length(target)).as_py() or 0) <= _CODE)
 
 
-def _plainest_first(
-    rows: list[dict[str, str | None]], targets: list[str]
-) -> list[tuple[dict[str, str | None], str]]:
+def _examples(source: pa.Table, target: pa.Array, pairs: list[RowPair]) -> Examples:
+    rows = source.take([pair.source for pair in pairs])
+    texts = {name: rows[name].to_pylist() for name in rows.column_names}
+    return examples_of(texts, target.take([pair.target for pair in pairs]).to_pylist())
+
+
+def _plainest_first(examples: Examples) -> list[int]:
     """The examples, those first whose targets are made of the fewest stretches of their rows.
 
     Rows that share one rare stretch by accident share little else.
     """
-    pieces = []
-    for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
-        store = [*(folded(text) for text in row.values() if text), folded(targets[i - 1])]
-        pieces.append(stretches(folded(target), store) / max(1, len(target)))
-    order = sorted(range(len(pieces)), key=lambda i: (pieces[i], i))
-    return [(rows[i], targets[i]) for i in order]
+    sizes = examples.goals[:, 1] - examples.goals[:, 0]
+    each = stretches(examples) / np.maximum(1, sizes)
+    return [int(i) for i in np.argsort(each, kind="stable")]
 
 
 def _groups(
     source: pa.Table, target: pa.Array, options: LearnOptions
-) -> Iterator[tuple[list[RowPair], list[str]]]:
+) -> Iterator[tuple[list[RowPair], Sequence[int]]]:
     """Row pairs with the columns to begin with: of the best columns, then of all together."""
-    names = source.column_names
-    found = []
-    for name in names:
-        pairs = row_pairs(source[name].combine_chunks(), target, options.row_pairs)
-        found.append((pairs, [name]))
+    found: list[tuple[list[RowPair], Sequence[int]]] = []
+    for place, column in enumerate(source.columns):
+        found.append((row_pairs(column.combine_chunks(), target, options.row_pairs), [place]))
     found.sort(key=lambda group: -sum(pair.score * pair.shared for pair in group[0]))
     yield from found[: options.column_pairs]
-    if len(names) > 1:
-        yield row_pairs_of_several(source, target), names
+    if source.num_columns > 1:
+        yield row_pairs_of_several(source, target), range(source.num_columns)
 
 
 def _example_sets(examples: int, options: LearnOptions) -> Iterator[tuple[int, ...]]:

@@ -23,6 +23,7 @@ from oracle.values import column
 Column = tuple[int, int]  # table, place in it
 Pair = tuple[Column, Column]
 Pairs = frozenset[Pair]
+Ranked = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class Rows:
     rows: Sequence[Sequence[str | None]]
 
     @classmethod
-    def of(cls, table: pa.Table) -> Rows:
+    def of(cls, table: pa.Table, exact: bool = False) -> Rows:
         """From a table of texts, by the value rules."""
         texts = [found.to_pylist() for found in table.columns]
-        values = [column(cells).values for cells in texts]
+        values = [column(cells, exact).values for cells in texts]
         return cls(
             len(texts),
             [
@@ -166,8 +167,8 @@ class Joins:
             self._closed[found] = subset | known
 
     @classmethod
-    def of(cls, *tables: pa.Table) -> Joins:
-        return cls([Rows.of(table) for table in tables])
+    def of(cls, *tables: pa.Table, exact: bool = False) -> Joins:
+        return cls([Rows.of(table, exact) for table in tables])
 
     def _equal(self, pair: Pair, row: tuple[int, ...]) -> bool:
         (t, i), (u, j) = pair
@@ -225,7 +226,11 @@ class Joins:
             if self.connects(self._pairs(subset))
         }
 
-    def best(self, score: Callable[[Joined], float], n: int) -> list[tuple[float, int]]:
-        """The n best scores of closed predicates and the rows they join, fewer rows first."""
-        scored = [(round(score(found), 9), found.inner) for found in self.closed.values()]
-        return sorted(scored, key=lambda one: (-one[0], one[1]))[:n]
+    def best(self, score: Callable[[Joined], float], n: int) -> list[Ranked]:
+        """The n best of the closed predicates, as they are ranked."""
+        return sorted(ranked(found, score) for found in self.closed.values())[:n]
+
+
+def ranked(found: Joined, score: Callable[[Joined], float]) -> Ranked:
+    """What predicates are ordered by: score, rows that are involved, few joined rows."""
+    return -round(score(found), 9), -sum(found.involved), found.inner

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 
 from lakejoin.joins.predicates.facts import Facts
-from oracle.predicates import Joined
+from lakejoin.joins.predicates.finding import Predicate
+from oracle.predicates import Joined, Joins, Pairs, ranked
 
-# Spellings of four values, and of none: by the value rules, what stands in a line is equal.
+# By the value rules, all that stands in a line is equal; the last line joins nothing.
 SPELLINGS = [
-    "a", "A ",
-    "7", "7.0",
+    "a", "A ", "a\N{NO-BREAK SPACE}",
+    "7", "7.0", "+7",
     "zürich", "Zürich ", "ZU\N{COMBINING DIAERESIS}RICH",
-    "x y", "X  Y",
     None, "", "n/a",
 ]  # fmt: skip
 CELLS = st.sampled_from(SPELLINGS)
+VALUES = st.sampled_from(SPELLINGS[:-3])
 NAMES = ("abc", "axc", "cyz", "wbz")  # by table: some columns have the name of another table's
 
 Cells = list[str | None]
@@ -27,23 +32,21 @@ def table_of(columns: dict[str, Cells]) -> pa.Table:
 
 
 def column_of(rows: int) -> st.SearchStrategy[Cells]:
-    """Any cells, cells of two values only, or the same cell throughout, which may be a null."""
-    return st.one_of(
-        st.lists(CELLS, min_size=rows, max_size=rows),
-        st.lists(st.sampled_from(["a", "7"]), min_size=rows, max_size=rows),
-        CELLS.map(lambda cell: [cell] * rows),
-    )
+    """Cells of two or three values, with nulls among them or without, or one cell throughout."""
+    kinds = [st.sampled_from(["a", "7.0"]), st.sampled_from(["A ", "7"]), VALUES, CELLS]
+    whole = [st.lists(cells, min_size=rows, max_size=rows) for cells in kinds]
+    return st.one_of(*whole, *whole, CELLS.map(lambda cell: [cell] * rows))
 
 
 @st.composite
 def tables(draw: st.DrawFn, number: int = 0, columns: int = 3, rows: int = 5) -> pa.Table:
     """A table of the given place, with copies of columns and of rows in it."""
-    count = draw(st.integers(0, rows))
-    made: list[Cells] = []
-    for _ in range(draw(st.integers(1, columns))):
-        fresh = column_of(count)
-        made.append(draw(fresh | st.sampled_from(made) if made else fresh))
-    order = draw(st.permutations(range(count)) | st.just([n // 2 for n in range(count)]))
+    count = draw(st.sampled_from([*range(rows + 1), *[rows] * 10]))
+    width = draw(st.sampled_from([*range(1, columns + 1), *[columns] * 5]))
+    made = [draw(column_of(count)) for _ in range(width)]
+    if draw(st.integers(0, 4)) == 4:
+        made[-1] = made[0]
+    order = draw(st.just(list(range(count))) | st.just([n // 2 for n in range(count)]))
     return table_of({NAMES[number][i]: [cells[n] for n in order] for i, cells in enumerate(made)})
 
 
@@ -57,3 +60,37 @@ def facts_of(joined: Joined) -> Facts:
         joined.entropy,
         joined.most_groups,
     )
+
+
+def places_of(predicate: Predicate, some: Sequence[pa.Table]) -> Pairs:
+    """The pairs of a predicate as brute force has them: by the places of the columns."""
+    return frozenset(
+        ((t, some[t].column_names.index(one)), (u, some[u].column_names.index(other)))
+        for (t, one), (u, other) in predicate.pairs
+    )
+
+
+def check(
+    found: Sequence[Predicate],
+    joins: Joins,
+    some: Sequence[pa.Table],
+    score: Callable[[Joined], float],
+    n: int,
+) -> None:
+    """They are the n best of all closed predicates, in order, and counted right."""
+    assert len({one.pairs for one in found}) == len(found)
+    order = []
+    for one in found:
+        pairs = places_of(one, some)
+        assert len(pairs) == len(one.pairs)
+        assert [(t, u) for (t, _), (u, _) in one.pairs] == sorted(
+            (t, u) for (t, _), (u, _) in one.pairs
+        )
+        assert pairs in joins.closed
+        joined = joins.closed[pairs]
+        assert one.facts == replace(facts_of(joined), entropy=one.facts.entropy)
+        assert one.facts.entropy == pytest.approx(joined.entropy, abs=1e-9)
+        assert one.facts.outer == len(joined.outer_rows)
+        assert {name: one.scores[name] for name in joined.scores} == pytest.approx(joined.scores)
+        order.append(ranked(joined, score))
+    assert order == joins.best(score, n)

@@ -195,7 +195,7 @@ def predicates(
     from lakejoin.joins.predicates.described import best_predicates
     from lakejoin.joins.predicates.finding import PredicateOptions
 
-    sides = [_side(one, f"table {place}") for place, one in enumerate((left, right, *more), 1)]
+    sides = [side_of(one, f"table {place}") for place, one in enumerate((left, right, *more), 1)]
     return best_predicates(sides, PredicateOptions(prefer, n, most=most), progress)
 
 
@@ -487,15 +487,14 @@ class LakeTable:
         return needed("polars").from_arrow(self.to_arrow())
 
 
-def _side(table: Any, default: str) -> Side:
+def side_of(table: Any, default: str = "") -> Side:
     """A table as a side of a predicate; one of the lake is not read as long as codes suffice."""
     from lakejoin.joins.given import name_given, table_given
-    from lakejoin.joins.predicates.sides import Side
+    from lakejoin.joins.predicates.sides import Side, side_of_rows
 
     if isinstance(table, LakeTable):
         return Side(table.name, table.to_arrow, (table._segment, table.entry))
-    rows = table_given(table)
-    return Side(name_given(table, default), lambda: rows)
+    return side_of_rows(name_given(table, default), table_given(table))
 
 
 def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from lakejoin.app.effort import read_and_pruned, what_it_took
-from lakejoin.app.join_commands import join_line
 from lakejoin.app.near_answers import (
     near_cells,
     near_looked_for,
@@ -21,6 +20,7 @@ from lakejoin.app.near_answers import (
     print_pairs_hint,
     print_taus,
 )
+from lakejoin.app.pasting import join_line
 from lakejoin.app.printing import clip, counted, fitted_widths, print_listed, say_more, seconds
 from lakejoin.search.display import bar, fan_out_text, pairs_text, percent, runner_up_text
 

@@ -24,12 +24,16 @@ _COMMANDS = {
     "check": "lakejoin.app.lake_commands:check_command",
     "search": "lakejoin.app.search_commands:search_command",
     "join": "lakejoin.app.join_commands:join_command",
+    "predicate": "lakejoin.app.predicate_commands:predicate_command",
+    "predicates": "lakejoin.app.predicate_commands:predicates_command",
     "demo": "lakejoin.app.demo:demo_command",
 }
 _UNTOUCHED = "stopped; what was there before is untouched"
 # What Ctrl-C is answered with; commands that write leave what was there until they are done.
 _STOPPED = {
-    "search": "the search was stopped; nothing was changed",
+    **dict.fromkeys(
+        ("search", "predicate", "predicates"), "the search was stopped; nothing was changed"
+    ),
     **dict.fromkeys(
         ("info", "tables", "columns", "show", "skipped", "check"), "stopped; nothing was changed"
     ),
@@ -79,6 +83,8 @@ def cli() -> None:
       lakejoin columns TABLE             what a table holds
       lakejoin search mine.csv           which columns join with mine
       lakejoin join mine.csv TABLE       joins them
+      lakejoin predicate mine.csv TABLE  which columns to equate, for what you want of the result
+      lakejoin predicates data/          which tables refer to which
 
     The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every
     command takes --json.

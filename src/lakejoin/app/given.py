@@ -12,7 +12,8 @@ from lakejoin.errors import InputError, MissingIndex, UnknownTable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.api import Lake
+    from lakejoin.api import Lake, LakeTable
+    from lakejoin.joins.predicates.sides import Side
     from lakejoin.model import Loss
 
 
@@ -49,8 +50,22 @@ def given_table(name: str, lake: Lake | None) -> Given:
         return Given(name, table.to_arrow(), table.losses)
     if lake is None:
         raise InputError(f"there is no file {name}, and no index in which it could be a table")
+    found = _known(name, lake)
+    return Given(name, found.to_arrow(), found.entry.losses)
+
+
+def given_side(name: str, lake: Lake | None) -> Side:
+    """The same for a predicate: a table of the lake is not read as long as its codes suffice."""
+    from lakejoin.joins.predicates.sides import side_of_rows
+    from lakejoin.lake.read import file_and_part
+
+    if lake is not None and not file_and_part(name)[0]:
+        return api.side_of(_known(name, lake))
+    return side_of_rows(name, given_table(name, lake).rows)
+
+
+def _known(name: str, lake: Lake) -> LakeTable:
     try:
-        found = lake.table(name)
+        return lake.table(name)
     except UnknownTable as problem:
         raise UnknownTable(f"there is no file {name}, and {problem}") from None
-    return Given(name, found.to_arrow(), found.entry.losses)

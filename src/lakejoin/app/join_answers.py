@@ -66,19 +66,24 @@ def report_of(join: Join, left: Given, right: Given) -> Report:
 def report_of_none(join: Join, left: Given, right: Given) -> Report:
     """The same where no join was found."""
     best = join.attempt
+    attempt = best and {
+        "words": best.words,
+        "left_rows": best.left_rows,
+        "right_rows": best.right_rows,
+        "why": best.why,
+    }
+    return report_without(join.no_join, join.notes, left, right) | {"attempt": attempt}
+
+
+def report_without(why: str, notes: Sequence[str], left: Given, right: Given) -> Report:
+    """The same where nothing came near."""
     return {
         "left": left.name,
         "right": right.name,
         "found": False,
-        "why": join.no_join,
-        "attempt": best
-        and {
-            "words": best.words,
-            "left_rows": best.left_rows,
-            "right_rows": best.right_rows,
-            "why": best.why,
-        },
-        "notes": list(join.notes),
+        "why": why,
+        "attempt": None,
+        "notes": list(notes),
     }
 
 

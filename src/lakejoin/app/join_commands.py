@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakejoin.app.given import Given, given_table, lake_if_any
 from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import console, print_json
+from lakejoin.app.pasting import CODES, code_of, join_line
+from lakejoin.app.printing import print_json
+from lakejoin.app.waiting import status
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.model import ValueRules
 
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
     from lakejoin.joins.join import Join
     from lakejoin.joins.options import JoinOptions, Progress
+    from lakejoin.joins.predicates.described import Predicates
 
 _MOST = 100_000_000
-_CODES = ("sql", "standard-sql", "pandas", "polars", "pyspark")
 
 
 @click.command("join")
@@ -43,6 +44,12 @@ _CODES = ("sql", "standard-sql", "pandas", "polars", "pyspark")
     "auto, where it is left out, tries the first three in turn; see below.",
 )
 @click.option(
+    "--prefer",
+    metavar="WHAT",
+    help="Find the columns by what is wanted of the result: coverage, groups, compact, balanced or "
+    "strength; lakejoin predicate --help says more.",
+)
+@click.option(
     "--how",
     type=click.Choice(["inner", "left", "right", "full"]),
     default="inner",
@@ -53,7 +60,7 @@ _CODES = ("sql", "standard-sql", "pandas", "polars", "pyspark")
 @click.option("--dry-run", is_flag=True, help="Show how they join and examples, and no rows.")
 @click.option(
     "--code",
-    type=click.Choice(_CODES),
+    type=click.Choice(CODES),
     help="Print the join as code to take away, and no rows; sql is DuckDB's.",
 )
 @click.option("--one-to-one", is_flag=True, help="Give each row at most one partner.")
@@ -92,6 +99,7 @@ def join_command(
     left: str,
     right: str,
     pairs: tuple[str, ...],
+    prefer: str | None,
     output: str | None,
     dry_run: bool,
     code: str | None,
@@ -119,6 +127,7 @@ def join_command(
       lakejoin join mine.csv airports.csv --on iata=code
       lakejoin join sales.csv days.csv --on day=date --by nearest --within 3d
       lakejoin join shops.csv sales.csv --aggregate amount=sum
+      lakejoin join mine.csv theirs.csv --prefer compact
       lakejoin join mine.csv theirs.csv --code pandas > join.py
 
     \b
@@ -126,7 +135,8 @@ def join_command(
     right_joined, pairs, fan_out, left_columns[], right_columns[], steps[] with kind, words,
     program, left_rows, right_rows, sure, why; sure, examples[] with step, before, after, partner,
     distance, unit; unmatched with left[], right[] with row, value, nearest, distance; columns[],
-    first[][], output, bytes, warnings[], notes[]; with --code: code; or
+    first[][], output, bytes, warnings[], notes[]; with --code: code; with --prefer: prefer,
+    scores{}; or
     left, right, found, why, attempt, notes[]
     """
     from lakejoin.app import join_answers as answers
@@ -141,12 +151,15 @@ def join_command(
     mine, theirs = given_table(left, lake), given_table(right, lake)
     rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
     options = _options(mine, theirs, pairs, rules, asked)
-    with _status() as tell:
+    best = None if prefer is None else _preferred(mine, theirs, prefer, options, as_json)
+    if best is not None:
+        options = replace(options, on=best.winner.found.on, by="equal")
+    with status() as tell:
         join = join_tables(mine.rows, theirs.rows, options, tell, (left, right))
         if not join:
             _refuse(join, mine, theirs, as_json)
         report = answers.report_of(join, mine, theirs)
-        report["notes"] += _notes(join)
+        report["notes"] += _notes(join) if best is None else [*best.notes, *best.winner.notes]
         if output is not None and not dry_run:
             _check_size(join, most)
             written = write(_told(join.batches(), len(join), tell), join.schema, output)
@@ -154,7 +167,9 @@ def join_command(
         elif code is None and not dry_run:
             report["first"] = answers.first_rows(join, shown)
     if code is not None:
-        report["code"] = _code(join, code, left, right)
+        report["code"] = code_of(join, code, (left, right))
+    if best is not None:
+        report |= {"prefer": best.preferences[0].name, "scores": best.winner.scores}
     if as_json:
         print_json(report)
     elif code is not None:
@@ -164,7 +179,7 @@ def join_command(
         if report["output"] is not None:
             answers.print_written(report)
         else:
-            again = _again(left, right, pairs, options, index)
+            again = _again(left, right, pairs, options, index, prefer)
             answers.print_first(report, mine, theirs, again)
 
 
@@ -191,6 +206,30 @@ def _refuse(join: Join, left: Given, right: Given, as_json: bool) -> None:
     raise SystemExit(NoJoin.exit_code)
 
 
+def _preferred(
+    left: Given, right: Given, prefer: str, options: JoinOptions, as_json: bool
+) -> Predicates:
+    """The best predicates by a preference; ends where there is none."""
+    from lakejoin.app.join_answers import report_without
+    from lakejoin.joins.predicates.described import best_predicates
+    from lakejoin.joins.predicates.finding import PredicateOptions
+    from lakejoin.joins.predicates.sides import side_of_rows
+
+    if options.on:
+        raise InputError("--prefer finds the columns and --on names them: give one of the two")
+    if options.by not in (None, "equal"):
+        raise InputError(f"--prefer joins equal values: not together with --by {options.by}")
+    sides = [side_of_rows(given.name, given.rows) for given in (left, right)]
+    with status() as tell:
+        found = best_predicates(sides, PredicateOptions(prefer, 1, options.rules), tell)
+    if found:
+        return found
+    if not as_json:
+        raise NoJoin(found.none)
+    print_json(report_without(found.none, found.notes, left, right))
+    raise SystemExit(NoJoin.exit_code)
+
+
 def _notes(join: Join) -> list[str]:
     """What else could be tried."""
     left_over = join.left.num_rows > join.left_joined and join.right.num_rows > join.right_joined
@@ -211,48 +250,6 @@ def _check_size(join: Join, most: int) -> None:
         )
 
 
-def _code(join: Join, code: str, left: str, right: str) -> str:
-    """The join as code, with how the tables are read."""
-    reads = _reading(left), _reading(right)
-    if code == "sql":
-        sides = zip(("left_table", "right_table"), reads, strict=True)
-        lines = [f"-- con.register('{side}', {read}.to_arrow())" for side, read in sides]
-        return "\n".join([*lines, join.to_sql()])
-    if code == "standard-sql":
-        return join.to_sql(dialect="standard")
-    writers = {
-        "pandas": (join.to_pandas_code, "{}.to_pandas()"),
-        "polars": (join.to_polars_code, "{}.to_polars()"),
-        "pyspark": (join.to_pyspark_code, "spark.createDataFrame({}.to_arrow())"),
-    }
-    write, frame = writers[code]
-    frames = ", ".join(frame.format(read) for read in reads)
-    return f"{write()}\n\n# joined = join({frames})"
-
-
-def _reading(name: str) -> str:
-    """How a table is read in Python."""
-    from lakejoin.lake.read import file_and_part
-
-    path, part = file_and_part(name)
-    if not path:
-        return f"lakejoin.open().table({name!r})"
-    if not part:
-        return f"lakejoin.read({path!r})"
-    return f"next(t for t in lakejoin.read({path!r}) if t.name.endswith({'#' + part!r}))"
-
-
-@contextlib.contextmanager
-def _status() -> Iterator[Progress]:
-    """A line on standard error, of a terminal only, that says what is being done."""
-    screen = console(stderr=True)
-    if not screen.is_terminal:
-        yield lambda doing: None
-        return
-    with screen.status("reading …") as status:
-        yield lambda doing: status.update(f"{doing} …")
-
-
 def _told(batches: Iterable[pa.RecordBatch], rows: int, tell: Progress) -> Iterator[pa.RecordBatch]:
     """The batches as they come, and how far they are."""
     done = 0
@@ -263,11 +260,19 @@ def _told(batches: Iterable[pa.RecordBatch], rows: int, tell: Progress) -> Itera
 
 
 def _again(
-    left: str, right: str, pairs: Sequence[str], options: JoinOptions, index: str | None
+    left: str,
+    right: str,
+    pairs: Sequence[str],
+    options: JoinOptions,
+    index: str | None,
+    prefer: str | None,
 ) -> str:
     """The command as it was given, to be pasted."""
     words = [part for pair in pairs for part in ("--on", pair)]
-    words += ["--by", options.by] if options.by else []
+    if prefer is not None:
+        words += ["--prefer", prefer]
+    elif options.by:
+        words += ["--by", options.by]
     words += [] if options.how == "inner" else ["--how", options.how]
     words += ["--one-to-one"] if options.one_to_one else []
     words += [part for one in options.aggregate for part in ("--aggregate", one)]
@@ -276,39 +281,3 @@ def _again(
     words += [] if options.tau is None else ["--tau", str(options.tau)]
     words += [] if options.suffix == "_right" else ["--suffix", options.suffix]
     return join_line(left, right, words, index)
-
-
-def join_line(left: str, right: str, options: Sequence[str], index: str | None) -> str:
-    """A command that joins two tables, quoted for a shell.
-
-    >>> join_line("my table.csv", "b.csv", ["--on", "a=b c"], None)
-    "lakejoin join 'my table.csv' b.csv --on 'a=b c'"
-    >>> join_line("-x.csv", "b.csv", ["--on", "a"], "here")
-    'lakejoin join --on a --index here -- -x.csv b.csv'
-    """
-    rest = [*options, *(["--index", index] if index else [])]
-    dashed = left.startswith("-") or right.startswith("-")
-    words = [*rest, "--", left, right] if dashed else [left, right, *rest]
-    return "lakejoin join " + " ".join(map(shell_word, words))
-
-
-def shell_word(text: str) -> str:
-    r"""A word for a shell to read; what would do something to the screen is written out.
-
-    >>> print(shell_word("a b"), shell_word("a\tb"))
-    'a b' $'a\x09b'
-    """
-    if text.isprintable():
-        return shlex.quote(text)
-    return "$'" + "".join(map(_written_out, text)) + "'"
-
-
-def _written_out(letter: str) -> str:
-    if letter in "\\'":
-        return "\\" + letter
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    return (
-        f"\\x{code:02x}" if code < 128 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
-    )

@@ -1,12 +1,16 @@
-"""What a person is told while a search takes long."""
+"""What a person is told while something takes long."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from lakejoin.app.printing import console
+
+if TYPE_CHECKING:
+    from lakejoin.joins.options import Progress
 
 AFTER = 4.0  # seconds
 TOLD = "still searching; the first searches after an installation also compile their code, once …"
@@ -27,3 +31,14 @@ def patience(after: float = AFTER) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+@contextlib.contextmanager
+def status() -> Iterator[Progress]:
+    """A line on standard error, of a terminal only, that says what is being done."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda doing: None
+        return
+    with screen.status("reading …") as status:
+        yield lambda doing: status.update(f"{doing} …")

@@ -94,7 +94,7 @@ def _step(coded: CodedTables, table: int, before: Sequence[int], pairs: Sequence
 
 
 def _codes(table: CodedTable, name: str) -> Array:
-    return table.codes[table.columns.index(name)]
+    return np.asarray(table.codes[table.columns.index(name)])
 
 
 def _numbers(columns: Sequence[Array], levels: Sequence[Array], count: int) -> Array:

@@ -46,6 +46,11 @@ class Side:
         return tuple(column.name for column in segment.catalog.columns_of(entry))
 
 
+def side_of_rows(name: str, rows: pa.Table) -> Side:
+    """A table that has been read."""
+    return Side(name, lambda: rows)
+
+
 def coded_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:
     """The tables as codes: those of the index where all lie in it, else made from the rows."""
     stored = [side.stored for side in sides if side.stored is not None]

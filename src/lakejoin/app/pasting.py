@@ -1,0 +1,108 @@
+"""Commands and code to paste: what a person takes away of a join."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakejoin.joins.join import Join
+    from lakejoin.joins.predicates.described import JoinPredicate
+
+CODES = ("sql", "standard-sql", "pandas", "polars", "pyspark")
+
+
+def code_of(join: Join | JoinPredicate, code: str, names: Sequence[str]) -> str:
+    """The join as code, with how the tables are read."""
+    reads = [_reading(name) for name in names]
+    if code == "sql":
+        two = ("left_table", "right_table")
+        sides = two if len(names) == 2 else [f"table_{n}" for n in range(1, len(names) + 1)]
+        given = zip(sides, reads, strict=True)
+        lines = [f"-- con.register('{side}', {read}.to_arrow())" for side, read in given]
+        return "\n".join([*lines, join.to_sql()])
+    if code == "standard-sql":
+        return join.to_sql(dialect="standard")
+    writers = {
+        "pandas": (join.to_pandas_code, "{}.to_pandas()"),
+        "polars": (join.to_polars_code, "{}.to_polars()"),
+        "pyspark": (join.to_pyspark_code, "spark.createDataFrame({}.to_arrow())"),
+    }
+    write, frame = writers[code]
+    frames = ", ".join(frame.format(read) for read in reads)
+    return f"{write()}\n\n# joined = join({frames})"
+
+
+def _reading(name: str) -> str:
+    """How a table is read in Python."""
+    from lakejoin.lake.read import file_and_part
+
+    path, part = file_and_part(name)
+    if not path:
+        return f"lakejoin.open().table({name!r})"
+    if not part:
+        return f"lakejoin.read({path!r})"
+    return f"next(t for t in lakejoin.read({path!r}) if t.name.endswith({'#' + part!r}))"
+
+
+def join_line(left: str, right: str, options: Sequence[str], index: str | None) -> str:
+    """A command that joins two tables, quoted for a shell.
+
+    >>> join_line("my table.csv", "b.csv", ["--on", "a=b c"], None)
+    "lakejoin join 'my table.csv' b.csv --on 'a=b c'"
+    >>> join_line("-x.csv", "b.csv", ["--on", "a"], "here")
+    'lakejoin join --on a --index here -- -x.csv b.csv'
+    """
+    rest = [*options, *(["--index", index] if index else [])]
+    dashed = left.startswith("-") or right.startswith("-")
+    words = [*rest, "--", left, right] if dashed else [left, right, *rest]
+    return "lakejoin join " + " ".join(map(shell_word, words))
+
+
+def on_words(
+    pairs: Sequence[tuple[str, str]], left: Sequence[str], right: Sequence[str]
+) -> list[str]:
+    """The options that name pairs of columns; by their places where names would be misread.
+
+    >>> on_words([("a", "b"), ("a=b", "b=c")], ["a", "a=b"], ["b", "b=c", "c"])
+    ['--on', 'a=b', '--on', '1=1']
+    """
+    words = []
+    for mine, theirs in pairs:
+        text = f"{mine}={theirs}"
+        words += [
+            "--on",
+            text if _is_plain(text, left, right) else _places(mine, theirs, left, right),
+        ]
+    return words
+
+
+def _is_plain(text: str, left: Sequence[str], right: Sequence[str]) -> bool:
+    return text.count("=") == 1 and text not in left and text not in right
+
+
+def _places(mine: str, theirs: str, left: Sequence[str], right: Sequence[str]) -> str:
+    return f"{left.index(mine)}={right.index(theirs)}"
+
+
+def shell_word(text: str) -> str:
+    r"""A word for a shell to read; what would do something to the screen is written out.
+
+    >>> print(shell_word("a b"), shell_word("a\tb"))
+    'a b' $'a\x09b'
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    return "$'" + "".join(map(_written_out, text)) + "'"
+
+
+def _written_out(letter: str) -> str:
+    if letter in "\\'":
+        return "\\" + letter
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    return (
+        f"\\x{code:02x}" if code < 128 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )

@@ -184,3 +184,91 @@ def _whole_characters(data: Array, place: int, length: int) -> int:
     while found > 0 and data[place + found] & np.uint8(0xC0) == np.uint8(0x80):
         found -= np.int64(1)
     return found
+
+
+@kernel
+def rare_pairs(
+    texts: Array, begin: Array, end: Array, owners: Array, firsts: int, most: int
+) -> tuple[Array, Array]:
+    """Pairs of texts of the first and the second column that share the first one's best stretch.
+
+    `texts` are asked one after the other until there are `most` pairs; `owners` are those of the
+    sorted suffixes. Partners of a text come in their order, each once.
+    """
+    room = 64
+    mine, theirs = np.empty(room, np.int64), np.empty(room, np.int64)
+    found = 0
+    for text in texts:
+        before = found
+        for i in range(begin[text], end[text]):
+            other = np.int64(owners[i]) - firsts
+            at = found
+            while at > before and theirs[at - 1] > other:
+                at -= 1
+            if other < 0 or (at > before and theirs[at - 1] == other):
+                continue
+            if found == room:
+                room *= 2
+                mine, theirs = _longer(mine, room), _longer(theirs, room)
+            for k in range(found, at, -1):
+                theirs[k] = theirs[k - 1]
+            mine[found], theirs[at] = text, other
+            found += 1
+        if found >= most:
+            break
+    return mine[:found].copy(), theirs[:found].copy()
+
+
+@njit(nogil=True)
+def _longer(values: Array, room: int) -> Array:
+    longer = np.empty(room, np.int64)
+    for i in range(len(values)):
+        longer[i] = values[i]
+    return longer
+
+
+@kernel
+def favoured(
+    begin: Array, end: Array, parts: Array, owners: Array, firsts: Array, seconds: int
+) -> Array:
+    """For each row the text of the second column that its stretches speak for most, -1 for none.
+
+    Row by row and column by column: a stretch is where it begins and ends in `owners`, the owners
+    of the sorted suffixes of all columns, of which numbers from `firsts` on are the second
+    column's. A stretch that m of N texts hold speaks for each with `parts` * log(N / m). The
+    favoured one must be alone in that, and two stretches must speak for it.
+    """
+    rows, columns = begin.shape
+    found = np.full(rows, -1, np.int64)
+    favour, spoken = np.zeros(seconds, np.float64), np.zeros(seconds, np.int64)
+    last = np.zeros(seconds, np.int64)  # the stretch, counted from 1, that spoke last
+    stretch = np.int64(0)
+    for row in range(rows):
+        favour[:] = 0.0
+        spoken[:] = 0
+        for column in range(columns):
+            stretch += 1
+            held = 0
+            for i in range(begin[row, column], end[row, column]):
+                other = np.int64(owners[i]) - firsts[column]
+                if other >= 0 and last[other] != stretch:
+                    last[other] = stretch
+                    spoken[other] += 1
+                    held += 1
+            weight = parts[row, column] * np.log(seconds / max(1, held))
+            stretch += 1
+            for i in range(begin[row, column], end[row, column]):
+                other = np.int64(owners[i]) - firsts[column]
+                if other >= 0 and last[other] != stretch:
+                    last[other] = stretch
+                    favour[other] += weight
+        best = 0
+        for other in range(seconds):
+            if favour[other] > favour[best]:
+                best = other
+        alike = 0
+        for other in range(seconds):
+            alike += favour[other] >= favour[best] - 1e-9
+        if alike == 1 and spoken[best] >= 2:
+            found[row] = best
+    return found

@@ -19,7 +19,7 @@ from lakejoin.joins.autojoin.examples import Examples, examples_of
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.learning import Learner, stretches
 from lakejoin.joins.autojoin.programs import Constant, Program, identity, is_cut
-from lakejoin.joins.autojoin.rowpairs import RowPair, row_pairs, row_pairs_of_several
+from lakejoin.joins.autojoin.rowpairs import Pairer, RowPair, texts_of
 from lakejoin.joins.autojoin.sampling import SampleOptions
 from lakejoin.joins.autojoin.scoring import Scorer, with_case
 from lakejoin.joins.autojoin.targets import fills, pieces_by_separator
@@ -220,13 +220,14 @@ def _groups(
     source: pa.Table, target: pa.Array, options: LearnOptions
 ) -> Iterator[tuple[list[RowPair], Sequence[int]]]:
     """Row pairs with the columns to begin with: of the best columns, then of all together."""
+    pairer = Pairer([texts_of(column) for column in source.columns], texts_of(target))
     found: list[tuple[list[RowPair], Sequence[int]]] = []
-    for place, column in enumerate(source.columns):
-        found.append((row_pairs(column.combine_chunks(), target, options.row_pairs), [place]))
+    for place in range(source.num_columns):
+        found.append((pairer.of_column(place, options.row_pairs), [place]))
     found.sort(key=lambda group: -sum(pair.score * pair.shared for pair in group[0]))
     yield from found[: options.column_pairs]
     if source.num_columns > 1:
-        yield row_pairs_of_several(source, target), range(source.num_columns)
+        yield pairer.of_several(), range(source.num_columns)
 
 
 def _example_sets(examples: int, options: LearnOptions) -> Iterator[tuple[int, ...]]:

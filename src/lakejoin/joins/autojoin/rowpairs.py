@@ -8,22 +8,25 @@ tells, in one scan, the best stretch of every text of the source.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.errors import MissingPart
-from lakejoin.lake.texts import text_buffers
+from lakejoin.lake.texts import TextTable, sealed, text_buffers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
 
-SHORTEST = 3  # of a stretch: shorter ones are everywhere
+SHORTEST = 3  # bytes of a stretch: shorter ones are everywhere
+_SHORTEST_OF_SEVERAL = 2  # where several columns must agree
+_LEAST_RARE = 16  # times that a stretch may occur in the one column, times those in the other
+_KEPT = 1 << 24  # bytes of texts whose sorted suffixes are kept
 _THREADS = "OMP_NUM_THREADS"
 LONGEST_TEXT = 2000  # characters of a text that are looked at: what is longer is no key
 
@@ -51,25 +54,7 @@ def row_pairs(
     >>> [(pair.source, pair.target, pair.score) for pair in row_pairs(votes, ratings)]
     [(2, 0, 1.0), (0, 1, 1.0)]
     """
-    mine, my_rows = _distinct(source)
-    theirs, their_rows = _distinct(target)
-    if not len(mine) or not len(theirs):
-        return []
-    found = _matches(mine, theirs, shortest)
-    sizes = np.diff(text_buffers(theirs).offsets)
-    pairs: list[RowPair] = []
-    seen: set[tuple[int, int]] = set()
-    for text in found.best_first():
-        score = 1.0 / float(found.product[text])
-        for other in found.partners(text):
-            if (text, other) not in seen:
-                seen.add((text, other))
-                share = float(found.length[text]) / float(sizes[other])
-                rows = int(my_rows[text]), int(their_rows[other])
-                pairs.append(RowPair(*rows, score, share))
-        if len(pairs) >= most:
-            break
-    return sorted(pairs, key=lambda p: (-p.score, -p.shared, p.source, p.target))[:most]
+    return Pairer([texts_of(source)], texts_of(target)).of_column(0, most, shortest)
 
 
 def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> list[RowPair]:
@@ -85,75 +70,142 @@ def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> 
     >>> [(pair.source, pair.target) for pair in pairs]
     [(0, 1), (1, 2), (2, 0)]
     """
-    theirs, their_rows = _distinct(target)
-    if not len(theirs) or not source.num_rows:
-        return []
-    rows = np.unique(np.linspace(0, source.num_rows - 1, most).astype(np.int64))
-    speakers = [_speaker(column.combine_chunks(), theirs, rows) for column in source.columns]
-    pairs: list[RowPair] = []
-    for i, row in enumerate(rows):
-        favour, spoken = np.zeros(len(theirs)), np.zeros(len(theirs), np.int64)
-        for found, sizes, texts in speakers:
-            if texts[i] < 0:
-                continue
-            partners = found.partners(texts[i])
-            part = float(found.length[texts[i]]) / float(sizes[texts[i]])
-            favour[partners] += part * np.log(len(theirs) / max(1, len(partners)))
-            spoken[partners] += 1
-        best = int(favour.argmax())
-        alone = np.count_nonzero(favour >= favour[best] - 1e-9) == 1
-        if alone and spoken[best] >= 2:
-            pairs.append(RowPair(int(row), int(their_rows[best]), 1.0, 1.0))
-    return pairs
+    columns = [texts_of(column) for column in source.columns]
+    return Pairer(columns, texts_of(target)).of_several(most)
 
 
-def _speaker(column: pa.Array, theirs: pa.Array, rows: Array) -> tuple[_Matches, Array, list[int]]:
-    """A column's stretches of two bytes or more, its texts' sizes, and the text of each row."""
-    mine, _ = _distinct(column)
-    sizes = np.diff(text_buffers(mine).offsets)
-    return _matches(mine, theirs, 2), sizes, _texts_of(column, mine, rows)
+@dataclass(eq=False)
+class Pairer:
+    """Finds pairs of rows of some source columns and a target; suffixes are sorted once."""
 
+    columns: Sequence[Texts]
+    target: Texts
+    _sorted: dict[int, _Suffixes] = field(default_factory=dict)
 
-def _texts_of(column: pa.Array, texts: pa.LargeStringArray, rows: Array) -> list[int]:
-    """The number of each row's text among the distinct ones, -1 for none."""
-    import pyarrow.compute as pc
+    def of_column(self, place: int, most: int, shortest: int = SHORTEST) -> list[RowPair]:
+        """See `row_pairs`."""
+        from lakejoin.kernels.suffixes import rare_pairs
 
-    places = pc.index_in(_lower(column.take(rows)), value_set=texts).fill_null(-1)
-    return [int(place) for place in places.to_pylist()]
+        mine, theirs = self.columns[place], self.target
+        if not len(mine) or not len(theirs):
+            return []
+        suffixes = self._suffixes(place)
+        product, length, begin, end = suffixes.best(shortest)
+        texts = np.flatnonzero((product > 0) & (product <= _LEAST_RARE))
+        texts = texts[np.lexsort((texts, -length[texts], product[texts]))]
+        one, two = rare_pairs(texts, begin, end, suffixes.owners, len(mine), most)
+        scores, shares = 1.0 / product[one], length[one] / theirs.sizes[two]
+        rows, others = mine.rows[one], theirs.rows[two]
+        order = np.lexsort((others, rows, -shares, -scores))[:most]
+        found = (values[order].tolist() for values in (rows, others, scores, shares))
+        return [RowPair(*pair) for pair in zip(*found, strict=True)]
+
+    def of_several(self, most: int = 60) -> list[RowPair]:
+        """See `row_pairs_of_several`."""
+        from lakejoin.kernels.suffixes import favoured
+
+        filled = [place for place, texts in enumerate(self.columns) if len(texts)]
+        if not len(self.target) or not filled:
+            return []
+        count = len(self.columns[0].numbers)
+        rows = np.unique(np.linspace(0, count - 1, most).astype(np.int64))
+        begins, ends, parts, owners = [], [], [], []
+        before = 0
+        for place in filled:
+            suffixes, texts = self._suffixes(place), self.columns[place]
+            _, length, begin, end = suffixes.best(_SHORTEST_OF_SEVERAL)
+            of = texts.numbers[rows]
+            there = of >= 0  # no text: no stretch
+            begins.append(np.where(there, begin[of], 0) + before)
+            ends.append(np.where(there, end[of], 0) + before)
+            parts.append(length[of] / texts.sizes[of])
+            owners.append(suffixes.owners)
+            before += len(suffixes.owners)
+        best = favoured(
+            np.stack(begins, axis=1), np.stack(ends, axis=1), np.stack(parts, axis=1),
+            np.concatenate(owners), np.array([len(self.columns[place]) for place in filled]),
+            len(self.target),
+        )  # fmt: skip
+        alone = np.flatnonzero(best >= 0)
+        found = zip(rows[alone].tolist(), self.target.rows[best[alone]].tolist(), strict=True)
+        return [RowPair(row, other, 1.0, 1.0) for row, other in found]
+
+    def _suffixes(self, place: int) -> _Suffixes:
+        if place in self._sorted:
+            return self._sorted[place]
+        found = _suffixes(self.columns[place], self.target)
+        if len(found.data) <= _KEPT:
+            self._sorted[place] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Matches:
-    """The best stretch of every text of the source, as places in the sorted suffixes."""
+class Texts:
+    """The distinct texts of a column in lower case."""
 
-    product: Array
-    length: Array
-    begin: Array
-    end: Array
-    owner: Array  # of the sorted suffixes
+    offsets: Array
+    data: Array
+    rows: Array  # the first row that holds each
+    numbers: Array  # the text of every row, -1 for none
 
-    def best_first(self) -> list[int]:
-        """The texts that share a rare stretch, the rarest and then the longest first."""
-        texts = np.flatnonzero((self.product > 0) & (self.product <= 16))
-        order = np.lexsort((texts, -self.length[texts], self.product[texts]))
-        return [int(text) for text in texts[order]]
+    def __len__(self) -> int:
+        return len(self.rows)
 
-    def partners(self, text: int) -> list[int]:
-        """The texts of the target that hold its stretch."""
-        first = len(self.product)
-        owners = self.owner[self.begin[text] : self.end[text]]
-        return [int(o) - first for o in np.unique(owners[owners >= first])]
+    @property
+    def sizes(self) -> Array:
+        """The bytes of each."""
+        return np.diff(self.offsets)
 
 
-def _matches(source: pa.LargeStringArray, target: pa.LargeStringArray, shortest: int) -> _Matches:
-    from lakejoin.kernels.suffixes import best_matches, common_prefixes, joined_texts
+def texts_of(column: pa.Array | pa.ChunkedArray) -> Texts:
+    """A column's distinct texts; empty ones do not count, and of long ones only the begin does.
 
-    one, two = text_buffers(source), text_buffers(target)
-    data, owner = joined_texts(one.offsets, one.data, two.offsets, two.data)
+    >>> import pyarrow as pa
+    >>> found = texts_of(pa.array(["Ulm", None, "", "ULM", "Bern"]))
+    >>> found.data.tobytes(), found.rows.tolist(), found.numbers.tolist()
+    (b'ulmbern', [0, 4], [0, -1, -1, 0, 1])
+    """
+    table = TextTable()
+    numbers = table.add(_lower(column)).astype(np.int32).astype(np.int64)
+    texts = text_buffers(table.texts())
+    offsets = texts.offsets
+    empty = np.flatnonzero(np.diff(offsets) == 0)
+    if len(empty):  # one at most
+        numbers[numbers == empty[0]] = -1
+        numbers -= numbers > empty[0]
+        offsets = np.delete(offsets, empty[0])
+    rows = np.empty(len(offsets) - 1, np.int64)
+    there = np.flatnonzero(numbers >= 0)[::-1]
+    rows[numbers[there]] = there  # from the end: the first row is written last
+    return Texts(offsets, texts.data, rows, numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Suffixes:
+    """The sorted suffixes of two columns' texts."""
+
+    data: Array
+    sa: Array
+    common: Array
+    owner: Array
+    owners: Array  # of the suffixes in their order
+    firsts: int
+
+    def best(self, shortest: int) -> tuple[Array, Array, Array, Array]:
+        """The best stretch of each text of the source, see `kernels.suffixes.best_matches`."""
+        from lakejoin.kernels.suffixes import best_matches
+
+        return best_matches(self.data, self.sa, self.common, self.owner, self.firsts, shortest)
+
+
+def _suffixes(source: Texts, target: Texts) -> _Suffixes:
+    from lakejoin.kernels.suffixes import common_prefixes, joined_texts
+
+    data, owner = joined_texts(
+        sealed(source.offsets), source.data, sealed(target.offsets), target.data
+    )
     sa = _suffix_array(data)
-    common = common_prefixes(data, sa)
-    best = best_matches(data, sa, common, owner, len(source), shortest)
-    return _Matches(*best, owner[sa])
+    return _Suffixes(data, sa, common_prefixes(data, sa), owner, owner[sa], len(source))
 
 
 def _suffix_array(data: Array) -> Array:
@@ -184,24 +236,13 @@ def _divsufsort() -> Callable[[Array], Array]:
     return found
 
 
-def _distinct(column: pa.Array) -> tuple[pa.LargeStringArray, Array]:
-    """The distinct texts in lower case, and the first row that holds each."""
+def _lower(column: pa.Array | pa.ChunkedArray) -> pa.LargeStringArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    coded = _lower(column).dictionary_encode()
-    numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    numbers, rows = np.unique(numbers, return_index=True)
-    keep = numbers >= 0
-    texts = coded.dictionary.take(pa.array(numbers[keep]))
-    rows = rows[keep]
-    filled = pc.greater(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
-    return texts.filter(pa.array(filled)), rows[filled]
-
-
-def _lower(column: pa.Array) -> pa.LargeStringArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
     lower = pc.utf8_lower(column.cast(pa.large_string()))
+    if np.diff(text_buffers(lower).offsets).max(initial=0) <= LONGEST_TEXT:
+        return lower
     return pc.utf8_slice_codeunits(lower, 0, LONGEST_TEXT)

@@ -59,6 +59,15 @@ def names_alike(left: str, right: str, left_table: str = "", right_table: str = 
     return NamesAlike(alike, identify, all("id" in each for each in words))
 
 
+def telling_words(name: str) -> frozenset[str]:
+    """The words of a name that say of what a value is.
+
+    >>> sorted(telling_words("FilmActor_id")), telling_words("key_id")
+    (['actor', 'film'], frozenset())
+    """
+    return _telling(frozenset(_words(name)))
+
+
 def identifies(column: str) -> bool:
     """Whether a name is one of an identifier.
 

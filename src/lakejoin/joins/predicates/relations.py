@@ -19,6 +19,7 @@ import numpy as np
 
 from lakejoin.joins.likely_names import CONTAINED, SAME, hints_at
 from lakejoin.joins.options import Progress
+from lakejoin.joins.predicates.composites import Composite, composites, without_steps
 from lakejoin.joins.predicates.references import (
     Column,
     Reference,
@@ -47,6 +48,7 @@ _NAMED_FOR = 1.0
 _NOT_UNIQUE = -20.0
 _COVERAGE = 2.0
 _MISSING = -20.0
+_COMPOSITE = 0.8  # how likely a relation of several columns is
 _KEY_REFERS = -3.0  # a table's own key seldom refers to another one
 
 # A further pair of columns that is equal in so many rows is copied with the key, …
@@ -99,6 +101,9 @@ def find_relations(
     likely = [one for one in references(columns, size) if worth(one) > 0 and not _is_itself(one)]
     chosen = _without_copies(_one_key_each(_in_one_direction(likely)))
     found = [_told(one) for one in chosen]
+    tell("looking for keys of several columns")
+    several = without_steps(list(composites(columns, chosen)))
+    found += [_told_composite(one) for one in several]
     return sorted(found, key=lambda one: (-one.score, one.table, one.columns))
 
 
@@ -217,9 +222,28 @@ def _told(one: Reference) -> Relation:
     )
 
 
+def _told_composite(one: Composite) -> Relation:
+    return Relation(
+        one.children[0].table_name,
+        tuple(column.name for column in one.children),
+        one.parents[0].table_name,
+        tuple(column.name for column in one.parents),
+        one.rows,
+        one.values,
+        one.values - one.met,
+        one.keys,
+        round(_COMPOSITE * one.containment, 4),
+        f"{_part(one.containment)} in the key, {percent(one.coverage)} of which are used; "
+        "the names are alike",
+    )
+
+
+def _part(containment: float) -> str:
+    return "all values are" if containment == 1 else f"{percent(containment)} of values are"
+
+
 def _why(one: Reference) -> str:
-    part = "all values are" if one.containment == 1 else f"{percent(one.containment)} of values are"
-    told = [f"{part} in the key, {percent(one.coverage)} of which are used"]
+    told = [f"{_part(one.containment)} in the key, {percent(one.coverage)} of which are used"]
     if one.names.alike >= CONTAINED:
         told.append("the names are alike")
     if one.evidence >= 5:

@@ -10,10 +10,11 @@ from lakejoin.errors import InputError
 from lakejoin.joins.likely_names import names_alike
 from lakejoin.joins.predicates.coded import CodedTables, coded_tables
 from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.groups import FirstPairs
+from lakejoin.joins.predicates.join_trees import Column, ColumnPair
 from lakejoin.joins.predicates.preferences import PREFERENCES, Wanted, preferences_named
 from lakejoin.joins.predicates.ranking import Members, Ranking
 from lakejoin.joins.predicates.search import Progress, Pruning, TwoTables
+from lakejoin.joins.predicates.several import SeveralTables
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
@@ -87,29 +88,35 @@ def find_predicates(
     if len(coded.tables) < 2:
         raise InputError("a predicate is between two tables or more: name another one")
     rankings = [Ranking(one, options.n) for one in preferences_named(options.prefer)]
-    tell = progress or (lambda doing: None)
-    search = TwoTables(FirstPairs(coded), rankings, options.pruning, options.most, tell)
+    kind = TwoTables if len(coded.tables) == 2 else SeveralTables
+    search = kind(coded, rankings, options.pruning, options.most, progress or (lambda doing: None))
     search.run()
-    pairs = [((0, i), (1, j)) for i, j in search.places]
-    best = {one.preference.name: _predicates(one, coded, pairs) for one in rankings}
+    best = {one.preference.name: _best(one, search, coded, options.n) for one in rankings}
     return FoundPredicates(best, search.looked_at, search.complete)
 
 
-_Places = tuple[tuple[int, int], tuple[int, int]]  # of a pair: table and column of both sides
+def _best(
+    ranking: Ranking, search: TwoTables | SeveralTables, coded: CodedTables, n: int
+) -> list[Predicate]:
+    """The n best of a preference, closed, each once."""
 
-
-def _predicates(ranking: Ranking, coded: CodedTables, pairs: Sequence[_Places]) -> list[Predicate]:
-    def named(place: tuple[int, int]) -> ColumnRef:
-        return place[0], coded.tables[place[0]].columns[place[1]]
+    def named(column: Column) -> ColumnRef:
+        return column[0], coded.tables[column[0]].columns[column[1]]
 
     def alike(members: Members) -> float:
-        named_pairs = [(named(pairs[one][0])[1], named(pairs[one][1])[1]) for one in members]
-        return sum(names_alike(*pair).alike for pair in named_pairs) / len(members)
+        names = [(named(left)[1], named(right)[1]) for left, right in pairs_of(members)]
+        return sum(names_alike(*pair).alike for pair in names) / len(names)
 
-    found = []
-    for members, facts in ranking.best(alike):
-        ordered = sorted(pairs[one] for one in members)
-        scores = {one.name: one.score(facts) for one in (*PREFERENCES, ranking.preference)}
-        named_pairs = tuple((named(left), named(right)) for left, right in ordered)
-        found.append(Predicate(named_pairs, facts, scores))
-    return found
+    def pairs_of(members: Members) -> list[ColumnPair]:
+        return sorted(search.pairs[one] for one in members)
+
+    found: dict[Members, Predicate] = {}
+    for members, facts in ranking.in_order(alike):
+        closed = search.closed(members, facts)
+        if closed not in found:
+            scores = {one.name: one.score(facts) for one in (*PREFERENCES, ranking.preference)}
+            pairs = tuple((named(left), named(right)) for left, right in pairs_of(closed))
+            found[closed] = Predicate(pairs, facts, scores)
+        if len(found) == n:
+            break
+    return list(found.values())

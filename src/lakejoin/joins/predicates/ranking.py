@@ -1,23 +1,43 @@
 """The best predicates so far for one preference, and whether another could still be among them.
 
 Of equal scores, the predicate that involves more rows is better, and then the one with the smaller
-inner join. Both have bounds below a predicate: it involves no more rows, and its join has no fewer
-rows than either table has involved.
+inner join. Both have bounds below a predicate: it involves no more rows, and while it involves as
+many, its join has no fewer rows than a table has involved.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
-from math import isinf
 
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.preferences import Preference
 
-_NEARLY = 1e-9  # scores that differ by less, relatively, are equal: sums depend on their order
+_NEARLY = 1e-9  # fractions that differ by less, relatively, are equal: sums depend on their order
 
-# A predicate is known by the numbers of its pairs.
-Members = tuple[int, ...]
+Members = tuple[int, ...]  # a predicate, by the numbers of its pairs
+_Rank = tuple[float, int, int]  # negated score, negated involved rows, rows of the inner join
+
+
+class _Best:
+    """The ranks of the n best joins. Two with the same facts may be one join: they count once."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._ranks: list[_Rank] = []
+        self._seen: set[tuple[tuple[int, ...], int, int]] = set()
+
+    def add(self, rank: _Rank, facts: Facts) -> None:
+        key = facts.involved, facts.groups, facts.inner
+        if key in self._seen or (len(self._ranks) == self._n and rank >= self._ranks[-1]):
+            return
+        self._seen.add(key)
+        insort(self._ranks, rank)
+        del self._ranks[self._n :]
+
+    def last(self) -> _Rank | None:
+        """The rank of the n-th, if there are as many."""
+        return self._ranks[-1] if len(self._ranks) == self._n else None
 
 
 class Ranking:
@@ -25,59 +45,64 @@ class Ranking:
 
     def __init__(self, preference: Preference, n: int) -> None:
         self.preference = preference
-        self._n = n
-        self._scores: list[tuple[float, int, int]] = []  # as `_order`, best first
-        self._seen: set[tuple[tuple[int, ...], int, int]] = set()
-        self._found: dict[Members, tuple[float, Facts]] = {}
+        self._known = _Best(n)  # of all predicates that are known
+        self._kept = _Best(n)  # of those in `_found`
+        self._found: dict[Members, tuple[_Rank, Facts]] = {}
 
     def tell(self, facts: Facts) -> None:
-        """There is a predicate with these facts, whether or not it is closed.
-
-        Two with the same facts may be the same join, so they count once.
-        """
-        key = facts.involved, facts.groups, facts.inner
-        if key not in self._seen:
-            entry = -self.preference.score(facts), -facts.all_involved, facts.inner
-            if len(self._scores) < self._n or entry < self._scores[-1]:
-                self._seen.add(key)
-                insort(self._scores, entry)
-                del self._scores[self._n :]
+        """There is a predicate with these facts, whether or not it is closed."""
+        self._known.add(self._rank(facts), facts)
 
     def add(self, members: Members, facts: Facts) -> None:
-        """A closed predicate."""
+        """A predicate that is one of the best, if its facts are."""
         self.tell(facts)
-        score = self.preference.score(facts)
-        if self._matters(score, facts.all_involved, facts.inner):
-            self._found[members] = score, facts
+        if self.ranks(facts):
+            rank = self._rank(facts)
+            self._kept.add(rank, facts)
+            self._found[members] = rank, facts
+
+    def ranks(self, facts: Facts) -> bool:
+        """Whether a predicate with these facts is among the best, or as good as the last."""
+        last = self._known.last()
+        return last is None or _compared(self._rank(facts), last) <= 0
 
     def may_hold(self, facts: Facts) -> bool:
-        """Whether this predicate, or one that joins more columns, could be among the best."""
-        bound = self.preference.bound(facts)
-        return self._matters(bound, facts.all_involved, facts.least_inner)
+        """Whether below a predicate with these facts there may be one of the best.
 
-    def _matters(self, score: float, involved: int, inner: int) -> bool:
-        if len(self._scores) < self._n:
-            return True
-        least, *rows = self._scores[-1]
-        least = -least
-        if isinf(score):
-            return score > 0
-        margin = 0 if isinstance(least, int) else _NEARLY * max(1.0, abs(least))
-        if abs(score - least) > margin:
-            return score > least
-        return [-involved, inner] <= rows
+        It must be better than the last that is kept, and as good as the last that is known.
+        """
+        bound = -self.preference.bound(facts), -facts.all_involved, facts.least_inner
+        known, kept = self._known.last(), self._kept.last()
+        return (known is None or _compared(bound, known) <= 0) and (
+            kept is None or _compared(bound, kept) < 0
+        )
 
-    def best(self, alike: Callable[[Members], float]) -> list[tuple[Members, Facts]]:
-        """The best ones; equal ones by how much the names of their columns are `alike`."""
+    def in_order(self, alike: Callable[[Members], float]) -> list[tuple[Members, Facts]]:
+        """All that may be among the best, best first; a predicate may come closed and not closed.
+
+        Equal ones come in the order of how much the names of their columns are `alike`.
+        """
         order = sorted(
             self._found.items(),
-            key=lambda one: (*_order(*one[1]), -alike(one[0]), one[0]),
+            key=lambda one: (_rounded(one[1][0][0]), *one[1][0][1:], -alike(one[0]), one[0]),
         )
-        return [(members, facts) for members, (_, facts) in order[: self._n]]
+        return [(members, facts) for members, (_, facts) in order]
+
+    def _rank(self, facts: Facts) -> _Rank:
+        return -self.preference.score(facts), -facts.all_involved, facts.inner
 
 
-def _order(score: float, facts: Facts) -> tuple[float, int, int]:
-    return -_rounded(score), -facts.all_involved, facts.inner
+def _compared(one: _Rank, other: _Rank) -> int:
+    """Below zero: the first is better; zero: they are equal."""
+    if not _nearly(one[0], other[0]):
+        return -1 if one[0] < other[0] else 1
+    return (one[1:] > other[1:]) - (one[1:] < other[1:])
+
+
+def _nearly(one: float, other: float) -> bool:
+    if isinstance(one, int) and isinstance(other, int):
+        return one == other
+    return abs(one - other) <= _NEARLY * max(1.0, abs(other))
 
 
 def _rounded(score: float) -> float:

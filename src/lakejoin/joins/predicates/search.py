@@ -26,8 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.groups import Codes, FirstPairs, Groups
+from lakejoin.joins.predicates.join_trees import ColumnPair
 from lakejoin.joins.predicates.ranking import Members, Ranking
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +52,7 @@ class Pruning:
 class TwoTables:
     """A search over two tables. `most` predicates are looked at, `looked_at` were."""
 
-    first: FirstPairs
+    coded: CodedTables
     rankings: Sequence[Ranking]
     pruning: Pruning
     most: int | None
@@ -59,8 +61,18 @@ class TwoTables:
     complete: bool = True
     places: list[Place] = field(default_factory=list)
 
+    @property
+    def pairs(self) -> list[ColumnPair]:
+        """The pairs by their number, as pairs of columns of tables."""
+        return [((0, left), (1, right)) for left, right in self.places]
+
+    def closed(self, members: Members, facts: Facts) -> Members:
+        """The predicate with all pairs that are equal in every row: here all are found so."""
+        return members
+
     def run(self) -> None:
         """Looks at all that may be among the best."""
+        self.first = FirstPairs(self.coded)
         alone = self.first.facts()
         self.places = sorted(alone, key=lambda place: (alone[place].inner, place))
         self._pairs = np.array(self.places, np.int64).reshape(-1, 2)
@@ -70,7 +82,7 @@ class TwoTables:
         for _, facts in children:
             self._told(facts)
         for at, (number, facts) in enumerate(children):
-            if not self._may_hold(facts):
+            if not self._to_enter(facts):
                 continue
             groups = self.first.groups(self.places[number], facts)
             self._enter((number,), groups, facts, children[at + 1 :])
@@ -87,7 +99,7 @@ class TwoTables:
         self._found((*members, *held), facts)
         children = self._children(members, groups, facts, later)
         for at, (number, smaller) in enumerate(children):
-            if self.complete and self._may_hold(smaller):
+            if self.complete and self._to_enter(smaller):
                 rows = groups.with_pair(self._codes(number), self.first.sizes)
                 # What was taken in because it is equal anyway may come later than this pair.
                 ordered = (*(one for one in members if one != number), number)
@@ -108,7 +120,7 @@ class TwoTables:
             self._count()
             if smaller.groups:
                 self._told(smaller)
-                if self._may_hold(smaller):
+                if self._to_enter(smaller):
                     children.append((number, smaller))
         return children
 
@@ -130,6 +142,10 @@ class TwoTables:
     def _found(self, members: Members, facts: Facts) -> None:
         for ranking in self.rankings:
             ranking.add(tuple(sorted(members)), facts)
+
+    def _to_enter(self, facts: Facts) -> bool:
+        """Whether a predicate, or one below it, may be among the best."""
+        return self._may_hold(facts) or any(one.ranks(facts) for one in self.rankings)
 
     def _may_hold(self, facts: Facts) -> bool:
         return not self.pruning.bounds or any(one.may_hold(facts) for one in self.rankings)

@@ -1,0 +1,165 @@
+"""The best predicates over more than two tables (section V-D of the paper).
+
+The same set-enumeration tree as over two tables, of pairs of columns of any two of the tables. A
+predicate counts only if it connects all of them; on the way there, some are not connected yet.
+
+- *Not closed*: predicates are remembered by the size of their join, as in the paper. One that an
+  earlier one with the same size contains is not followed. What else is equal in the joins of the
+  best is worked out in the end.
+- *Bounds*: groups can multiply, so that only the size of the join bounds them, which says little
+  before all tables are connected. But what is below must still connect them by a later pair, so
+  that it has no more groups than the largest join with such a pair.
+
+The joins are counted by `join_trees.py`, each from the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from lakejoin.joins.predicates.coded import CodedTables
+from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.groups import FirstPairs
+from lakejoin.joins.predicates.join_trees import ColumnPair, JoinTrees, variables_of
+from lakejoin.joins.predicates.ranking import Members, Ranking
+from lakejoin.joins.predicates.search import Child, Progress, Pruning
+
+_TOLD_EVERY = 20
+
+
+@dataclass(eq=False)
+class SeveralTables:
+    """A search over several tables. `most` predicates are looked at, `looked_at` were."""
+
+    coded: CodedTables
+    rankings: Sequence[Ranking]
+    pruning: Pruning
+    most: int | None
+    tell: Progress
+    looked_at: int = 0
+    complete: bool = True
+    pairs: list[ColumnPair] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Looks at all that may be among the best."""
+        self._trees = JoinTrees(self.coded)
+        self._by_size: dict[int, list[frozenset[int]]] = {}
+        alone = self._alone()
+        self.pairs = sorted(alone, key=lambda pair: (alone[pair].inner, pair))
+        children = [(number, alone[pair]) for number, pair in enumerate(self.pairs)]
+        self._facts_alone = [facts for _, facts in children]
+        self.looked_at = len(children)
+        self._follow((), children)
+
+    def closed(self, members: Members, facts: Facts) -> Members:
+        """The predicate with all pairs that are equal in every row of its join."""
+        held = list(members)
+        for number, alone in enumerate(self._facts_alone):
+            if number not in held and _involves(alone, facts) and self._adds_nothing(held, number):
+                held.append(number)
+        return tuple(sorted(held))
+
+    def _adds_nothing(self, held: Sequence[int], number: int) -> bool:
+        variables = variables_of(self.pairs[one] for one in held)
+        left, right = self.pairs[number]
+        if left in variables and variables[left] == variables.get(right):
+            return True
+        return self._joined((*held, number)).inner == self._joined(held).inner
+
+    def _alone(self) -> dict[ColumnPair, Facts]:
+        """Every pair that shares a value, with the other tables multiplied."""
+        found = {}
+        for left, right in combinations(range(len(self.coded.tables)), 2):
+            two = CodedTables((self.coded.tables[left], self.coded.tables[right]), self.coded.count)
+            for i, j in FirstPairs(two).facts():
+                pair = (left, i), (right, j)
+                found[pair] = self._trees.facts([pair])
+        return found
+
+    def _follow(self, members: Members, children: Sequence[Child]) -> None:
+        """Looks at all below a predicate, whose children are counted already."""
+        for at, (number, facts) in enumerate(children):
+            bounded = replace(facts, most_groups=self._most_groups(members, children[at:]))
+            if self.complete and (self._may_hold(bounded) or self._ranks(facts)):
+                self._enter((*members, number), bounded, children[at + 1 :])
+
+    def _enter(self, members: Members, facts: Facts, later: Sequence[Child]) -> None:
+        if self.pruning.closed and self._known(members, facts):
+            return
+        if self._connects(members):
+            for ranking in self.rankings:
+                ranking.add(members, facts)
+        self._follow(members, self._children(members, facts, later))
+
+    def _children(self, members: Members, facts: Facts, later: Sequence[Child]) -> list[Child]:
+        """The valid predicates with one later pair more that may be among the best."""
+        children = []
+        for number, alone in later:
+            if not self._may_hold(_least_of(facts, alone)):
+                continue
+            if self.most is not None and self.looked_at >= self.most:
+                self.complete = False
+                break
+            smaller = self._joined((*members, number))
+            self.looked_at += 1
+            if self.looked_at % _TOLD_EVERY == 0:
+                self.tell(f"{self.looked_at:,} predicates looked at")
+            if smaller.groups:
+                children.append((number, smaller))
+        return children
+
+    def _most_groups(self, members: Members, children: Sequence[Child]) -> int:
+        """No predicate with the first of these children, and later ones, has more groups."""
+        number, facts = children[0]
+        tables = self._parts((*members, number))
+        if tables == 1:
+            return facts.inner
+        joining = [
+            other.inner
+            for later, other in children[1:]
+            if self._parts((*members, number, later)) < tables
+        ]
+        return min(facts.inner, max(joining, default=0))
+
+    def _known(self, members: Members, facts: Facts) -> bool:
+        """Whether an earlier predicate with the same join contains this one (theorem 3)."""
+        mine = frozenset(members)
+        same = self._by_size.setdefault(facts.inner, [])
+        if any(mine < other and sorted(other) < sorted(mine) for other in same):
+            return True
+        same[:] = [other for other in same if not other < mine]
+        same.append(mine)
+        return False
+
+    def _joined(self, members: Sequence[int]) -> Facts:
+        return self._trees.facts(self.pairs[number] for number in members)
+
+    def _connects(self, members: Members) -> bool:
+        return self._parts(members) == 1
+
+    def _parts(self, members: Members) -> int:
+        """Into how many parts, not connected with each other, the tables fall."""
+        part = list(range(len(self.coded.tables)))
+        for number in members:
+            (left, _), (right, _) = self.pairs[number]
+            part = [part[right] if one == part[left] else one for one in part]
+        return len(set(part))
+
+    def _ranks(self, facts: Facts) -> bool:
+        return any(one.ranks(facts) for one in self.rankings)
+
+    def _may_hold(self, facts: Facts) -> bool:
+        return not self.pruning.bounds or any(one.may_hold(facts) for one in self.rankings)
+
+
+def _involves(alone: Facts, facts: Facts) -> bool:
+    return all(a >= b for a, b in zip(alone.involved, facts.involved, strict=True))
+
+
+def _least_of(one: Facts, other: Facts) -> Facts:
+    """No predicate that has all pairs of both has more than this."""
+    involved = tuple(min(a, b) for a, b in zip(one.involved, other.involved, strict=True))
+    most = min(one.most_groups, other.most_groups)
+    return Facts(one.sizes, involved, most, min(one.inner, other.inner), 0.0, most)

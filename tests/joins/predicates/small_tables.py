@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.finding import Predicate
-from oracle.predicates import Joined, Joins, Pairs, ranked
+from oracle.predicates import Joined, Joins, Pair, Pairs, ranked
 
 # By the value rules, all that stands in a line is equal; the last line joins nothing.
 SPELLINGS = [
@@ -62,12 +62,17 @@ def facts_of(joined: Joined) -> Facts:
     )
 
 
-def places_of(predicate: Predicate, some: Sequence[pa.Table]) -> Pairs:
-    """The pairs of a predicate as brute force has them: by the places of the columns."""
-    return frozenset(
+def in_places(predicate: Predicate, some: Sequence[pa.Table]) -> list[Pair]:
+    """The pairs of a predicate, in their order, by the places of the columns."""
+    return [
         ((t, some[t].column_names.index(one)), (u, some[u].column_names.index(other)))
         for (t, one), (u, other) in predicate.pairs
-    )
+    ]
+
+
+def places_of(predicate: Predicate, some: Sequence[pa.Table]) -> Pairs:
+    """The same as brute force has it."""
+    return frozenset(in_places(predicate, some))
 
 
 def check(
@@ -82,10 +87,7 @@ def check(
     order = []
     for one in found:
         pairs = places_of(one, some)
-        assert len(pairs) == len(one.pairs)
-        assert [(t, u) for (t, _), (u, _) in one.pairs] == sorted(
-            (t, u) for (t, _), (u, _) in one.pairs
-        )
+        assert in_places(one, some) == sorted(pairs)
         assert pairs in joins.closed
         joined = joins.closed[pairs]
         assert one.facts == replace(facts_of(joined), entropy=one.facts.entropy)

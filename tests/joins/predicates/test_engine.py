@@ -24,7 +24,7 @@ from lakejoin.model import ValueRules
 from oracle.predicates import Joined, Joins
 
 EVERY = tuple(preference.name for preference in PREFERENCES)
-SOME = settings(max_examples=60, deadline=None)
+SOME = settings(max_examples=40, deadline=None)
 Two = tuple[pa.Table, pa.Table]
 TWO = st.tuples(tables(0, 3, 6), tables(1, 3, 5))
 PRUNINGS = [Pruning(bounds, closed) for bounds in (True, False) for closed in (True, False)]
@@ -40,15 +40,16 @@ def score_of(name: str) -> Callable[[Joined], float]:
     return lambda joined: joined.scores[name]
 
 
-def pairs_of(found: Sequence[Predicate]) -> list[tuple[Any, ...]]:
-    return [one.pairs for one in found]
+def ranks_of(found: Sequence[Predicate], name: str) -> list[tuple[float, int, int]]:
+    """What they are ordered by before their names are looked at."""
+    return [(round(p.scores[name], 9), p.facts.all_involved, p.facts.inner) for p in found]
 
 
 # -- as brute force ----------------------------------------------------------------------------
 
 
 @given(TWO, st.integers(1, 7))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_the_best_are_those_of_all_closed_predicates(some: Two, n: int) -> None:
     joins = Joins.of(*some)
     for name in EVERY:
@@ -63,7 +64,8 @@ def test_all_five_together_are_each_alone(some: Two, n: int) -> None:
     together = asked(some, EVERY, n)
     assert list(together.best) == list(EVERY)
     for name in EVERY:
-        assert pairs_of(together.best[name]) == pairs_of(asked(some, name, n).best[name])
+        alone = asked(some, name, n)
+        assert ranks_of(together.best[name], name) == ranks_of(alone.best[name], name)
 
 
 @given(TWO, st.integers(1, 4))
@@ -74,7 +76,7 @@ def test_no_rule_of_pruning_loses_anything(some: Two, n: int) -> None:
         found = asked(some, EVERY, n, pruning=pruning, most=None)
         assert found.complete
         for name in EVERY:
-            assert pairs_of(found.best[name]) == pairs_of(expected.best[name])
+            assert ranks_of(found.best[name], name) == ranks_of(expected.best[name], name)
 
 
 @given(TWO)
@@ -91,10 +93,7 @@ def test_all_closed_predicates_are_found_if_so_many_are_asked_for(some: Two) -> 
 def test_the_order_of_the_tables_changes_no_score(some: Two) -> None:
     one, other = asked(some), asked(some[::-1])
     for name in EVERY:
-        scores = [[round(p.scores[name], 9) for p in found.best[name]] for found in (one, other)]
-        assert scores[0] == scores[1]
-        rows = [[p.facts.inner for p in found.best[name]] for found in (one, other)]
-        assert rows[0] == rows[1]
+        assert ranks_of(one.best[name], name) == ranks_of(other.best[name], name)
 
 
 @given(TWO, st.randoms())
@@ -109,9 +108,7 @@ def test_the_order_of_rows_and_columns_changes_no_score(some: Two, random: Any) 
         shuffled.append(table.take(pa.array(rows, pa.int64())).select(names))
     found = asked(shuffled)
     for name in EVERY:
-        for one, other in zip(expected.best[name], found.best[name], strict=True):
-            assert one.scores[name] == pytest.approx(other.scores[name])
-            assert one.facts.inner == other.facts.inner
+        assert ranks_of(found.best[name], name) == ranks_of(expected.best[name], name)
 
 
 @given(TWO)

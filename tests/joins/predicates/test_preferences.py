@@ -18,7 +18,7 @@ from lakejoin.joins.predicates.preferences import (
 )
 from oracle.predicates import Joined, Joins
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = settings(max_examples=50, deadline=None)
 ROOM = 1e-12  # for rounding in sums of logarithms
 SMALL = st.tuples(tables(0, 2, 4), tables(1, 3, 4))
 THREE = st.tuples(tables(0, 2, 3), tables(1, 2, 3), tables(2, 1, 3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -23,7 +24,7 @@ from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identit
 from lakejoin.joins.join import Join
 from lakejoin.joins.keys import NO_KEY, KeyColumn
 from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.ways import Found, Way
+from lakejoin.joins.ways import Found, Told, Way
 from lakejoin.joins.written.plan import MOST_LISTED
 from lakejoin.lake.columns import encode_query
 from oracle.sqlite import rows_by_sqlite
@@ -155,6 +156,34 @@ def test_programs_and_lists(run: str) -> None:
         source = pa.table({"a": _column([a for a, _ in mine]), "b": _column(pieces)})
         target = pa.table({"key": _column(theirs), "a": range(len(theirs))})
         join = joined_by_ways(source, target, listed, how, side)
+        assert rows(RUNS[run](join)) == rows(join.table())
+        if run == "standard":
+            query = join.to_sql(dialect="standard")
+            made = rows_by_sqlite(query, left_table=join.left, right_table=join.right)
+            assert sorted((tuple(map(_plain, row)) for row in made), key=repr) == rows(join.table())
+
+    check()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_rows_with_the_same_key_that_are_told_apart(run: str) -> None:
+    @EVERY
+    @given(
+        st.lists(st.tuples(*[st.sampled_from(TEXTS)] * 3), max_size=8),
+        pairs_of_texts,
+        st.lists(st.booleans(), min_size=20, max_size=20),
+        st.sampled_from(HOWS),
+        st.sampled_from(["left", "right"]),
+    )
+    def check(mine: list[Any], theirs: list[Any], split: list[bool], how: str, side: str) -> None:
+        source = pa.table([_column([row[i] for row in mine]) for i in range(3)], list("abt"))
+        target = pa.table([_column([row[i] for row in theirs]) for i in range(2)], ["key", "u"])
+        join = joined_by_ways(source, target, {"Bern": "Zug"}, how, side)
+        tell = KeyColumn(encode_query(target["u"]))
+        codes = tell.codes_of(encode_query(source["t"])), tell.codes
+        some = np.array(split[: join.known.count], bool)
+        told = Told(identity("t"), identity("u"), some, *codes, words="t = u")
+        join = replace(join, found=join.known.told_by(told))
         assert rows(RUNS[run](join)) == rows(join.table())
         if run == "standard":
             query = join.to_sql(dialect="standard")
@@ -312,6 +341,10 @@ def test_spark(spark: Any) -> None:
     for how in HOWS:
         for side in ("left", "right"):
             join = joined_by_ways(source, target, {"Bärn": "bern", "x.y": "7"}, how, side)
+            codes = np.array([0, 1, 1, 0, 1, 2, -1]), np.array([1, 0, 1, 0, 2, 0])
+            told = Told(identity("b"), identity("a"), np.ones(join.known.count, bool), *codes)
+            if side == "left":
+                join = replace(join, found=join.known.told_by(told))
             made = _function(join.to_pyspark_code())(
                 *(spark.createDataFrame(table.to_pandas()) for table in (join.left, join.right))
             )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError, MissingPart
+from lakejoin.joins.by_agreement import agreeing, told_apart
 from lakejoin.joins.by_likeness import fuzzy, meaning, nearest
 from lakejoin.joins.by_values import equal, transform
 from lakejoin.joins.given import plain_columns
@@ -26,7 +27,7 @@ _TRIED: dict[str, tuple[Try, ...]] = {
     "fuzzy": (fuzzy,),
     "meaning": (meaning,),
     "nearest": (nearest,),
-    "auto": (equal, transform, fuzzy),
+    "auto": (equal, transform, agreeing, fuzzy),
 }
 
 
@@ -56,6 +57,8 @@ def join_tables(
         if found is not None and (_nothing_left(found) or _columns_suffice(found, options)):
             break
         found = _tried(attempt, task, found)
+    if found is not None and options.by in (None, "auto"):
+        found = told_apart(task, found)
     if found is not None and not _joins(found) and not (options.by == "equal" and options.on):
         task.attempts.append(Attempt(found.ways[0].words, 0, 0, "no row meets another"))
         found = None

@@ -75,7 +75,8 @@ def examples_of(join: Join, each: int) -> list[Example]:
         before = _texts(source, way.columns, None, rows)
         rewritten = way.program is not None and not way.program.is_identity
         after = _texts(source, way.columns, way.program, rows) if rewritten else [None] * len(rows)
-        partner = _texts(target, found.columns, found.program, holder[mine[rows]])
+        key = (way.met.columns, way.met) if way.met else (found.columns, found.program)
+        partner = _texts(target, *key, holder[mine[rows]])
         far = [None if way.distance is None else float(way.distance[row]) for row in rows]
         examples += [
             Example(place, str(b), a, str(p), d, way.unit)

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 class Step:
     """One step of a join: how it makes rows meet, and the rows that those before it left over."""
 
-    kind: str  # equal, transform, fuzzy, meaning or nearest
+    kind: str  # equal, transform, agreeing, fuzzy, meaning or nearest
     words: str  # what meets what, the left side first
     left_rows: int
     right_rows: int

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 NO_WAY = -1
-LISTED = ("fuzzy", "meaning", "nearest")  # ways that are a list of values and not a rule
+LISTED = (
+    "agreeing",
+    "fuzzy",
+    "meaning",
+    "nearest",
+)  # ways that are a list of values and not a rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +37,7 @@ class Way:
     What is compared with the key is `columns` as they are, or what `program` makes of them.
     """
 
-    kind: str  # equal, transform, fuzzy, meaning or nearest
+    kind: str  # equal, transform, agreeing, fuzzy, meaning or nearest
     columns: tuple[str, ...]
     codes: Array
     words: str
@@ -41,6 +46,43 @@ class Way:
     program: Program | None = None
     distance: Array | None = None  # of each source row to its key, where one is measured
     unit: str = ""  # of the distances
+    met: Program | None = None  # what of the key's table is compared, where that is not the key
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What tells rows with the same key apart: texts of both tables that must agree as well.
+
+    `split` says of which keys; rows of others meet by the key alone. The codes are equal numbers
+    for equal texts.
+    """
+
+    source: Program
+    target: Program
+    split: Array
+    source_codes: Array
+    target_codes: Array
+    words: str = ""
+    why: str = ""
+
+    def keys_of(self, source: Array, target: Array, count: int) -> tuple[Array, Array, int]:
+        """Finer keys of source and target rows, where these and so many are the keys."""
+        most = 1 + max(int(self.source_codes.max(initial=0)), int(self.target_codes.max(initial=0)))
+        finer = [
+            self._finer(keys, values, count, most)
+            for keys, values in ((source, self.source_codes), (target, self.target_codes))
+        ]
+        distinct = np.unique(np.concatenate(finer))
+        distinct = distinct[distinct >= count]
+        mine, theirs = (
+            np.where(keys < count, keys, count + np.searchsorted(distinct, keys)) for keys in finer
+        )
+        return mine, theirs, count + len(distinct)
+
+    def _finer(self, keys: Array, values: Array, count: int, most: int) -> Array:
+        split = np.append(self.split, False)[keys]
+        finer = np.where(values >= 0, count + keys * most + values, NO_KEY)
+        return np.where(split, finer, keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +95,7 @@ class Found:
     count: int
     ways: tuple[Way, ...]
     program: Program | None = None  # that makes the key of the columns, where it is not these
+    told: Told | None = None  # what tells rows with the same key apart
 
     @property
     def target_side(self) -> str:
@@ -81,8 +124,11 @@ class Found:
     @cached_property
     def keys(self) -> Keys:
         """The keys of the left and of the right rows."""
-        sides = self.source_codes, self.codes
-        return Keys(*(sides if self.source_side == "left" else sides[::-1]), self.count)
+        sides, count = (self.source_codes, self.codes), self.count
+        if self.told is not None:
+            *finer, count = self.told.keys_of(*sides, count)
+            sides = finer[0], finer[1]
+        return Keys(*(sides if self.source_side == "left" else sides[::-1]), count)
 
     @cached_property
     def target_joined(self) -> Array:
@@ -124,3 +170,7 @@ class Found:
     def also(self, way: Way) -> Found:
         """With one more way, for the source rows that no other one helps."""
         return replace(self, ways=(*self.ways, way))
+
+    def told_by(self, told: Told) -> Found:
+        """With rows of the same key told apart."""
+        return replace(self, told=told)

@@ -33,6 +33,7 @@ _ROWS = """\
     return joined"""
 
 # Where some are missing, pandas has made whole numbers floating ones.
+_BOTH = ("key", "found")
 _NUMBERS = {Number.WHOLE: "Int64", Number.UNSIGNED: "UInt64", Number.FLOATING: "Float64"}
 
 
@@ -48,6 +49,9 @@ def pandas_of(join: Join) -> str:
         ]
         lines += mapped(f"key_{place}", part.key) if part.key.respelt else []
         lines += _ways(part, place, source)
+        if part.only:
+            lines.append(f"    only = {list(part.only)!r}")
+            lines += [f"    {n}_{place} = {n}_{place}.where({n}_1.isin(only), '')" for n in _BOTH]
     lines += [_frame(plan, "left"), _frame(plan, "right")]
     on = [f"key_{place}" for place in range(1, len(plan.parts) + 1)]
     lines.append(_PAIRS.format(on=on))

@@ -10,14 +10,16 @@ how many rows the code then joins otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.programs import Program, identity
 from lakejoin.joins.joined import result_names
-from lakejoin.joins.ways import LISTED, Found, Way
+from lakejoin.joins.ways import LISTED, Found, Told, Way
 from lakejoin.joins.written.spelling import Normal, Respelt, Spelling, spelling_of
 from lakejoin.model import ValueRules
 
@@ -55,7 +57,8 @@ class Part:
     """One pair of things that must be equal: the key, and the ways in which the source gets it.
 
     Where `typed`, the two columns are compared as they are and not as texts; `number` then says as
-    what two columns of numbers are, which may be of several types.
+    what two columns of numbers are, which may be of several types. A part with `only` counts in the
+    rows whose first part has one of these keys: in all others both sides are an empty text.
     """
 
     key: Compared
@@ -63,12 +66,17 @@ class Part:
     normal: Normal
     typed: bool = False
     number: Number | None = None
+    only: tuple[str, ...] = ()
 
     @property
     def is_simple(self) -> bool:
         """Whether an equality says it all."""
         lists = [self.key, *self.ways]
-        return len(self.ways) == 1 and not any(one.listed or one.respelt for one in lists)
+        return (
+            len(self.ways) == 1
+            and not self.only
+            and not any(one.listed or one.respelt for one in lists)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,7 @@ def plan_of(join: Join) -> Plan:
     if len(found.columns) > 1 and found.program is None:
         parts = _parts_of_several(join, found, source, target, comments)
     else:
-        parts = (_part(found, source, target, comments),)
+        parts = _parts_of_one(found, source, target, comments)
     names = result_names(join.left.column_names, join.right.column_names, join.options.suffix)
     return Plan(
         found.source_side,
@@ -125,20 +133,66 @@ def _headline(join: Join) -> str:
     return f"{join.options.how} join, written by lakejoin: {join.matched:,} pairs of rows meet"
 
 
+def _parts_of_one(
+    found: Found, source: pa.Table, target: pa.Table, comments: list[str]
+) -> tuple[Part, ...]:
+    """A key, and what tells the rows of some keys apart."""
+    told = found.told
+    if told is None:
+        return (_part(found, source, target, comments),)
+    spelling, part = _as_texts(found, source, target, comments)
+    only = spelling.texts_of(np.flatnonzero(told.split))
+    if not only:
+        return (part,)
+    if len(only) > MOST_LISTED:
+        comments.append(
+            f"rows of {len(only):,} keys are told apart by {told.words}, and meet all in this code"
+        )
+        return (part,)
+    comments.append(f"rows of {len(only):,} keys are told apart by {told.words}")
+    return part, replace(_telling(found, told, source, target, comments), only=only)
+
+
+def _telling(
+    found: Found, told: Told, source: pa.Table, target: pa.Table, comments: list[str]
+) -> Part:
+    """What tells the rows of a key apart, of the rows that it has to."""
+    split = np.append(told.split, False)
+    mine, theirs = split[found.source_codes], split[found.codes]
+    values = told.target_codes[theirs]
+    count = 1 + int(max(told.target_codes.max(initial=0), 0))
+    way = Way("transform", told.source.columns, told.source_codes[mine], "", 1.0, "", told.source)
+    only = Found("left", told.target.columns, values, count, (way,), told.target)
+    return _part(only, source.filter(mine), target.filter(theirs), comments)
+
+
+def _programs(found: Found) -> tuple[Program, list[Program]]:
+    """What makes the key, and what each way makes of the source."""
+    ways = [way.program or identity(way.columns[0]) for way in found.ways]
+    return found.program or identity(found.columns[0]), ways
+
+
 def _part(found: Found, source: pa.Table, target: pa.Table, comments: list[str]) -> Part:
     """The only part: a key, and one way or several."""
-    key = found.program or identity(found.columns[0])
-    ways = [way.program or identity(way.columns[0]) for way in found.ways]
+    key, ways = _programs(found)
     kinds = _kinds(source, ways[0]), _kinds(target, key)
     only = found.ways[0]
     if len(ways) == 1 and only.kind == "equal" and ways[0].is_identity and key.is_identity:
         typed = _typed(found, only, *kinds, comments)
         if typed is not None:
             return typed
+    return _as_texts(found, source, target, comments)[1]
+
+
+def _as_texts(
+    found: Found, source: pa.Table, target: pa.Table, comments: list[str]
+) -> tuple[Spelling, Part]:
+    """What is compared as texts, and how these are spelt."""
+    key, ways = _programs(found)
     for program, table in ((key, target), *((way, source) for way in ways)):
         comments += _doubtful(program, table)
     spelling = spelling_of(found, [(way, source) for way in ways], (key, target))
-    return _spelt(spelling, found, ways, key, source, target, comments)
+    return spelling, _spelt(spelling, found, ways, key, source, target, comments)
 
 
 def _spelt(

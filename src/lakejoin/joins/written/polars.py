@@ -31,9 +31,9 @@ def polars_of(join: Join) -> str:
     keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
     lines = [*comments(plan.comments), _HEAD]
     for part, key in zip(plan.parts, keys, strict=True):
-        lines.append(f"    key = {expression(part.key, part)}")
+        lines.append(f"    key = {_where(part, keys[0], expression(part.key, part))}")
         lines.append(f"    {target} = {target}.with_columns(key.alias({key!r}))")
-        lines += _source(part, key, source, target)
+        lines += _source(part, key, keys[0], source, target)
     renamed = {
         name: shown
         for name, shown in zip(plan.right, plan.names[len(plan.left) :], strict=True)
@@ -48,9 +48,9 @@ def polars_of(join: Join) -> str:
     return "\n".join([*lines, f"    return joined.select({list(plan.names)!r})"]) + "\n"
 
 
-def _source(part: Part, key: str, source: str, target: str) -> list[str]:
+def _source(part: Part, key: str, first: str, source: str, target: str) -> list[str]:
     """The key of every source row: the first way that gives one that exists."""
-    ways = [expression(way, part) for way in part.ways]
+    ways = [_where(part, first, expression(way, part)) for way in part.ways]
     if len(ways) == 1:
         return [f"    {source} = {source}.with_columns(({ways[0]}).alias({key!r}))"]
     lines = [f"    keys = {target}[{key!r}].drop_nulls().unique().to_list()", "    ways = ["]
@@ -61,6 +61,14 @@ def _source(part: Part, key: str, source: str, target: str) -> list[str]:
         f"    {source} = {source}.with_columns(found.alias({key!r}))",
     ]
     return lines
+
+
+def _where(part: Part, first: str, text: str) -> str:
+    """What a part compares, where it counts only in rows of some keys of the first part."""
+    if not part.only:
+        return text
+    held = f"pl.col({first!r}).is_in({list(part.only)!r})"
+    return f"pl.when({held}).then({text}).otherwise(pl.lit(''))"
 
 
 def expression(side: Compared, part: Part) -> str:

@@ -57,6 +57,10 @@ def pyspark_of_plan(plan: Plan) -> str:
         key = keys[target][place]
         lines += with_key(target, key, column_of(part.key, part), part.key)
         lines += _source(plan, part, keys[source][place], key, source, target)
+        for side in (source, target) if part.only else ():
+            held = f"F.col({keys[side][0]!r}).isin({list(part.only)!r})"
+            made = f"F.when({held}, F.col({keys[side][place]!r})).otherwise(F.lit(''))"
+            lines.append(f"    {side} = {side}.withColumn({keys[side][place]!r}, {made})")
     width = len(plan.left)
     shown = {"left": plan.names[:width], "right": plan.names[width:]}
     for side in ("left", "right"):

@@ -53,6 +53,13 @@ class Spelling:
     ways: tuple[Respelt, ...]
     rows: tuple[int, ...]
     key_rows: int
+    stands: tuple[pa.Array, Array]  # texts, and the place of the one that stands for each key
+
+    def texts_of(self, keys: Array) -> tuple[str, ...]:
+        """The texts that keys are written as, where they are any."""
+        texts, chosen = self.stands
+        places = chosen[keys]
+        return tuple(texts.take(places[places >= 0]).to_pylist())
 
     @property
     def exceptions(self) -> int:
@@ -164,7 +171,8 @@ def _spelling(
         wrong = one.code >= 0 if is_list else one.code != _met(one, formed, stands)
         ways.append(dict(_listed(one, wrong, formed.texts, chosen)))
         rows.append(int(one.count[wrong].sum()))
-    return Spelling(normal, key, tuple(ways), tuple(rows), int(formed.count[off].sum()))
+    key_rows = int(formed.count[off].sum())
+    return Spelling(normal, key, tuple(ways), tuple(rows), key_rows, (formed.texts, chosen))
 
 
 def _met(source: _Formed, target: _Formed, stands: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lakejoin.errors import InputError
 from lakejoin.joins.written.dialects import DIALECTS, Dialect, DuckDB, Standard
 from lakejoin.joins.written.lines import comments
-from lakejoin.joins.written.plan import Compared, Plan, plan_of
+from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
 from lakejoin.joins.written.spelling import Respelt
 from lakejoin.joins.written.standard import identifier, literal
 
@@ -92,11 +92,14 @@ def _with_lists(plan: Plan, left: _Side, right: _Side) -> str:
 
 def _key_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
     """The table that has the key, with the key."""
-    named, made, joins, texts = [], [], [], []
+    named: list[str] = []
+    made: list[str] = []
+    joins, texts = [], []
     for place, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
         text, list_name = plan.free(f"lakejoin_text_{place}"), f"lakejoin_spelt_{place}"
         texts.append(f"{side.dialect.cell(part.key, part, 't')} AS {text}")
-        made.append(f"{_looked_up(part.key, 't.' + text, list_name)} AS {key}")
+        found = _where(part, _looked_up(part.key, "t." + text, list_name), made)
+        made.append(f"{found} AS {key}")
         if part.key.respelt:
             named.append(_values(list_name, part.key.respelt, side.dialect.text))
             joins.append(f"  LEFT JOIN {list_name} ON {list_name}.written = t.{text}\n")
@@ -107,7 +110,9 @@ def _key_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
 
 def _source_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
     """The other table, with the first key that exists of those that the ways give."""
-    named, made, joins, texts = [], [], [], []
+    named: list[str] = []
+    made: list[str] = []
+    joins, texts = [], []
     for place, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
         held, several = f"lakejoin_keys_{place}", len(part.ways) > 1
         if several:
@@ -127,10 +132,18 @@ def _source_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
                 )
             found.append(f"found_{name}.meant" if several else given)
         first = f"coalesce({', '.join(found)})" if several else found[0]
-        made.append(f"{first} AS {key}")
+        made.append(f"{_where(part, first, made)} AS {key}")
     inner = f"(SELECT s.*, {', '.join(texts)} FROM {side.table} AS s) AS s"
     body = f"  SELECT s.*, {', '.join(made)}\n  FROM {inner}\n{''.join(joins)}"
     return [*named, f"lakejoin_source AS (\n{body})"]
+
+
+def _where(part: Part, text: str, made: list[str]) -> str:
+    """What a part compares, where it counts only in rows of some keys; the first part made them."""
+    if not part.only:
+        return text
+    key = made[0].rpartition(" AS ")[0]
+    return f"CASE WHEN {key} IN ({', '.join(map(literal, part.only))}) THEN {text} ELSE '' END"
 
 
 def _looked_up(side: Compared, text: str, list_name: str) -> str:

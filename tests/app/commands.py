@@ -41,3 +41,5 @@ class Command:
 SEARCH = Command("search")
 JOIN = Command("join")
 INDEX = Command("index")
+PREDICATE = Command("predicate")
+PREDICATES = Command("predicates")

@@ -45,9 +45,9 @@ def report_of(found: Predicates, shown: int, index: str | None) -> Report:
 def _predicate(one: JoinPredicate, shown: int, index: str | None) -> Report:
     facts, first = one.facts, one.table(max(0, shown))
     columns = [column.to_pylist() for column in first.columns]
-    pairs = [[_listed(column) for column in pair] for pair in one.pairs]
     return {
-        "pairs": pairs,
+        "pairs": _listed(one.pairs),
+        "enough": _listed(one.enough),
         "scores": one.scores,
         "inner_rows": facts.inner,
         "outer_rows": facts.outer,
@@ -61,8 +61,10 @@ def _predicate(one: JoinPredicate, shown: int, index: str | None) -> Report:
     }
 
 
-def _listed(column: str | tuple[str, str]) -> str | list[str]:
-    return column if isinstance(column, str) else list(column)
+def _listed(pairs: Iterable[Iterable[str | tuple[str, str]]]) -> list[list[str | list[str]]]:
+    """Pairs as lists; of more than two tables each column is a list of the table's name and its
+    own."""
+    return [[one if isinstance(one, str) else list(one) for one in pair] for pair in pairs]
 
 
 def _command(one: JoinPredicate, index: str | None) -> str | None:
@@ -76,7 +78,7 @@ def _command(one: JoinPredicate, index: str | None) -> str | None:
 
 def print_predicates(found: Predicates, report: Report) -> None:
     """The best predicates, and the first rows and the command of the very best."""
-    from lakejoin.joins.predicates.shown import facts_text, scores_text
+    from lakejoin.joins.predicates.shown import facts_text, fewer_text, scores_text
 
     screen, preference = console(), found.preferences[0]
     given = (f"{t['table']} ({counted(t['rows'], 'row')})" for t in report["tables"])
@@ -86,6 +88,8 @@ def print_predicates(found: Predicates, report: Report) -> None:
         screen.print()
         line = Text.assemble(f"{place}. ", (clip(one.words, _WORDS), "bold"))
         screen.print(line, soft_wrap=True)
+        if one.fewer_words:
+            _say(screen, f"   {fewer_text(one)}")
         _say(screen, f"   {scores_text(one)}")
         _say(screen, f"   {facts_text(one)}")
         _notes(screen, one.notes, "   ")

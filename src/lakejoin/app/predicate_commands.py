@@ -68,11 +68,10 @@ def predicate_command(
       lakejoin join people.csv orders.csv --prefer compact -o joined.csv
 
     \b
-    JSON keys: tables[] with table, rows, columns; prefer, predicates[] with pairs[] (of a left and
-    a right column; of more tables [[table, column], [table, column]]), scores{}, inner_rows,
-    outer_rows, groups, entropy, involved[] (rows of each table), columns[], first[][], command,
-    notes[]; looked_at, complete, notes[]; with --code: code; or tables[], prefer, predicates[]
-    (empty), why, notes[]
+    JSON keys: tables[] with table, rows, columns; prefer, predicates[] with pairs[][], enough[][],
+    scores, inner_rows, outer_rows, groups, entropy, involved[], columns[], first[][], command,
+    notes[]; looked_at, complete, notes[]; with --code: code; or
+    tables[], prefer, predicates[], why, notes[]
     """
     from lakejoin.app import predicate_answers as answers
     from lakejoin.joins.predicates.described import best_predicates
@@ -130,9 +129,8 @@ def predicates_command(
       lakejoin predicates                    all tables of the lake
 
     \b
-    JSON keys: tables[], relations[] with table, columns[], key_table, key_columns[], rows (that
-    find their key), values, missing (values that the key lacks), keys, score, why; notes[]; with
-    --diagram: diagram
+    JSON keys: tables[], relations[] with table, columns[], key_table, key_columns[], rows, values,
+    missing, keys, score, why; notes[]; with --diagram: diagram
     """
     from lakejoin import api
     from lakejoin.app import predicate_answers as answers

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from lakejoin.errors import InputError, NoJoin
+from lakejoin.joins.given import subject
 from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.finding import (
-    FoundPredicates,
+    ColumnRef,
+    Pair,
     Predicate,
     PredicateOptions,
     find_predicates,
@@ -47,6 +49,16 @@ class Tables:
     def are_two(self) -> bool:
         """Whether there are two, so that columns need no name of their table."""
         return len(self.sides) == 2
+
+    def named(self, column: ColumnRef) -> str:
+        """A column as it is told: its name, behind its table's where there are more than two."""
+        table, name = column
+        return name if self.are_two else f"{self._short[table]}.{name}"
+
+    @cached_property
+    def _short(self) -> tuple[str, ...]:
+        short = tuple(subject(label) for label in self.labels)
+        return short if len(set(short)) == len(short) and all(short) else self.labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,7 +93,28 @@ class JoinPredicate:
     @property
     def words(self) -> str:
         """The equalities, in words."""
-        return " and ".join(f"{_named(a)} = {_named(b)}" for a, b in self.pairs)
+        return self.said(self.found.pairs)
+
+    @property
+    def enough(self) -> tuple[tuple[Any, Any], ...]:
+        """The pairs that make the same join of two tables: the others are then equal anyway."""
+        every = zip(self.pairs, self.found.pairs, strict=True)
+        return tuple(named for named, pair in every if pair in self._enough)
+
+    @property
+    def fewer_words(self) -> str:
+        """Those in words, where they are fewer."""
+        return self.said(self._enough) if len(self._enough) < len(self.pairs) else ""
+
+    @cached_property
+    def _enough(self) -> tuple[Pair, ...]:
+        from lakejoin.joins.predicates.enough import enough
+
+        return enough(self.tables.coded, self.found.pairs)
+
+    def said(self, pairs: Sequence[Pair]) -> str:
+        """Some equalities, in words."""
+        return " and ".join(" = ".join(self.tables.named(ref) for ref in pair) for pair in pairs)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -253,16 +286,12 @@ def best_predicates(
     coded = coded_sides(sides, options.rules)
     tables = Tables(tuple(sides), labels_of([side.name for side in sides]), coded, options)
     tell("looking for predicates")
-    found = _found(coded, options, tell)
+    found = find_predicates(coded, options, tell)
     best = {
         name: tuple(JoinPredicate(one, tables) for one in several)
         for name, several in found.best.items()
     }
     return Predicates(best, wanted, tables, found.looked_at, found.complete)
-
-
-def _found(coded: CodedTables, options: PredicateOptions, tell: Progress) -> FoundPredicates:
-    return find_predicates(coded, options, tell)
 
 
 def _first(batches: Iterator[list[Array]], limit: int | None, tables: int) -> list[Array]:
@@ -276,8 +305,3 @@ def _first(batches: Iterator[list[Array]], limit: int | None, tables: int) -> li
     if not taken:
         return [np.empty(0, np.int64)] * tables
     return [np.concatenate(parts)[:limit] for parts in zip(*taken, strict=True)]
-
-
-def _named(column: Any) -> str:
-    """A column as it is told: a name, or a table's and its own."""
-    return column if isinstance(column, str) else f"{column[0]}.{column[1]}"

@@ -33,6 +33,11 @@ def scores_text(predicate: JoinPredicate) -> str:
     return ", ".join(f"{name} {score_text(value)}" for name, value in predicate.scores.items())
 
 
+def fewer_text(predicate: JoinPredicate) -> str:
+    """The pairs that are enough, where they are fewer."""
+    return f"the same join by {clipped(predicate.fewer_words, _WORDS)}"
+
+
 def facts_text(predicate: JoinPredicate) -> str:
     """The numbers behind them on one line."""
     facts = predicate.facts
@@ -54,10 +59,9 @@ def notes_of(predicate: JoinPredicate) -> Iterator[str]:
             "on average"
         )
     if facts.inner > 1:
-        for pair, said in zip(predicate.found.pairs, predicate.pairs, strict=True):
+        for pair in predicate.found.pairs:
             if _shared_values(predicate, pair) == 1:
-                a, b = (one if isinstance(one, str) else ".".join(one) for one in said)
-                yield f"{a} and {b} share one value only: that they are equal says little"
+                yield f"one value only is shared by {predicate.said([pair])}: that says little"
 
 
 def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:
@@ -96,8 +100,11 @@ def no_predicate(found: Predicates) -> str:
 
 def predicate_text(predicate: JoinPredicate) -> str:
     """A predicate, its scores, its numbers."""
-    lines = [clipped(predicate.words, _WORDS), f"   {scores_text(predicate)}"]
-    lines += [f"   {facts_text(predicate)}", *(f"   note: {note}" for note in predicate.notes)]
+    lines = [clipped(predicate.words, _WORDS)]
+    if predicate.fewer_words:
+        lines.append(f"   {fewer_text(predicate)}")
+    lines += [f"   {scores_text(predicate)}", f"   {facts_text(predicate)}"]
+    lines += [f"   note: {note}" for note in predicate.notes]
     return "\n".join(lines)
 
 

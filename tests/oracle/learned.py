@@ -278,7 +278,7 @@ def _rewritings(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, Form, int]]
             continue
         if form and made != texts and _held(made, goals):
             yield made, form, 0
-        if form in _PADDED:
+        if form in _PADDED and (form is Form.SAME or made != texts):
             yield from ((wide, form, width) for wide, width in _padded(made, goals))
 
 

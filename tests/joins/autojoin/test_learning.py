@@ -10,7 +10,7 @@ from lakejoin.joins.autojoin.learning import learn, stretches
 from oracle import learned as oracle
 
 WORDS = ("Ann", "Bo", "anna", "O'Neil", "de la", "Éa", "ßx", "a_b", "x--y", "İz", "Dr. Mary", "a,b")
-NUMBERS = ("7", "07", "0042", "1999", "12", "1,204", "", "3")
+NUMBERS = ("7", "0", "07", "0042", "1999", "12", "1,204", "", "3")
 DAYS = ("5 March", "12 June", "jan 3", "Sept. 09")
 SEPARATORS = (" ", ", ", " - ", ";", "_", "--", "/", " (", "")
 

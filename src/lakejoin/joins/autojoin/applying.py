@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ from lakejoin.joins.autojoin.programs import (
     Operator,
     Program,
     Separator,
+    Split,
     takes_all,
     window,
 )
@@ -28,6 +30,9 @@ from lakejoin.joins.autojoin.programs import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# A column, the splits before, and what it is split by then.
+_Splitting = tuple[str, tuple[Split, ...], Separator]
+_REMEMBERED = 2000  # rows of a table whose parts are kept
 _MARK = "\x1f"  # never inside a stretch of letters or digits
 
 
@@ -40,15 +45,66 @@ def apply(program: Program, table: pa.Table) -> pa.LargeStringArray:
     >>> apply(Program((first, Constant(" "), last)), names).to_pylist()
     ['Barack Obama', None, None]
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    return Applier(table).apply(program)
 
-    columns = {name: _text(table[name]) for name in program.columns}
-    parts = [_part(operator, columns) for operator in program.operators]
-    if len(parts) == 1:
-        return parts[0]
-    nothing = pa.scalar("", pa.large_string())
-    return pc.binary_join_element_wise(*parts, nothing, null_handling="emit_null")
+
+@dataclass(eq=False)
+class Applier:
+    """Applies many programs to the same rows; parts that several have are made once.
+
+    Tables of many rows are not worth the memory.
+    """
+
+    table: pa.Table
+    _columns: dict[str, pa.LargeStringArray] = field(default_factory=dict)
+    _pieces: dict[_Splitting, pa.LargeListArray] = field(default_factory=dict)
+    _parts: dict[Extract, pa.LargeStringArray] = field(default_factory=dict)
+
+    def apply(self, program: Program) -> pa.LargeStringArray:
+        """See `apply`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        parts = [self._part(operator) for operator in program.operators]
+        if len(parts) == 1:
+            return parts[0]
+        nothing = pa.scalar("", pa.large_string())
+        return pc.binary_join_element_wise(*parts, nothing, null_handling="emit_null")
+
+    def _part(self, operator: Operator) -> pa.Array | pa.Scalar:
+        import pyarrow as pa
+
+        if isinstance(operator, Constant):
+            return pa.scalar(operator.text, pa.large_string())
+        known = self._parts.get(operator)
+        if known is None:
+            known = self._made(operator)
+            if self.table.num_rows <= _REMEMBERED:
+                self._parts[operator] = known
+        return known
+
+    def _made(self, part: Extract) -> pa.LargeStringArray:
+        if part.casing:
+            return _cased(self._part(replace(part, casing=Casing.SAME)), part.casing)
+        texts = self._text(part.column) if not part.splits else self._piece(part)
+        return _padded(_formed(_cut(texts, part), part.form), part.width)
+
+    def _text(self, column: str) -> pa.LargeStringArray:
+        if column not in self._columns:
+            self._columns[column] = _text(self.table[column])
+        return self._columns[column]
+
+    def _piece(self, part: Extract) -> pa.LargeStringArray:
+        """The piece after all splits."""
+        key = part.column, part.splits[:-1], part.splits[-1][0]
+        pieces = self._pieces.get(key)
+        if pieces is None:
+            before = part.splits[:-1]
+            texts = self._piece(Extract(part.column, before)) if before else self._text(part.column)
+            pieces = _split(texts, part.splits[-1][0])
+            if self.table.num_rows <= _REMEMBERED:
+                self._pieces[key] = pieces
+        return _nth(pieces, part.splits[-1][1])
 
 
 def _text(column: pa.ChunkedArray) -> pa.LargeStringArray:
@@ -60,26 +116,18 @@ def _text(column: pa.ChunkedArray) -> pa.LargeStringArray:
     return one.cast(pa.large_string())
 
 
-def _part(operator: Operator, columns: dict[str, pa.LargeStringArray]) -> pa.Array | pa.Scalar:
-    import pyarrow as pa
-
-    if isinstance(operator, Constant):
-        return pa.scalar(operator.text, pa.large_string())
-    texts = columns[operator.column]
-    for separator, piece in operator.splits:
-        texts = _piece(texts, separator, piece)
-    texts = _formed(_cut(texts, operator), operator.form)
-    return _cased(_padded(texts, operator.width), operator.casing)
-
-
-def _piece(texts: pa.LargeStringArray, separator: Separator, piece: int) -> pa.LargeStringArray:
-    import pyarrow as pa
+def _split(texts: pa.LargeStringArray, separator: Separator) -> pa.LargeListArray:
     import pyarrow.compute as pc
 
     if isinstance(separator, Runs):
         texts = _parted(texts, separator)
         separator = _MARK
-    pieces = pc.split_pattern(texts, separator)
+    return pc.split_pattern(texts, separator)
+
+
+def _nth(pieces: pa.LargeListArray, piece: int) -> pa.LargeStringArray:
+    import pyarrow as pa
+
     ends = pieces.offsets.to_numpy().astype(np.int64)
     place = (ends[:-1] if piece >= 0 else ends[1:]) + piece
     exists = (place >= ends[:-1]) & (place < ends[1:])

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.joins.autojoin.accidents import MOST, by_chance
 from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.examples import Examples, examples_of
+from lakejoin.joins.autojoin.examples import Examples
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
-from lakejoin.joins.autojoin.learning import Learner, stretches
+from lakejoin.joins.autojoin.learning import Learner, Step, stretches
 from lakejoin.joins.autojoin.programs import Constant, Program, identity, is_cut
-from lakejoin.joins.autojoin.rowpairs import Pairer, RowPair, texts_of
+from lakejoin.joins.autojoin.rewriting import Memory
+from lakejoin.joins.autojoin.rowpairs import RowPair
+from lakejoin.joins.autojoin.samples import Sample, TextColumn
 from lakejoin.joins.autojoin.sampling import SampleOptions
 from lakejoin.joins.autojoin.scoring import Scorer, with_case
 from lakejoin.joins.autojoin.targets import fills, pieces_by_separator
@@ -68,8 +70,8 @@ class Tables:
 
     source: pa.Table
     target: pa.LargeStringArray
-    source_sample: pa.Table
-    target_sample: pa.LargeStringArray
+    source_sample: Sample
+    target_sample: TextColumn
     columns: int = 1  # that make up the target
     _made: dict[Program, Array] = field(default_factory=dict)
 
@@ -112,38 +114,37 @@ def covering_programs(tables: Tables, options: LearnOptions) -> list[Believed]:
     >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"], pa.large_string())
-    >>> for found in covering_programs(Tables(names, users, names, users), LearnOptions()):
+    >>> tables = Tables(names, users, Sample(names), TextColumn(users))
+    >>> for found in covering_programs(tables, LearnOptions()):
     ...     print(found.program)
     lower(substring(name, 0, 1)) + lower(split(name, " ")[1])
     """
     found: list[Believed] = []
     source, target = tables.source_sample, tables.target_sample
     while len(found) < options.programs and source.num_rows and len(target):
-        scorer = Scorer(source, KeyTable(hashes_of(target)))
+        scorer = Scorer(source.table, KeyTable(hashes_of(target.array)), source.applier)
         size = min(source.num_rows, len(scorer.keys))
         # A first program may meet fewer of a tiny table; a further one joins a share of the rest.
         fewest = _FEWEST if found else max(2, min(_FEWEST, size))
         share = _SHARE * size if found else tables.fewest
-        candidates = _candidates(scorer, target, options, first=not found)
+        candidates = _candidates(scorer, source, target, options, first=not found)
         filling = (program for program in candidates if fills(program, tables.columns))
         best = _best(scorer, filling, max(fewest, share))
         if best is None:
             break
-        cased = with_case(best.program, source, target)
+        cased = with_case(best.program, source, target.array)
         found.append(Believed(cased, best.by_chance))
         source, target = _left_over(cased, tables, source, target)
     return found
 
 
 def _left_over(
-    program: Program, tables: Tables, source: pa.Table, target: pa.LargeStringArray
-) -> tuple[pa.Table, pa.LargeStringArray]:
+    program: Program, tables: Tables, source: Sample, target: TextColumn
+) -> tuple[Sample, TextColumn]:
     """What the program does not join in the whole tables, sampled or not."""
-    import pyarrow as pa
-
-    mine = tables.keys.places(hashes_of(apply(program, source)))
-    theirs = KeyTable(tables.made(program)).places(hashes_of(target))
-    return source.filter(pa.array(mine < 0)), target.filter(pa.array(theirs < 0))
+    mine = tables.keys.places(hashes_of(source.applier.apply(program)))
+    theirs = KeyTable(tables.made(program)).places(hashes_of(target.array))
+    return source.without(mine >= 0), target.without(theirs >= 0)
 
 
 def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Believed | None:
@@ -167,30 +168,43 @@ def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Belie
 
 
 def _candidates(
-    scorer: Scorer, target: pa.Array, options: LearnOptions, first: bool
+    scorer: Scorer, source: Sample, target: TextColumn, options: LearnOptions, first: bool
 ) -> Iterator[Program]:
     """Columns as they are, then what is learned from example sets."""
-    names = scorer.source.column_names
+    names = list(source.columns)
     if first:
         yield from (identity(name) for name in names)
-        if _are_codes(target):
+        if _are_codes(target.array):
             for name in names:
-                yield from pieces_by_separator(scorer.source, name)
+                yield from pieces_by_separator(source.table, name)
     tried = set()
-    every = range(len(names))
-    for pairs, columns in _groups(scorer.source, target, options):
+    memory = Memory()
+    for pairs, columns in _groups(source, target, options):
         if len(pairs) < min(_SIZES):
             continue
-        examples = _examples(scorer.source, target, pairs)
-        learner, order = Learner(examples), _plainest_first(examples)
-        for turn, places in enumerate(_example_sets(len(examples), options)):
-            rows = [order[place] for place in places]
-            steps = learner.steps(rows, columns)
-            if steps is None and len(columns) < len(names) and turn < _WIDE_SETS:
-                steps = learner.steps(rows, every)
-            if steps is not None and steps not in tried:
+        for steps in _learned(source.examples(target, pairs), columns, memory, options):
+            if steps not in tried:
                 tried.add(steps)
                 yield scorer.fitted(steps)
+
+
+def _learned(
+    examples: Examples, columns: Array, memory: Memory, options: LearnOptions
+) -> Iterator[tuple[Step, ...]]:
+    """What small sets of the examples teach, from these columns; if nothing, from all."""
+    learner, every = Learner(examples, memory), np.arange(len(examples.columns))
+    sets = _example_sets(len(examples), options.example_sets, options.seed)
+    sets = np.append(_plainest_first(examples), -1)[sets]
+    possible, wide = learner.possible(sets, columns), np.zeros(len(sets), bool)
+    if len(columns) < len(every):
+        wide[:_WIDE_SETS] = learner.possible(sets[:_WIDE_SETS], every)
+    for place in np.flatnonzero(possible | wide):
+        rows = sets[place][sets[place] >= 0]
+        steps = learner.steps(rows, columns) if possible[place] else None
+        if steps is None and wide[place]:
+            steps = learner.steps(rows, every)
+        if steps is not None:
+            yield steps
 
 
 def _are_codes(target: pa.Array) -> bool:
@@ -200,48 +214,44 @@ def _are_codes(target: pa.Array) -> bool:
     return bool((pc.approximate_median(pc.utf8_length(target)).as_py() or 0) <= _CODE)
 
 
-def _examples(source: pa.Table, target: pa.Array, pairs: list[RowPair]) -> Examples:
-    rows = source.take([pair.source for pair in pairs])
-    texts = {name: rows[name].to_pylist() for name in rows.column_names}
-    return examples_of(texts, target.take([pair.target for pair in pairs]).to_pylist())
-
-
-def _plainest_first(examples: Examples) -> list[int]:
+def _plainest_first(examples: Examples) -> Array:
     """The examples, those first whose targets are made of the fewest stretches of their rows.
 
     Rows that share one rare stretch by accident share little else.
     """
     sizes = examples.goals[:, 1] - examples.goals[:, 0]
-    each = stretches(examples) / np.maximum(1, sizes)
-    return [int(i) for i in np.argsort(each, kind="stable")]
+    return np.argsort(stretches(examples) / np.maximum(1, sizes), kind="stable")
 
 
 def _groups(
-    source: pa.Table, target: pa.Array, options: LearnOptions
-) -> Iterator[tuple[list[RowPair], Sequence[int]]]:
+    source: Sample, target: TextColumn, options: LearnOptions
+) -> Iterator[tuple[list[RowPair], Array]]:
     """Row pairs with the columns to begin with: of the best columns, then of all together."""
-    pairer = Pairer([texts_of(column) for column in source.columns], texts_of(target))
-    found: list[tuple[list[RowPair], Sequence[int]]] = []
-    for place in range(source.num_columns):
-        found.append((pairer.of_column(place, options.row_pairs), [place]))
+    pairer, count = source.pairer(target), len(source.columns)
+    found = [
+        (pairer.of_column(place, options.row_pairs), np.array([place])) for place in range(count)
+    ]
     found.sort(key=lambda group: -sum(pair.score * pair.shared for pair in group[0]))
     yield from found[: options.column_pairs]
-    if source.num_columns > 1:
-        yield pairer.of_several(), range(source.num_columns)
+    if count > 1:
+        yield pairer.of_several(), np.arange(count)
 
 
-def _example_sets(examples: int, options: LearnOptions) -> Iterator[tuple[int, ...]]:
-    """Small sets of examples, at random but always the same ones, from the first or from all."""
-    rng = np.random.default_rng(options.seed)
+@lru_cache
+def _example_sets(examples: int, count: int, seed: int) -> Array:
+    """Small sets of examples, at random but always the same ones, from the first or from all.
+
+    Each is a row of their places, with -1 behind the last.
+    """
+    rng = np.random.default_rng(seed)
     first = min(examples, max(_EXAMPLES, int(_PLAIN * examples)))
-    drawn: set[tuple[int, ...]] = set()
-    for turn in range(options.example_sets):
+    drawn: dict[tuple[int, ...], None] = {}
+    for turn in range(count):
         size = min(_SIZES[turn % len(_SIZES)], examples)
         among = first if turn % 3 == 0 else examples
-        chosen = tuple(sorted(rng.choice(among, size, replace=False).tolist()))
-        if chosen not in drawn:
-            drawn.add(chosen)
-            yield chosen
+        drawn[tuple(sorted(rng.choice(among, size, replace=False).tolist()))] = None
+    most = max(_SIZES)
+    return np.array([(*chosen, *[-1] * (most - len(chosen))) for chosen in drawn], np.int64)
 
 
 def _enough(program: Program, scorer: Scorer, fewest: float) -> bool:

@@ -41,14 +41,21 @@ class Examples:
 
 def examples_of(columns: dict[str, list[str | None]], targets: Sequence[str]) -> Examples:
     """The examples of these columns, which hold a text for each target."""
-    parts = [folded(text or "") for column in columns.values() for text in column]
-    parts += [folded(target) for target in targets]
+    lower = {name: [folded(text or "") for text in texts] for name, texts in columns.items()}
+    return folded_examples(lower, [folded(target) for target in targets], targets)
+
+
+def folded_examples(
+    columns: dict[str, list[str]], goals: list[str], targets: Sequence[str]
+) -> Examples:
+    """The examples of texts that are folded already; empty ones are missing."""
+    parts = [text for column in columns.values() for text in column]
+    parts += goals
     ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
     begins = np.concatenate(([0], ends[:-1])) if len(ends) else ends
     texts = "".join(parts)
     chars = np.frombuffer(texts.encode("utf-32-le", "surrogatepass"), np.uint32)
     rows = len(targets)
-    goals = np.stack((begins, ends), axis=1)[len(parts) - rows :]
     shape = len(columns), rows
     return Examples(
         tuple(columns),
@@ -58,7 +65,7 @@ def examples_of(columns: dict[str, list[str | None]], targets: Sequence[str]) ->
         _alnum(texts, chars),
         np.ascontiguousarray(begins[: len(parts) - rows].reshape(shape).T),
         np.ascontiguousarray(ends[: len(parts) - rows].reshape(shape).T),
-        goals,
+        np.stack((begins, ends), axis=1)[len(parts) - rows :],
     )
 
 

@@ -24,6 +24,7 @@ from lakejoin.joins.autojoin.covering import (
     covering_programs,
 )
 from lakejoin.joins.autojoin.programs import Program
+from lakejoin.joins.autojoin.samples import Sample, TextColumn
 from lakejoin.joins.autojoin.sampling import sample_sizes, sampled_rows
 from lakejoin.joins.autojoin.targets import further_targets, key_targets
 from lakejoin.joins.keys import key_codes
@@ -144,10 +145,17 @@ class _Side:
 
     texts: pa.Table
     named: tuple[str, ...]
+    _samples: dict[int, Sample] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         return int(self.texts.num_rows) if self.texts.num_columns else 0
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Rows to learn from; the same ones for every target."""
+        if size not in self._samples:
+            self._samples[size] = Sample(_some(self.texts, size, seed))
+        return self._samples[size]
 
     @cached_property
     def keys(self) -> list[Program]:
@@ -223,8 +231,8 @@ def _way(
     tables = Tables(
         source.texts,
         keys,
-        source.texts.take(sampled_rows(source.rows, sizes[0], options.seed)),
-        keys.take(sampled_rows(target.rows, sizes[1], options.seed + 1)),
+        source.sample(sizes[0], options.seed),
+        TextColumn(_some(keys, sizes[1], options.seed + 1)),
         len(program.columns),
     )
     programs = covering_programs(tables, options)
@@ -232,6 +240,11 @@ def _way(
         return None
     doubt = "" if target.named else weighed(tables, program, programs).why_not
     return _Way(forth, program, tables, programs, _reach(tables, programs), doubt)
+
+
+def _some(rows: Any, size: int, seed: int) -> Any:
+    """So many rows of a table or column."""
+    return rows if size >= len(rows) else rows.take(sampled_rows(len(rows), size, seed))
 
 
 def _reach(tables: Tables, programs: list[Believed]) -> tuple[int, int, int]:

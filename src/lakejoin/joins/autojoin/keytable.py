@@ -30,9 +30,10 @@ def hashes_of(texts: pa.LargeStringArray) -> Array:
 
     from lakejoin.kernels.plain_texts import plain_hashes
 
-    if not pc.all(pc.string_is_ascii(texts)).as_py():
-        texts = pc.utf8_lower(texts)
-    return np.asarray(plain_hashes(*text_buffers(texts)))
+    flat = text_buffers(texts)
+    if flat.data[flat.offsets[0] : flat.offsets[-1]].max(initial=0) >= 128:  # beyond ASCII
+        flat = text_buffers(pc.utf8_lower(texts))
+    return np.asarray(plain_hashes(*flat))
 
 
 class KeyTable:

@@ -9,7 +9,7 @@ best-first search with backtracking (thesis, section 4.4.2, where it is greedy).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,14 +25,14 @@ from lakejoin.joins.autojoin.pieces import (
     pieces_of,
 )
 from lakejoin.joins.autojoin.programs import Constant, Extract, Operator
-from lakejoin.joins.autojoin.rewriting import Rewritten, rewritten_pieces
+from lakejoin.joins.autojoin.rewriting import Memory, Rewritten, rewritten_pieces
 
 Array = np.ndarray[Any, Any]
 
 MOST_OPERATORS = 8
 _MOST_NODES = 120
 _MOST_WAYS = 16
-_MOST_STRETCHES = 30
+_MOST_STRETCHES = 31
 _LONGEST_CUT = 10
 
 
@@ -73,40 +73,38 @@ def learn(columns: dict[str, list[str | None]], targets: Sequence[str]) -> tuple
     split(n, ", ")[1] + " " + split(n, ",")[0]
     """
     learner = Learner(examples_of(columns, targets))
-    return learner.steps(range(len(targets)), range(len(columns)))
+    rows, every = np.arange(len(targets)), np.arange(len(columns))
+    if not learner.possible(rows[None, :], every).all():
+        return None
+    return learner.steps(rows, every)
 
 
 @dataclass(eq=False)
 class Learner:
-    """Learns from any few of many examples."""
+    """Learns from any few of many examples; rows and columns are told by their numbers."""
 
     examples: Examples
+    memory: Memory = field(default_factory=Memory)
 
-    def steps(self, rows: Sequence[int], columns: Sequence[int]) -> tuple[Step, ...] | None:
-        """The steps that make the targets of these rows from these columns, by their numbers."""
-        few = self._possible(rows, columns)
-        edges = None if few is None else _best_path(few)
+    def possible(self, sets: Array, columns: Array) -> Array:
+        """For which sets of rows a short program is not ruled out; see `kernels.stretches`."""
+        from lakejoin.kernels.stretches import possible_sets
+
+        of = self.examples
+        if not len(of):
+            return np.zeros(len(sets), bool)
+        found = possible_sets(
+            of.chars, of.begins, of.ends, of.goals, self._sharing, sets, columns, MOST_OPERATORS
+        )
+        return np.asarray(found)
+
+    def steps(self, rows: Array, columns: Array) -> tuple[Step, ...] | None:
+        """The steps that make the targets of these rows from these columns, if that is possible."""
+        useful = columns[self._sharing[rows][:, columns].all(axis=0)]
+        edges = _best_path(chosen(self.examples, rows, useful), self.memory)
         if edges is None or all(isinstance(edge, Constant) for edge in edges):
             return None
         return tuple(Step(tuple(_ways(edge))) for edge in edges)
-
-    def _possible(self, rows: Sequence[int], columns: Sequence[int]) -> Chosen | None:
-        """The examples with the columns that may be of use; none if no short program is possible.
-
-        A column is of use if every example's target has two characters in a row, or the first one,
-        of the text. Targets must be put together from few stretches of their rows and of
-        constants, and a constant is in every target.
-        """
-        wanted, those = np.array(rows, np.int64), np.array(columns, np.int64)
-        useful = those[self._sharing[wanted][:, those].all(axis=0)] if len(rows) else those[:0]
-        if not len(useful):
-            return None
-        few = chosen(self.examples, wanted, useful)
-        found = _fewest(self.examples, few.begins, few.ends, few.goals)
-        sizes = few.goals[:, 1] - few.goals[:, 0]
-        if (sizes == 0).any() or (found > np.minimum(MOST_OPERATORS, 3 + sizes / 4)).any():
-            return None
-        return few
 
     @cached_property
     def _sharing(self) -> Array:
@@ -122,19 +120,16 @@ def stretches(examples: Examples) -> Array:
     >>> stretches(examples_of({"name": ["Barack Obama", "Bush"]}, ["Obama, B", ", "])).tolist()
     [3.0, 1.0]
     """
-    return _fewest(examples, examples.begins, examples.ends, examples.goals)
-
-
-def _fewest(examples: Examples, begins: Array, ends: Array, goals: Array) -> Array:
     from lakejoin.kernels.stretches import fewest_stretches
 
-    found = fewest_stretches(examples.chars, begins, ends, goals, _MOST_STRETCHES)
+    of = examples
+    found = fewest_stretches(of.chars, of.begins, of.ends, of.goals, _MOST_STRETCHES)
     return np.where(found < 0, np.inf, found)
 
 
-def _best_path(few: Chosen) -> list[_Edge] | None:
+def _best_path(few: Chosen, memory: Memory) -> list[_Edge] | None:
     pieces = pieces_of(few)
-    search = _Search(few, pieces, rewritten_pieces(pieces))
+    search = _Search(few, pieces, rewritten_pieces(pieces, memory))
     edges = search.run()
     if edges is None or not all(isinstance(edge, Constant) or edge.whole for edge in edges):
         # Many need one split only, which is found sooner among fewer pieces. But whole pieces of

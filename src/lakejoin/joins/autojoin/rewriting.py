@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from lakejoin.joins.autojoin.examples import folded
 from lakejoin.joins.autojoin.forms import Form, rewritten
@@ -18,12 +17,9 @@ _MOST_PATHS = 8
 _MOST_ALSO = 4
 _WIDEST = 12  # that a text is padded to
 _PADDED = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER)
-_REMEMBERED = 1 << 15
-# Forms that leave a text as it is unless it has such a character; "" stands for any that is
-# neither letter nor digit.
+# Forms that leave a text as it is unless it has such a character.
 _NEEDED = {
-    Form.NO_MARKS: "",
-    Form.NO_BLANKS: "",
+    Form.NO_ZEROS: "0",
     Form.NO_COMMAS: ",",
     Form.BLANKS_TO_HYPHENS: " ",
     Form.BLANKS_TO_UNDERSCORES: " ",
@@ -33,8 +29,36 @@ _NEEDED = {
     Form.NO_LAST_WORD: " ",
     Form.NO_TITLES: " ",
 }
+_FORMS = tuple(Form)
+# What is tried where all examples have letters and digits only.
+_OF_ALNUM = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER, Form.MONTH_NAME, Form.MONTH_SHORT)
 
-Held = dict[Form, tuple[str, int]]
+
+@dataclass(eq=False)
+class Memory:
+    """What was found out of single texts."""
+
+    _made: dict[tuple[str, Form], str] = field(default_factory=dict)
+    _held: dict[tuple[str, str, bool], list[tuple[Form, str]]] = field(default_factory=dict)
+
+    def made(self, text: str, form: Form) -> str:
+        """The text in a form, empty if there is none."""
+        needed = _NEEDED.get(form)
+        if form is Form.SAME or (needed and needed not in text):
+            return text
+        known = self._made.get((text, form))
+        if known is None:
+            known = self._made[text, form] = folded(rewritten(text, form) or "")
+        return known
+
+    def held(self, text: str, goal: str, alnum: bool) -> list[tuple[Form, str]]:
+        """The forms of a text that the goal holds."""
+        known = self._held.get((text, goal, alnum))
+        if known is None:
+            each = [(form, self.made(text, form)) for form in (_OF_ALNUM if alnum else _FORMS)]
+            known = [(form, made) for form, made in each if made and made in goal]
+            self._held[text, goal, alnum] = known
+        return known
 
 
 @dataclass(eq=False)
@@ -48,14 +72,14 @@ class Rewritten:
         return tuple(self.also.get(texts, ())[:_MOST_ALSO])
 
 
-def rewritten_pieces(pieces: Pieces) -> Rewritten:
+def rewritten_pieces(pieces: Pieces, memory: Memory) -> Rewritten:
     """What forms and padding make of pieces, where every example's target holds it.
 
     >>> import numpy as np
     >>> from lakejoin.joins.autojoin.examples import examples_of
     >>> from lakejoin.joins.autojoin.pieces import chosen, pieces_of
     >>> days = examples_of({"day": ["5 March", "12 June"]}, ["05-03", "12-06"])
-    >>> made = rewritten_pieces(pieces_of(chosen(days, np.arange(2), np.arange(1))))
+    >>> made = rewritten_pieces(pieces_of(chosen(days, np.arange(2), np.arange(1))), Memory())
     >>> for texts, paths in made.new.items():
     ...     print(texts, paths[0].form, paths[0].width)
     ('05', '12')  2
@@ -64,15 +88,14 @@ def rewritten_pieces(pieces: Pieces) -> Rewritten:
     """
     found = Rewritten()
     whole = pieces.of.examples.texts
-    goals = [whole[begin:end] for begin, end in pieces.of.goals.tolist()]
-    plain: set[Texts] = set()
+    goals = tuple([whole[begin:end] for begin, end in pieces.of.goals.tolist()])
     texts_of = [
         tuple([whole[begin:end] for begin, end in zip(begins, ends, strict=True)])
         for begins, ends in zip(pieces.firsts.tolist(), pieces.lasts.tolist(), strict=True)
     ]
+    plain = set(texts_of)
     for piece, texts in enumerate(texts_of):
-        for made, form, width in _rewritings(texts, goals):
-            plain = plain or set(texts_of)
+        for made, form, width in _rewritings(texts, goals, memory):
             known = (found.also if made in plain else found.new).setdefault(made, [])
             if len(known) < _MOST_PATHS:
                 path = pieces.first_path(piece)
@@ -80,60 +103,31 @@ def rewritten_pieces(pieces: Pieces) -> Rewritten:
     return found
 
 
-def _rewritings(texts: Texts, goals: list[str]) -> Iterator[tuple[Texts, Form, int]]:
+def _rewritings(texts: Texts, goals: Texts, memory: Memory) -> Iterator[tuple[Texts, Form, int]]:
     """Every form and width that gives each example something which its target holds."""
-    each: list[Held] = []
-    for text, goal in zip(texts, goals, strict=True):
-        held = _held(text, goal)
-        if not held:
-            return
-        each.append(held)
-    for form in each[0]:
-        if not _may_change(texts, form):
+    alnum = all(map(str.isalnum, texts))
+    for form, first in memory.held(texts[0], goals[0], alnum):
+        each = [first]
+        for text, goal in zip(texts[1:], goals[1:], strict=True):
+            made = memory.made(text, form)
+            if not made or made not in goal:
+                break
+            each.append(made)
+        if len(each) < len(texts):
             continue
-        found = [held[form] for held in each if form in held]
-        if len(found) < len(each):
-            continue
-        made = tuple([text for text, _ in found])
-        if form and made != texts:
-            yield made, form, 0
-        if form in _PADDED and all(text.isalnum() for text in made):
-            widest = min(_WIDEST, *(width for _, width in found))
-            for width in range(min(map(len, made)) + 1, widest + 1):
-                yield tuple([text.rjust(width, "0") for text in made]), form, width
+        found = tuple(each)
+        if form and found != texts:
+            yield found, form, 0
+        if form in _PADDED and (form is Form.SAME or found != texts):
+            yield from ((wide, form, width) for wide, width in _padded(found, goals))
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _held(text: str, goal: str) -> Held:
-    """What each form makes of a text, if the goal holds it, and up to which width with zeros."""
-    found: Held = {}
-    plain = text.isalnum()
-    for form in Form:
-        needed = _NEEDED.get(form)
-        kept = form is Form.SAME or (needed is not None and (plain or needed not in text))
-        made = text if kept else folded(rewritten(text, form) or "")
-        if made and made in goal:
-            found[form] = made, _widest(made, goal) if form in _PADDED else 0
-    return found
-
-
-def _widest(text: str, goal: str) -> int:
-    width = len(text)
-    while width < _WIDEST and text.rjust(width + 1, "0") in goal:
-        width += 1
-    return width
-
-
-def _may_change(texts: Texts, form: Form) -> bool:
-    """Whether it is worth rewriting them: most forms change few texts."""
-    if form is Form.SAME:
-        return any("0" <= text[0] <= "9" or len(text) < _WIDEST for text in texts)
-    if form is Form.NO_ZEROS:
-        return any(text[0] == "0" for text in texts)
-    if form is Form.NO_COMMAS:
-        return any("," in text for text in texts)
-    if form is Form.MONTH_NUMBER:
-        return all(text[:3].isalpha() for text in texts)
-    if form in (Form.MONTH_NAME, Form.MONTH_SHORT):
-        return all(len(text) <= 2 and text.isdigit() for text in texts)
-    return any(not text.isalnum() for text in texts)
+def _padded(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, int]]:
+    """With zeros in front, to each width at which the targets hold them."""
+    if not all(text.isalnum() for text in texts):
+        return
+    for width in range(min(map(len, texts)) + 1, _WIDEST + 1):
+        wide = tuple([text.rjust(width, "0") for text in texts])
+        if not all(text in goal for text, goal in zip(wide, goals, strict=True)):
+            return  # nor do they hold more zeros
+        yield wide, width

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.applying import Applier, apply
 from lakejoin.joins.autojoin.casing import agreed
 from lakejoin.joins.autojoin.forms import Casing
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.learning import Step
 from lakejoin.joins.autojoin.programs import Constant, Operator, Program, simplified
+from lakejoin.joins.autojoin.samples import Sample
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,18 +29,24 @@ class Scorer:
 
     source: pa.Table
     keys: KeyTable
+    applier: Applier | None = None  # to the source
     _known: dict[Program, Score] = field(default_factory=dict)
+
+    def made(self, program: Program) -> pa.LargeStringArray:
+        """What the program makes of the source."""
+        return apply(program, self.source) if self.applier is None else self.applier.apply(program)
 
     def met(self, program: Program) -> Array:
         """For every row of the source the number of the key that it meets, -1 for none."""
-        return self.keys.places(hashes_of(apply(program, self.source)))
+        return self.keys.places(hashes_of(self.made(program)))
 
     def score(self, program: Program) -> Score:
         """How many keys are met, and by how many rows."""
         if program not in self._known:
             met = self.met(program)
             met = met[met >= 0]
-            self._known[program] = len(np.unique(met)), len(met)
+            keys = int(np.count_nonzero(np.bincount(met, minlength=1)))
+            self._known[program] = keys, len(met)
         return self._known[program]
 
     def fitted(self, steps: tuple[Step, ...]) -> Program:
@@ -55,7 +62,7 @@ class Scorer:
         return simplified(chosen)
 
 
-def with_case(program: Program, source: pa.Table, target: pa.Array) -> Program:
+def with_case(program: Program, source: Sample, target: pa.Array) -> Program:
     """The program with the case changed where more of its results are then exactly in the target.
 
     Rows join without it, as equality ignores case; code that is taken away is to give the
@@ -64,10 +71,10 @@ def with_case(program: Program, source: pa.Table, target: pa.Array) -> Program:
     import pyarrow.compute as pc
 
     def exact(operators: list[Operator]) -> int:
-        made = apply(Program(tuple(operators)), source)
+        made = source.applier.apply(Program(tuple(operators)))
         return int(pc.sum(pc.is_in(made, value_set=target)).as_py() or 0)
 
-    free = {name for name in program.columns if agreed(source[name])}
+    free = {name for name in program.columns if agreed(source.table[name])}
     tried = [[_cased(o, casing, free) for o in program.operators] for casing in Casing]
     chosen = max(tried, key=exact)
     best = exact(chosen)

@@ -18,13 +18,12 @@ Every two tables with a foreign key between them are asked for the best predicat
 share of its pairs that are in the key, recall the share of the key's pairs that are in it. Where
 two tables have several foreign keys, any of them is right: the predicate is compared with each, and
 the best counts. A closed predicate holds all pairs that are equal in its join, so it has more pairs
-than the key where a table repeats columns of another. Its `core` has as few of these pairs as make
-the same join: a single one where that is enough, else the one that leaves the fewest rows, and the
-next.
+than the key where a table repeats columns of another. lakejoin also tells which of these pairs are
+enough to make the same join, and these are measured too.
 
 Where scores are equal, lakejoin takes columns that are called alike. So that nothing depends on
-names, which the paper does not have, all is measured again with the columns of both tables renamed
-to numbers. SMaSh and FastFK: see `predicates_baselines.py`.
+names, which the paper does not have, all is measured again with columns that are called nothing in
+particular. SMaSh and FastFK: see `predicates_baselines.py`.
 """
 
 from __future__ import annotations
@@ -75,9 +74,9 @@ AIMS["employees"] = dict.fromkeys(("h2", "h3", "h4"), 1.0)
 
 VARIANTS = {  # of the preferences' winners
     "": "F1",
-    " core": "F1 of the core",
+    " enough": "F1 of the pairs that are enough",
     " nameless": "F1 without names",
-    " core nameless": "F1 of the core without names",
+    " enough nameless": "F1 of these without names",
 }
 RELATIONS = "relations"
 OTHERS = [*BASELINES, RELATIONS]
@@ -135,50 +134,44 @@ class Winners:
         begin = time.perf_counter()
         said, complete = best(coded, most)
         seconds = time.perf_counter() - begin
-        numbered = tuple(
-            replace(one, columns=tuple(str(place) for place in range(len(one.columns))))
-            for one in coded.tables
+        unnamed = tuple(
+            replace(one, columns=tuple(no_name(side, place) for place in range(len(one.columns))))
+            for side, one in zip("qz", coded.tables, strict=True)
         )
-        nameless, _ = best(replace(coded, tables=numbered), most)
-        mine, theirs = (one.columns for one in coded.tables)
+        back = {
+            name: column
+            for one, other in zip(unnamed, coded.tables, strict=True)
+            for name, column in zip(one.columns, other.columns, strict=True)
+        }
+        nameless, _ = best(replace(coded, tables=unnamed), most)
         for name, pairs in nameless.items():
-            said[f"{name} nameless"] = frozenset((mine[int(a)], theirs[int(b)]) for a, b in pairs)
+            said[f"{name} nameless"] = frozenset((back[a], back[b]) for a, b in pairs)
         return cls(said, seconds, complete)
 
 
+def no_name(side: str, place: int) -> str:
+    """A name that is like no other.
+
+    >>> no_name("q", 0), no_name("z", 27)
+    ('qaaq', 'zbbz')
+    """
+    return f"{side}{chr(97 + place // 26)}{chr(97 + place % 26)}{side}"
+
+
 def best(coded: CodedTables, most: int) -> tuple[dict[str, Predicate], bool]:
-    """The winner of each preference, by its alias, and its core; and if nothing was cut."""
+    """By alias the winner of each preference, and what is enough; and if nothing was cut."""
+    from lakejoin.joins.predicates.enough import enough
     from lakejoin.joins.predicates.finding import PredicateOptions, find_predicates
     from lakejoin.joins.predicates.preferences import PREFERENCES
 
     found = find_predicates(coded, PredicateOptions(prefer=PREFERENCES, n=1, most=most))
     said: dict[str, Predicate] = {}
     for preference in PREFERENCES:
-        first = found.best[preference.name][:1]
-        said[preference.alias] = frozenset(pair for one in first for pair in one.on)
-        cores = [core(coded, one.on, one.facts.inner) for one in first]
-        said[f"{preference.alias} core"] = frozenset(pair for one in cores for pair in one)
+        pairs = [pair for one in found.best[preference.name][:1] for pair in one.pairs]
+        few = enough(coded, pairs) if pairs else ()
+        said[preference.alias] = frozenset((a, b) for (_, a), (_, b) in pairs)
+        said[f"{preference.alias} enough"] = frozenset((a, b) for (_, a), (_, b) in few)
     return said, found.complete
-
-
-def core(coded: CodedTables, on: Sequence[tuple[str, str]], inner: int) -> list[tuple[str, str]]:
-    """Few of these pairs that make a join of so many rows; of equal ones, those called alike."""
-    from lakejoin.joins.likely_names import names_alike
-    from lakejoin.joins.predicates.groups import FirstPairs
-
-    first = FirstPairs(coded)
-    alone = first.facts()
-    left, right = (one.columns for one in coded.tables)
-    order = sorted(on, key=lambda pair: -names_alike(*pair).alike)
-    places = {pair: (left.index(pair[0]), right.index(pair[1])) for pair in order}
-    rows = {pair: alone[place].inner for pair, place in places.items()}
-    chosen = [min(order, key=lambda pair: rows[pair])]
-    groups = first.groups(places[chosen[0]], alone[places[chosen[0]]])
-    while rows[chosen[-1]] > inner:
-        rows = {p: groups.facts(first.codes(places[p]), first.sizes).inner for p in order}
-        chosen.append(min(order, key=lambda pair: rows[pair]))
-        groups = groups.with_pair(first.codes(places[chosen[-1]]), first.sizes)
-    return chosen
 
 
 def relations(tables: Mapping[str, pa.Table]) -> dict[tuple[str, str], Predicate]:
@@ -244,11 +237,14 @@ def verdicts(results: Results) -> str:
                 for alias, aim in aims.items():
                     verdict = "met" if round(figures[alias], 3) >= aim else "missed"
                     lines.append(f"{base}, {alias}: {figures[alias]:.3f} (aim {aim:g}: {verdict})")
-    ours = [f"{alias}{variant}" for variant in VARIANTS for alias in ALIASES]
-    means = {name: mean(one[name] for one in by_base.values()) for name in [*ours, *OTHERS]}
+    groups = [(title, [f"{alias}{end}" for alias in ALIASES]) for end, title in VARIANTS.items()]
+    groups.append((RELATIONS, [RELATIONS]))
     for name in BASELINES:
-        above = ", ".join(one for one in [*ours, RELATIONS] if means[one] > means[name])
-        lines.append(f"mean above {name} ({means[name]:.3f}): {above or 'none'}")
+        other = mean(one[name] for one in by_base.values())
+        for title, ours in groups:
+            means = {one: mean(base[one] for base in by_base.values()) for one in ours}
+            above = ", ".join(one.split()[0] for one, value in means.items() if value > other)
+            lines.append(f"mean above {name} ({other:.3f}), {title}: {above or 'none'}")
     return "\n".join(lines)
 
 

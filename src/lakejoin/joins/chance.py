@@ -88,21 +88,23 @@ def _texts_met(values: pa.LargeStringArray, held: Held) -> float:
     """The share of texts that the others hold after changing the letter that meets most."""
     if not len(values):
         return 0.0
-    texts = values.to_pylist()
+    texts = [(text, _places(text)) for text in values.to_pylist()]
     wrong = [
-        [_changed(text, place, shift) for text in texts for shift in _SHIFTS]
+        [_changed(text, at[place], shift) for text, at in texts for shift in _SHIFTS]
         for place in (-1, -2, 0)
     ]
     return _most_met(wrong, held)
 
 
-def _changed(text: str, place: int, shift: int) -> str | None:
-    """The text with one letter or digit, counted among these, moved on in its alphabet."""
+def _places(text: str) -> dict[int, int]:
+    """Where the first, the last and the last but one of its letters and digits stand."""
     places = [i for i, character in enumerate(text) if character.isalnum()]
-    if len(places) <= (place if place >= 0 else -place - 1):
-        return None
-    at = places[place]
-    return text[:at] + _next(text[at], shift) + text[at + 1 :]
+    return {k: places[k] if len(places) > (k if k >= 0 else -k - 1) else -1 for k in (-1, -2, 0)}
+
+
+def _changed(text: str, at: int, shift: int) -> str | None:
+    """The text with the letter or digit there moved on in its alphabet; none where it has none."""
+    return None if at < 0 else text[:at] + _next(text[at], shift) + text[at + 1 :]
 
 
 def _next(character: str, shift: int) -> str:

@@ -37,8 +37,11 @@ _PATH = 8
 @kernel
 def split_once(
     chars: Array, alnum: Array, begins: Array, ends: Array
-) -> tuple[Array, Array, Array]:
-    """The pieces (begins, ends, paths) of the examples' columns: whole, split, as stretches."""
+) -> tuple[Array, Array, Array, Array]:
+    """The pieces of the examples' columns: whole, split, as stretches.
+
+    Their begins and ends, all paths, and the place of each piece's first path.
+    """
     examples, columns = begins.shape
     found = np.empty((columns * (1 + _PARTS + _STRETCHES), _PATH + 2 * examples), np.int64)
     separators = np.empty((_separator_room(begins, ends), 4), np.int64)
@@ -72,7 +75,7 @@ def split_once(
 @kernel
 def split_twice(
     chars: Array, alnum: Array, begins: Array, ends: Array, known_firsts: Array, known_lasts: Array
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """The pieces of pieces that are not among those known; they are numbered after the known."""
     examples, columns = begins.shape
     found = np.empty((columns * _PARTS * _PARTS, _PATH + 2 * examples), np.int64)
@@ -110,7 +113,7 @@ def split_twice(
 @njit(nogil=True)
 def _distinct(
     chars: Array, found: Array, size: int, known_firsts: Array, known_lasts: Array
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """The pieces that are none of the known, and up to `MOST_PATHS` paths to each."""
     known, examples = known_firsts.shape
     room = known + size
@@ -125,8 +128,8 @@ def _distinct(
         for e in range(examples):
             firsts[i, e], lasts[i, e] = known_firsts[i, e], known_lasts[i, e]
         pieces = max(pieces, _number(chars, table, firsts, lasts, pieces) + 1)
-    paths = np.empty((size, _PATH), np.int64)
-    ways = 0
+    paths, ways = np.empty((size, _PATH), np.int64), 0
+    first_ways = np.empty(room, np.int64)
     for i in range(size):
         for e in range(examples):
             firsts[pieces, e] = found[i, _PATH + e]
@@ -134,12 +137,19 @@ def _distinct(
         piece = _number(chars, table, firsts, lasts, pieces)
         pieces = max(pieces, piece + 1)
         if piece >= known and used[piece] < MOST_PATHS:
+            if used[piece] == 0:
+                first_ways[piece] = ways
             used[piece] += 1
             paths[ways, _PIECE] = piece
             for k in range(1, _PATH):
                 paths[ways, k] = found[i, k]
             ways += 1
-    return firsts[known:pieces].copy(), lasts[known:pieces].copy(), paths[:ways].copy()
+    return (
+        firsts[known:pieces].copy(),
+        lasts[known:pieces].copy(),
+        paths[:ways].copy(),
+        first_ways[known:pieces].copy(),
+    )
 
 
 @njit(nogil=True)

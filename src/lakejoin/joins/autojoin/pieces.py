@@ -92,6 +92,7 @@ class Pieces:
     firsts: Array
     lasts: Array
     ways: Array  # rows: see `kernels.splitting`
+    first_ways: Array  # the place of each piece's first
     before: int = 0  # pieces that are numbered before these
 
     def __len__(self) -> int:
@@ -103,11 +104,6 @@ class Pieces:
         ways = self.ways[self.first_ways]
         split, again = ways[:, 3], ways[:, 6]
         return np.asarray((split != 0) + 0.5 * (split < 0) + 1.0 * (again != 0))
-
-    @cached_property
-    def first_ways(self) -> Array:
-        """The place of each piece's first path."""
-        return np.unique(self.ways[:, 0], return_index=True)[1]
 
     def texts(self, piece: int) -> Texts:
         ends = zip(self.firsts[piece].tolist(), self.lasts[piece].tolist(), strict=True)

@@ -6,6 +6,7 @@ in many sets, so that is remembered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -29,6 +30,14 @@ _NEEDED = {
     Form.NO_LAST_WORD: " ",
     Form.NO_TITLES: " ",
 }
+# What a text has after such a form that changed it.
+_GIVEN = {
+    Form.BLANKS_TO_HYPHENS: "-",
+    Form.BLANKS_TO_UNDERSCORES: "_",
+    Form.HYPHENS_TO_BLANKS: " ",
+    Form.UNDERSCORES_TO_BLANKS: " ",
+}
+_FIRST_INITIALS = re.compile(r"[ .-]*([^ .-])[^ .-]*[ .-]+([^ .-])")
 _FORMS = tuple(Form)
 # What is tried where all examples have letters and digits only.
 _OF_ALNUM = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER, Form.MONTH_NAME, Form.MONTH_SHORT)
@@ -55,10 +64,22 @@ class Memory:
         """The forms of a text that the goal holds."""
         known = self._held.get((text, goal, alnum))
         if known is None:
-            each = [(form, self.made(text, form)) for form in (_OF_ALNUM if alnum else _FORMS)]
+            forms = _OF_ALNUM if alnum else _FORMS
+            each = [(f, self.made(text, f)) for f in forms if _may_hold(goal, text, f)]
             known = [(form, made) for form, made in each if made and made in goal]
             self._held[text, goal, alnum] = known
         return known
+
+
+def _may_hold(goal: str, text: str, form: Form) -> bool:
+    """Whether a goal may hold a text in a form: what needs no rewriting to tell."""
+    given = _GIVEN.get(form)
+    if given is not None:
+        return given in goal or _NEEDED[form] not in text
+    if form is not Form.INITIALS:
+        return True
+    first = _FIRST_INITIALS.match(text)
+    return first is None or first[1] + first[2] in goal
 
 
 @dataclass(eq=False)

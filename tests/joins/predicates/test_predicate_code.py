@@ -34,7 +34,7 @@ def predicate_of(tables: list[pa.Table], pairs: list[Pair]) -> JoinPredicate:
     sides = tuple(side_of_rows(f"t{n}", table) for n, table in enumerate(tables))
     labels = tuple(side.name for side in sides)
     given = Tables(sides, labels, coded_tables(tables), PredicateOptions())
-    return JoinPredicate(Predicate(tuple(pairs), NOTHING, {}), given)
+    return JoinPredicate(Predicate(tuple(pairs), tuple(pairs), NOTHING, {}), given)
 
 
 def by_brute_force(tables: list[pa.Table], pairs: list[Pair]) -> list[tuple[int, ...]]:

@@ -40,5 +40,9 @@ class Facts:
 
     @property
     def least_inner(self) -> int:
-        """The inner join has no fewer rows, as every involved row is in it."""
-        return max(self.involved)
+        """The inner join has no fewer rows, while as many are involved.
+
+        Every involved row is in it; and a group of r and s rows makes rs rows, r + s - 1 at least.
+        """
+        least = max(self.involved)
+        return max(least, self.all_involved - self.most_groups) if len(self.sizes) == 2 else least

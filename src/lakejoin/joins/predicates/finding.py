@@ -10,7 +10,7 @@ from lakejoin.errors import InputError
 from lakejoin.joins.likely_names import names_alike
 from lakejoin.joins.predicates.coded import CodedTables, coded_tables
 from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.join_trees import Column, ColumnPair
+from lakejoin.joins.predicates.join_trees import Column
 from lakejoin.joins.predicates.preferences import PREFERENCES, Wanted, preferences_named
 from lakejoin.joins.predicates.ranking import Members, Ranking
 from lakejoin.joins.predicates.search import Progress, Pruning, TwoTables
@@ -44,10 +44,12 @@ class PredicateOptions:
 class Predicate:
     """Pairs of columns that must all be equal, with what their join counts and scores.
 
-    It is closed: all pairs are in it that are equal in every row of its inner join.
+    It is closed: all pairs are in it that are equal in every row of its inner join. `core` are few
+    of them that make the same join.
     """
 
     pairs: tuple[Pair, ...]
+    core: tuple[Pair, ...]
     facts: Facts
     scores: dict[str, float]
 
@@ -103,20 +105,24 @@ def _best(
     def named(column: Column) -> ColumnRef:
         return column[0], coded.tables[column[0]].columns[column[1]]
 
-    def alike(members: Members) -> float:
-        names = [(named(left)[1], named(right)[1]) for left, right in pairs_of(members)]
-        return sum(names_alike(*pair).alike for pair in names) / len(names)
+    def pairs_of(members: Members) -> tuple[Pair, ...]:
+        pairs = sorted(search.pairs[one] for one in members)
+        return tuple((named(left), named(right)) for left, right in pairs)
 
-    def pairs_of(members: Members) -> list[ColumnPair]:
-        return sorted(search.pairs[one] for one in members)
+    def alike(number: int) -> float:
+        [((_, left), (_, right))] = pairs_of((number,))
+        return names_alike(left, right).alike
+
+    def all_alike(members: Members) -> float:
+        return sum(map(alike, members)) / len(members)
 
     found: dict[Members, Predicate] = {}
-    for members, facts in ranking.in_order(alike):
+    for members, facts in ranking.in_order(all_alike):
         closed = search.closed(members, facts)
         if closed not in found:
             scores = {one.name: one.score(facts) for one in (*PREFERENCES, ranking.preference)}
-            pairs = tuple((named(left), named(right)) for left, right in pairs_of(closed))
-            found[closed] = Predicate(pairs, facts, scores)
+            core = search.core(closed, facts, alike)
+            found[closed] = Predicate(pairs_of(closed), pairs_of(core), facts, scores)
         if len(found) == n:
             break
     return list(found.values())

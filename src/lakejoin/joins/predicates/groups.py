@@ -9,6 +9,7 @@ a further pair keeps it or not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log2
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ Codes = tuple[Array, Array]  # of a pair of columns: of the first table, and of 
 Columns = tuple[Array, Array]  # the codes of all columns of both tables
 
 _FEWEST_SLOTS = 16
+_MANY_SPLITS = 1 << 14
+_UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +161,35 @@ class FirstPairs:
             rows_in_groups(codes, numbers, *kept)
             sides.append(kept)
         return _grouped(sides[0], sides[1], facts)
+
+
+def most_splits(columns: Columns, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Into how many groups, at most, each pair together with all behind it can split one.
+
+    No more than a table has different rows, of the columns of these pairs alone. What is more than
+    `_MANY_SPLITS` says nothing, and is not counted.
+    """
+    splits = [_UNLIMITED] * len(pairs)
+    for side, codes in enumerate(columns):
+        numbers = np.zeros(codes.shape[1], np.int32)
+        counted: set[int] = set()
+        count = 1
+        for place in reversed(range(len(pairs))):
+            column = pairs[place][side]
+            if column not in counted:
+                counted.add(column)
+                count = _with_column(numbers, codes[column])
+            if count < 0:
+                break
+            splits[place] = min(splits[place], count)
+    return splits
+
+
+def _with_column(numbers: Array, codes: Array) -> int:
+    from lakejoin.kernels.predicates.groups import distinct_rows
+
+    keys = np.full(4 * _MANY_SPLITS, -1, np.int64)
+    return int(distinct_rows(numbers, codes, keys, _MANY_SPLITS))
 
 
 def facts_of(sums: Array, weighted: float, sizes: tuple[int, int], swapped: bool = False) -> Facts:

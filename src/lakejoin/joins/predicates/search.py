@@ -12,7 +12,8 @@ stand near the root and what is below them is cheap to count (`groups.py`).
   done at the first row that differs and also finds what was not enumerated yet.
 - *Bounds*: what no preference could rank among its best is not followed. A child's bound is known
   before its join is counted: it involves no more rows, and has no more groups, than its parent with
-  any one pair less. All preferences that are asked for share one search.
+  any one pair less. Where only columns of few values are left to be added, no group can split into
+  more than these have combinations. All preferences that are asked for share one search.
 
 All children of a predicate are counted before the first is entered, so that the bounds of the
 others help; rows are kept along one path of the tree only.
@@ -22,13 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import log2
 from typing import Any
 
 import numpy as np
 
 from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.groups import Codes, FirstPairs, Groups
+from lakejoin.joins.predicates.groups import Codes, FirstPairs, Groups, most_splits
 from lakejoin.joins.predicates.join_trees import ColumnPair
 from lakejoin.joins.predicates.ranking import Members, Ranking
 
@@ -70,6 +72,24 @@ class TwoTables:
         """The predicate with all pairs that are equal in every row: here all are found so."""
         return members
 
+    def core(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
+        """Few of a predicate's pairs that make the same join, names that are alike first."""
+        enough = [one for one in members if self._alone[one].inner == facts.inner]
+        if enough:
+            return (max(enough, key=lambda one: (alike(one), -one)),)
+        first = min(members, key=lambda one: (self._alone[one].inner, -alike(one)))
+        core, inner = [first], self._alone[first].inner
+        groups = self.first.groups(self.places[first], self._alone[first])
+        while inner > facts.inner:
+            inner, _, one = min(
+                (groups.facts(self._codes(one), self.first.sizes).inner, -alike(one), one)
+                for one in members
+                if one not in core
+            )
+            groups = groups.with_pair(self._codes(one), self.first.sizes)
+            core.append(one)
+        return tuple(sorted(core))
+
     def run(self) -> None:
         """Looks at all that may be among the best."""
         self.first = FirstPairs(self.coded)
@@ -77,12 +97,14 @@ class TwoTables:
         self.places = sorted(alone, key=lambda place: (alone[place].inner, place))
         self._pairs = np.array(self.places, np.int64).reshape(-1, 2)
         self._involved = np.array([alone[place].involved for place in self.places]).reshape(-1, 2)
+        self._alone = [alone[place] for place in self.places]
+        self._splits = [*most_splits(self.first.columns, self.places), 1]
         children = [(number, alone[place]) for number, place in enumerate(self.places)]
         self.looked_at = len(children)
         for _, facts in children:
             self._told(facts)
         for at, (number, facts) in enumerate(children):
-            if not self._to_enter(facts):
+            if not self._to_enter(number, facts):
                 continue
             groups = self.first.groups(self.places[number], facts)
             self._enter((number,), groups, facts, children[at + 1 :])
@@ -99,7 +121,7 @@ class TwoTables:
         self._found((*members, *held), facts)
         children = self._children(members, groups, facts, later)
         for at, (number, smaller) in enumerate(children):
-            if self.complete and self._to_enter(smaller):
+            if self.complete and self._to_enter(number, smaller):
                 rows = groups.with_pair(self._codes(number), self.first.sizes)
                 # What was taken in because it is equal anyway may come later than this pair.
                 ordered = (*(one for one in members if one != number), number)
@@ -111,7 +133,8 @@ class TwoTables:
         """The valid predicates with one later pair more that may be among the best."""
         children = []
         for number, alone in later:
-            if number in members or not self._may_hold(_least_of(facts, alone)):
+            least = _least_of(facts, alone, facts.groups * self._splits[number])
+            if number in members or not self._may_hold(least):
                 continue
             if self.most is not None and self.looked_at >= self.most:
                 self.complete = False
@@ -120,7 +143,7 @@ class TwoTables:
             self._count()
             if smaller.groups:
                 self._told(smaller)
-                if self._to_enter(smaller):
+                if self._to_enter(number, smaller):
                     children.append((number, smaller))
         return children
 
@@ -143,9 +166,11 @@ class TwoTables:
         for ranking in self.rankings:
             ranking.add(tuple(sorted(members)), facts)
 
-    def _to_enter(self, facts: Facts) -> bool:
-        """Whether a predicate, or one below it, may be among the best."""
-        return self._may_hold(facts) or any(one.ranks(facts) for one in self.rankings)
+    def _to_enter(self, number: int, facts: Facts) -> bool:
+        """Whether a predicate, that ends with this pair, or one below it may be among the best."""
+        if any(one.ranks(facts) for one in self.rankings):
+            return True
+        return self._may_hold(_least_of(facts, facts, facts.groups * self._splits[number + 1]))
 
     def _may_hold(self, facts: Facts) -> bool:
         return not self.pruning.bounds or any(one.may_hold(facts) for one in self.rankings)
@@ -156,10 +181,10 @@ class TwoTables:
             self.tell(f"{self.looked_at:,} predicates looked at")
 
 
-def _least_of(one: Facts, other: Facts) -> Facts:
-    """No predicate that has all pairs of both has more than this (groups and rows are guesses)."""
+def _least_of(one: Facts, other: Facts, groups: int) -> Facts:
+    """No predicate that has all pairs of both, and so many groups at most, has more than this."""
     left = min(one.involved[0], other.involved[0])
     right = min(one.involved[1], other.involved[1])
-    groups = min(one.most_groups, other.most_groups)
-    inner = min(one.inner, other.inner)
-    return Facts(one.sizes, (left, right), groups, inner, 0.0, groups)
+    groups = min(one.most_groups, other.most_groups, groups)
+    inner, entropy = min(one.inner, other.inner), log2(max(groups, 1))
+    return Facts(one.sizes, (left, right), groups, inner, entropy, groups)

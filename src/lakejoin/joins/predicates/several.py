@@ -15,9 +15,10 @@ The joins are counted by `join_trees.py`, each from the tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import log2
 
 from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts
@@ -60,6 +61,15 @@ class SeveralTables:
             if number not in held and _involves(alone, facts) and self._adds_nothing(held, number):
                 held.append(number)
         return tuple(sorted(held))
+
+    def core(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
+        """Few of a predicate's pairs that make the same join, names that are alike kept."""
+        core = list(members)
+        for number in sorted(members, key=lambda one: (alike(one), -one)):
+            fewer = [one for one in core if one != number]
+            if self._connects(tuple(fewer)) and self._adds_nothing(fewer, number):
+                core = fewer
+        return tuple(core)
 
     def _adds_nothing(self, held: Sequence[int], number: int) -> bool:
         variables = variables_of(self.pairs[one] for one in held)
@@ -162,4 +172,5 @@ def _least_of(one: Facts, other: Facts) -> Facts:
     """No predicate that has all pairs of both has more than this."""
     involved = tuple(min(a, b) for a, b in zip(one.involved, other.involved, strict=True))
     most = min(one.most_groups, other.most_groups)
-    return Facts(one.sizes, involved, most, min(one.inner, other.inner), 0.0, most)
+    inner, entropy = min(one.inner, other.inner), log2(max(most, 1))
+    return Facts(one.sizes, involved, most, inner, entropy, most)

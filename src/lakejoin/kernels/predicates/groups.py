@@ -238,3 +238,27 @@ def held_by_partners(
     """Which pairs of columns, of the many and of the key, are equal in every row of the join."""
     for i in range(len(pairs)):
         held[i] = _same_rows(rows, columns[pairs[i, 0]], partners, key_columns[pairs[i, 1]])
+
+
+@kernel
+def distinct_rows(numbers: Array, codes: Array, keys: Array, most: int) -> int:
+    """Numbers rows anew by their number and one column more, nulls as a value; how many there are.
+
+    -1 if there are more than `most`, for which `keys` (filled with -1) has room twice over.
+    """
+    mask = len(keys) - 1
+    values = np.empty(len(keys), np.int32)
+    n = np.int32(0)
+    for i in range(len(numbers)):
+        key = (np.int64(numbers[i]) << np.int64(32)) | np.int64(codes[i] + 1)
+        slot = np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(32)) & mask
+        while keys[slot] != _EMPTY and keys[slot] != key:
+            slot = (slot + 1) & mask
+        if keys[slot] == _EMPTY:
+            if n == most:
+                return -1
+            keys[slot] = key
+            values[slot] = n
+            n += np.int32(1)
+        numbers[i] = values[slot]
+    return n

@@ -24,7 +24,7 @@ from lakejoin.model import ValueRules
 from oracle.predicates import Joined, Joins
 
 EVERY = tuple(preference.name for preference in PREFERENCES)
-SOME = settings(max_examples=40, deadline=None)
+SOME = settings(max_examples=30, deadline=None)
 Two = tuple[pa.Table, pa.Table]
 TWO = st.tuples(tables(0, 3, 6), tables(1, 3, 5))
 PRUNINGS = [Pruning(bounds, closed) for bounds in (True, False) for closed in (True, False)]
@@ -49,7 +49,7 @@ def ranks_of(found: Sequence[Predicate], name: str) -> list[tuple[float, int, in
 
 
 @given(TWO, st.integers(1, 7))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_best_are_those_of_all_closed_predicates(some: Two, n: int) -> None:
     joins = Joins.of(*some)
     for name in EVERY:
@@ -126,13 +126,24 @@ def test_the_answer_is_always_the_same(some: Two) -> None:
     assert asked(some) == asked(some)
 
 
-@pytest.mark.xfail(reason="scores that differ in their last bits are ordered in two ways")
-def test_scores_that_differ_by_rounding_only_are_equal() -> None:
-    """Groups of 2 x 1 and 2 x 2 rows have the entropy of 1 x 1 and 1 x 2, but for the last bit."""
-    some = (
+LAST_BITS = {
+    # Groups of 2 x 1 and 2 x 2 rows have the entropy of 1 x 1 and 1 x 2, but for the last bit.
+    "shares": (
         table_of({"a": ["a", "a", "b", "b"], "b": ["1", "0", "1", "0"]}),
         table_of({"a": ["a", "b", "b"], "x": ["1", "1", "1"]}),
-    )
+    ),
+    # A single group has none, but log2(11) - 11 log2(11) / 11 is not quite zero.
+    "one group": (
+        table_of({"a": ["a"] * 12, "b": ["a"] * 11 + [None]}),
+        table_of({"a": ["a"]}),
+    ),
+}
+
+
+@pytest.mark.xfail(reason="scores that differ in their last bits are ordered in two ways")
+@pytest.mark.parametrize("kind", LAST_BITS)
+def test_scores_that_differ_by_rounding_only_are_equal(kind: str) -> None:
+    some = LAST_BITS[kind]
     for n in (1, 2, 3):
         found = asked(some, "balanced", n).best["balanced"]
         check(found, Joins.of(*some), some, score_of("balanced"), n)

@@ -13,7 +13,7 @@ from joins.predicates.small_tables import check, places_of, table_of, tables
 from joins.predicates.test_engine import EVERY, PRUNINGS, Bounded, Own, asked, ranks_of, score_of
 from oracle.predicates import Joins
 
-SOME = settings(max_examples=25, deadline=None)
+SOME = settings(max_examples=20, deadline=None)
 Several = tuple[pa.Table, ...]
 THREE = st.tuples(tables(0, 2, 4), tables(1, 2, 4), tables(2, 2, 3))
 SMALL = st.tuples(tables(0, 2, 3), tables(1, 1, 3), tables(2, 2, 3))
@@ -21,7 +21,7 @@ FOUR = st.tuples(tables(0, 1, 3), tables(1, 2, 3), tables(2, 2, 3), tables(3, 1,
 
 
 @given(THREE | FOUR, st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_best_are_those_of_all_closed_predicates(some: Several, n: int) -> None:
     joins = Joins.of(*some)
     found = asked(some, EVERY, n)
@@ -33,7 +33,7 @@ def test_the_best_are_those_of_all_closed_predicates(some: Several, n: int) -> N
 
 
 @given(SMALL)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_each_preference_alone_and_without_pruning(some: Several) -> None:
     joins = Joins.of(*some)
     for pruning in PRUNINGS:

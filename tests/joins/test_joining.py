@@ -343,3 +343,24 @@ def test_options_of_python_and_of_arrow_are_the_same() -> None:
         "looking for columns with equal values",
         "learning how values are rewritten",
     ]
+
+
+def test_a_column_may_be_aggregated_in_several_ways() -> None:
+    right = {"k": ["a", "a", "b"], "v": ["1", "3", None], "v_count": ["x", "y", "z"]}
+    several = ["v=list", "v=count", "v=list"]
+    join = lakejoin.join({"k": ["a", "b"]}, right, on="k", aggregate=several)
+    assert join.table().to_pylist() == [
+        {"k": "a", "v_list": ["1", "3"], "v_count_": 2},
+        {"k": "b", "v_list": [None], "v_count_": 0},
+    ]
+
+
+def test_by_nearest_the_nearest_of_rows_without_a_partner_is_a_value() -> None:
+    join = lakejoin.join(
+        {"x": [1.0, 20.5, None]}, {"y": [1.5, 17.0, 205.0]}, on="x=y", by="nearest", within=1
+    )
+    assert join.unmatched("left").to_pylist() == [
+        {"row": 1, "value": "20.5", "nearest": "17.0", "distance": 3.5},
+        {"row": 2, "value": None, "nearest": None, "distance": None},
+    ]
+    assert join.unmatched("right")["nearest"].to_pylist() == ["20.5", "20.5"]

@@ -231,6 +231,21 @@ def test_columns_that_are_no_text(run: str, how: str) -> None:
 
 
 @pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("how", HOWS)
+def test_the_nearest_of_floating_numbers(run: str, how: str) -> None:
+    left = pa.table({"x": [1.0, 0.1, 1e22, 3.14159265358979, None, float("nan")], "n": range(6)})
+    right = pa.table({"x": [2.0, 1e-07, 1.2e22, 3.0, None]})
+    whole = pa.table({"y": [1, 3, None, 10**15]})
+    for join in (
+        lakejoin.join(left, right, on="x", by="nearest", how=how),
+        lakejoin.join(left, whole, on="x=y", by="nearest", how=how),
+        lakejoin.join(whole, left, on="y=x", by="nearest", within=1, how=how),
+    ):
+        assert rows(RUNS[run](join)) == rows(join.table())
+        assert "meet otherwise" not in join.to_sql()
+
+
+@pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("kinds", [("int64", "int64"), ("uint64", "uint64"), ("int64", "uint32")])
 def test_whole_numbers_that_no_floating_one_holds(run: str, kinds: tuple[str, str]) -> None:
     first = 2**53 - 2 if kinds[1] != "uint32" else 2**32 - 8
@@ -353,3 +368,7 @@ def test_spark(spark: Any) -> None:
             assert sorted(found, key=repr) == rows(join.table())
     two = lakejoin.join(source, target, on=["a=key", "b=a"], by="equal")
     assert "join" in two.to_pyspark_code()
+    near = lakejoin.join({"x": [1.0, 0.1, 1e22]}, {"y": [2.0, 1e-07]}, on="x=y", by="nearest")
+    frames = (spark.createDataFrame(table.to_pandas()) for table in (near.left, near.right))
+    made = _function(near.to_pyspark_code())(*frames).collect()
+    assert sorted(map(tuple, made), key=repr) == rows(near.table())

@@ -146,6 +146,14 @@ def test_spark_makes_our_canonical_values(spark: Any) -> None:
     assert [row[0] for row in found] == ours
 
 
+def test_names_that_differ_in_case_only_are_told_apart(spark: Any) -> None:
+    left = spark.createDataFrame([("a1b2", "x"), ("c3d4", "y")], "Key string, v string")
+    right = spark.createDataFrame([("a1b2", "p"), ("c3d4", "q")], "key string, V string")
+    made = join(left, right, on="Key=key").dataframe
+    assert made.columns == ["Key", "v", "key_right", "V_right"]
+    assert sorted(map(tuple, made.select("key_right", "V_right").collect()))[0] == ("a1b2", "p")
+
+
 def test_what_is_refused(spark: Any) -> None:
     frame = spark.createDataFrame([("a1b2", "x"), ("c3d4", "y")], "k string, v string")
     other = spark.createDataFrame([("§§", "?!"), ("%%", "&&")], "p string, q string")

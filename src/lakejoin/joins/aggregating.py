@@ -2,8 +2,9 @@
 
 `first` for all right columns, or `price=mean` for some of them: `first` and `last` value that is
 there, `count` of the values that are there, `list` of all, `min`, `max`, `mean`, `sum`. Where only
-named columns are asked for, the other right columns are left out. Text that holds numbers counts as
-numbers for `mean` and `sum`, and for `min` and `max` where it holds nothing else.
+named columns are asked for, the other right columns are left out; a column that is asked for in
+several ways gets each of them behind its name (`price_mean`, `price_count`). Text that holds
+numbers counts as numbers for `mean` and `sum`, and for `min` and `max` where it holds nothing else.
 """
 
 from __future__ import annotations
@@ -110,8 +111,17 @@ class Aggregated:
         names = self.joined.right.column_names
         shown = self.joined.schema.names[self.joined.left.num_columns :]
         rest, named = _parsed(self.asked, names)
-        functions = {place: rest for place in range(len(names)) if rest} | named
-        return [_Column(p, f, shown[p]) for p, f in sorted(functions.items()) if f]
+        functions = {place: [rest] for place in range(len(names)) if rest} | named
+        taken = {*self.joined.schema.names}
+        columns = []
+        for place, each in sorted(functions.items()):
+            for function in each:
+                name = shown[place] if len(each) == 1 else f"{shown[place]}_{function}"
+                while len(each) > 1 and name in taken:
+                    name += "_"
+                taken.add(name)
+                columns.append(_Column(place, function, name))
+        return columns
 
     @cached_property
     def _values(self) -> list[pa.Array]:
@@ -121,9 +131,9 @@ class Aggregated:
         ]
 
 
-def _parsed(asked: Sequence[str], names: Sequence[str]) -> tuple[str, dict[int, str]]:
+def _parsed(asked: Sequence[str], names: Sequence[str]) -> tuple[str, dict[int, list[str]]]:
     """What is made of all columns (nothing: an empty text), and of those that are named."""
-    rest, named = "", {}
+    rest, named = "", dict[int, list[str]]()
     for text in asked:
         column, _, function = text.rpartition("=")
         if function not in _FUNCTIONS:
@@ -132,7 +142,8 @@ def _parsed(asked: Sequence[str], names: Sequence[str]) -> tuple[str, dict[int, 
         if not column:
             rest = function
         else:
-            named[find_column(names, column, "the right table")] = function
+            functions = named.setdefault(find_column(names, column, "the right table"), [])
+            functions += [] if function in functions else [function]
     return rest, named
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,8 +99,11 @@ def _texts_met(values: pa.LargeStringArray, held: Held) -> float:
 
 def _places(text: str) -> dict[int, int]:
     """Where the first, the last and the last but one of its letters and digits stand."""
-    places = [i for i, character in enumerate(text) if character.isalnum()]
-    return {k: places[k] if len(places) > (k if k >= 0 else -k - 1) else -1 for k in (-1, -2, 0)}
+    # Looked for from either end: a text may be endless.
+    first = next((i for i, character in enumerate(text) if character.isalnum()), -1)
+    places = (i for i in range(len(text) - 1, -1, -1) if text[i].isalnum())
+    last, before = (*islice(places, 2), -1, -1)[:2]
+    return {-1: last, -2: before, 0: first}
 
 
 def _changed(text: str, at: int, shift: int) -> str | None:

@@ -171,8 +171,8 @@ class Join:
     ) -> pa.Table:
         """The rows of a side that have no partner, with the `nearest` value of the other side.
 
-        Columns are `row`, `value`, `nearest` and `distance` (0 to 1); the last two are null where
-        nothing is alike, or where the key has several columns.
+        Columns are `row`, `value`, `nearest` and `distance` (0 to 1; by nearest, in its unit); the
+        last two are null where nothing is alike, or where a text would have several columns.
         """
         from lakejoin.joins.pairs import unmatched_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -152,24 +152,33 @@ class Joined:
         return pairing.partners_of_left if self._mirrored else pairing.partners_of_right
 
 
-def result_names(left: Sequence[str], right: Sequence[str], suffix: str = SUFFIX) -> list[str]:
+def result_names(
+    left: Sequence[str],
+    right: Sequence[str],
+    suffix: str = SUFFIX,
+    as_one: Callable[[str], str] = str,
+) -> list[str]:
     """The names of a join's columns: a right one that is taken gets the suffix, then a number.
+
+    Names that `as_one` makes equal are one: `str.lower` where case is not told apart.
 
     >>> result_names(["id", "name", "id_right"], ["id", "code"])
     ['id', 'name', 'id_right', 'id_right_2', 'code']
+    >>> result_names(["Name"], ["name"]), result_names(["Name"], ["name"], "_r", str.lower)
+    (['Name', 'name'], ['Name', 'name_r'])
     """
     names = list(left)
-    taken = {*left, *right}
-    used = set(left)
+    taken = {as_one(name) for name in (*left, *right)}
+    used = {as_one(name) for name in left}
     for name in right:
         chosen, number = name, 2
-        if name in used:
+        if as_one(name) in used:
             chosen = name + suffix
-            while chosen in taken:
+            while as_one(chosen) in taken:
                 chosen = f"{name}{suffix}_{number}"
                 number += 1
-        taken.add(chosen)
-        used.add(chosen)
+        taken.add(as_one(chosen))
+        used.add(as_one(chosen))
         names.append(chosen)
     return names
 

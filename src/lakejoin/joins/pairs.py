@@ -99,7 +99,10 @@ def unmatched_of(join: Join, side: str, limit: int | None, nearest: bool = True)
     here = (source, way.columns, way.program), (target, found.columns, found.program)
     mine, theirs = here if side == found.source_side else here[::-1]
     values = _texts(mine[0], mine[1], None, rows)
-    partner, distance = _nearest(mine, theirs, rows) if nearest else _nothing(rows)
+    partner, distance = _nothing(rows)
+    if nearest:
+        near = _nearest_values if way.kind == "nearest" else _nearest
+        partner, distance = near(mine, theirs, rows)
     return pa.table(
         {
             "row": rows,
@@ -154,6 +157,20 @@ def _nearest(mine: Text, theirs: Text, rows: Array) -> Near:
     return near, [
         float(far) if row >= 0 else None for far, row in zip(distance, nearest, strict=True)
     ]
+
+
+def _nearest_values(mine: Text, theirs: Text, rows: Array) -> Near:
+    """The nearest number, moment or place of the other side for each row, however far it is."""
+    from lakejoin.joins.near import near_rows
+
+    on = list(zip(mine[1], theirs[1], strict=True))
+    found = near_rows(mine[0].take(rows), theirs[0], on)
+    texts = _texts(theirs[0], theirs[1], None, found.right_rows)
+    near, far = _nothing(rows)
+    for row, text, distance in zip(found.left_rows, texts, found.distance, strict=True):
+        if near[row] is None:
+            near[row], far[row] = text, float(distance)
+    return near, far
 
 
 def _column(table: pa.Table, columns: tuple[str, ...], program: Program | None) -> pa.Array:

@@ -256,3 +256,12 @@ def test_what_is_met_by_chance_is_told_and_not_joined() -> None:
     learned = find_programs(left, right)
     assert not learned and learned.doubted is not None
     assert "wrong" in learned.doubted.why and learned.doubted.left_rows > 100
+
+
+def test_of_many_columns_the_telling_ones_are_read() -> None:
+    names = [f"{'abcdefghij'[n % 10]}{n}x{n * 37 % 91}" for n in range(60)]
+    wide = {f"flag{i}": ["yes", "no"] * 30 for i in range(14)} | {"name": names}
+    left = pa.table(wide)
+    right = pa.table({"key": [f"<{name}>" for name in names]})
+    learned = find_programs(left, right)
+    assert [str(one.program) for one in learned.programs] == ['"<" + name + ">"'], learned.doubted

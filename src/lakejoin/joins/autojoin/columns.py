@@ -16,6 +16,7 @@ UNIQUE = 0.8  # the share of distinct values from which on a column is a key, so
 _MOST_COLUMNS = 12
 _LONGEST = 200.0  # characters of most texts: what is longer is a description
 _TYPED = 5000  # rows that tell a column's type
+_TOLD = 500  # rows that tell how promising one of many columns is
 
 
 def text_columns(table: pa.Table) -> pa.Table:
@@ -39,7 +40,19 @@ def text_columns(table: pa.Table) -> pa.Table:
             usual = pc.approximate_median(sizes).as_py()
             if usual is not None and usual <= _LONGEST and pc.max(sizes).as_py():
                 chosen[name] = text.combine_chunks()
-    return pa.table(dict(list(chosen.items())[:_MOST_COLUMNS]))
+    return pa.table({name: chosen[name] for name in _likeliest(chosen)})
+
+
+def _likeliest(columns: dict[str, pa.LargeStringArray]) -> list[str]:
+    """Of many columns those that tell most rows apart, in their order."""
+    if len(columns) <= _MOST_COLUMNS:
+        return list(columns)
+    telling = {
+        name: uniqueness(texts.take(sampled_rows(len(texts), _TOLD, 0)))
+        for name, texts in columns.items()
+    }
+    best = set(sorted(columns, key=lambda name: -telling[name])[:_MOST_COLUMNS])
+    return [name for name in columns if name in best]
 
 
 def _is_writable(kind: pa.DataType) -> bool:

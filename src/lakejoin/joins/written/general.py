@@ -34,7 +34,8 @@ def general_plan(join: Join, left: Columns, right: Columns) -> Plan:
     if plan.source_side == "right":
         source, target = target, source
     parts = tuple(part if part.typed else _general(part, source, target) for part in plan.parts)
-    names = result_names(list(left), list(right), join.options.suffix)
+    # Spark does not tell upper from lower case.
+    names = result_names(list(left), list(right), join.options.suffix, str.lower)
     return replace(
         plan, parts=parts, left=tuple(left), right=tuple(right), names=tuple(names), comments=()
     )

@@ -76,9 +76,9 @@ def _ways(part: Part, place: int, source: str) -> list[str]:
         name = f"way_{place}_{number}"
         lines += [*printed(way, source), f"    {name} = {text_of(way, part, source)}"]
         if way.listed:
-            lines.append(
-                f"    {name} = {name}.map({mapping(way.respelt, '    ')}).astype('string')"
-            )
+            kind = _NUMBERS[part.number] if part.number else "string"
+            looked_up = f"{name}.map({mapping(way.respelt, '    ')}).astype({kind!r})"
+            lines.append(f"    {name} = {looked_up}")
         elif way.respelt:
             lines += mapped(name, way)
         if len(part.ways) > 1:

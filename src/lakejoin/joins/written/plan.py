@@ -181,6 +181,8 @@ def _part(found: Found, source: pa.Table, target: pa.Table, comments: list[str])
         typed = _typed(found, only, *kinds, comments)
         if typed is not None:
             return typed
+    if len(ways) == 1 and only.kind == "nearest" and _number(*kinds) is Number.FLOATING:
+        return _listed_numbers(found, only, source, target, comments)
     return _as_texts(found, source, target, comments)[1]
 
 
@@ -278,6 +280,33 @@ def _typed(
         Normal(),
         typed=True,
         number=number,
+    )
+
+
+def _listed_numbers(
+    found: Found, way: Way, source: pa.Table, target: pa.Table, comments: list[str]
+) -> Part:
+    """The nearest of numbers as numbers: no two systems write floating ones alike."""
+    import pyarrow as pa
+
+    mine, theirs = (
+        table[columns[0]].cast(pa.float64()).to_numpy()
+        for table, columns in ((source, way.columns), (target, found.columns))
+    )
+    key = np.full(found.count + 1, np.nan)
+    key[found.codes] = theirs
+    near = key[np.where(way.codes >= 0, way.codes, found.count)]
+    rows = np.flatnonzero((way.codes >= 0) & np.isfinite(mine) & np.isfinite(near))
+    listed = dict(zip(mine[rows].tolist(), near[rows].tolist(), strict=True))
+    comments += _too_long(listed, len(rows), True)
+    none: frozenset[str] = frozenset()
+    kept = listed if len(listed) <= MOST_LISTED else {}
+    return Part(
+        Compared(identity(found.columns[0]), none, none, {}),
+        (Compared(identity(way.columns[0]), none, none, kept, listed=True),),
+        Normal(),
+        typed=True,
+        number=Number.FLOATING,
     )
 
 

@@ -75,7 +75,11 @@ def expression(side: Compared, part: Part) -> str:
     """What one side compares, as an expression of polars."""
     if part.typed:
         column = f"pl.col({side.program.columns[0]!r})"
-        return column + (_NUMBERS[part.number] if part.number else "")
+        column += _NUMBERS[part.number] if part.number else ""
+        if side.listed:
+            spelt = mapping(side.respelt, "    ")
+            column += f".replace_strict({spelt}, default=None, return_dtype=pl.Float64)"
+        return column
     text = code_polars(side.program, side.cast)
     methods = ".str.strip_chars(' ')" if part.normal.trim else ""
     methods += ".str.to_lowercase()" if part.normal.lower else ""

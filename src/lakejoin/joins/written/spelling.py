@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Text = tuple[Program, "pa.Table"]
-Respelt = dict[str, str | None]  # a text, and the key that it means; None: it means none
+# A text, and the key that it means; None: it means none. Numbers where numbers are compared.
+Respelt = dict[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

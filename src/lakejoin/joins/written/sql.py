@@ -101,7 +101,7 @@ def _key_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
         found = _where(part, _looked_up(part.key, "t." + text, list_name), made)
         made.append(f"{found} AS {key}")
         if part.key.respelt:
-            named.append(_values(list_name, part.key.respelt, side.dialect.text))
+            named.append(_values(list_name, part.key.respelt, part, side.dialect))
             joins.append(f"  LEFT JOIN {list_name} ON {list_name}.written = t.{text}\n")
     inner = f"(SELECT t.*, {', '.join(texts)} FROM {side.table} AS t) AS t"
     body = f"  SELECT t.*, {', '.join(made)}\n  FROM {inner}\n{''.join(joins)}"
@@ -123,7 +123,7 @@ def _source_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
             text, list_name = plan.free(f"lakejoin_way_{name}"), f"lakejoin_list_{name}"
             texts.append(f"{side.dialect.cell(way, part, 's')} AS {text}")
             if way.respelt or way.listed:
-                named.append(_values(list_name, way.respelt, side.dialect.text))
+                named.append(_values(list_name, way.respelt, part, side.dialect))
                 joins.append(f"  LEFT JOIN {list_name} ON {list_name}.written = s.{text}\n")
             given = _looked_up(way, f"s.{text}", list_name)
             if several:
@@ -155,14 +155,20 @@ def _looked_up(side: Compared, text: str, list_name: str) -> str:
     return f"CASE WHEN {list_name}.written IS NULL THEN {text} ELSE {list_name}.meant END"
 
 
-def _values(name: str, respelt: Respelt, kind: str) -> str:
-    nothing = f"CAST(NULL AS {kind})"
+def _values(name: str, respelt: Respelt, part: Part, dialect: Dialect) -> str:
+    nothing = f"CAST(NULL AS {'DOUBLE PRECISION' if part.typed else dialect.text})"
+    said = _number if part.typed else literal
     rows = [
-        f"({literal(text)}, {nothing if key is None else literal(key)})"
-        for text, key in respelt.items()
+        f"({said(text)}, {nothing if key is None else said(key)})" for text, key in respelt.items()
     ]
     listed = ",\n    ".join(rows or [f"({nothing}, {nothing})"])
     return f"{name}(written, meant) AS (\n  VALUES\n    {listed}\n)"
+
+
+def _number(number: float) -> str:
+    """A floating number, not a decimal one."""
+    text = repr(number)
+    return text if "e" in text else f"{text}e0"
 
 
 def _select(plan: Plan, left: str, right: str, on: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import time
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -207,16 +207,24 @@ def test_times_of_a_pair_with_and_without_rules(shop: Path) -> None:
 def test_a_search_that_takes_too_long_is_cut() -> None:
     from predicates_speed import limited
 
-    assert limited(lambda: time.sleep(60), 0.2)["cut"]
+    assert limited(lambda: [None for _ in itertools.count() if False], 0.2)["cut"]
     answer = argparse.Namespace(looked_at=7)
     assert limited(lambda: answer, 60)["looked"] == 7
 
 
 def test_times_are_told_as_in_the_paper() -> None:
-    from predicates_speed import EACH, RULES, report_growth, report_rules, report_times, verdict
+    from predicates_report import (
+        EACH,
+        RULES,
+        WALL,
+        report_growth,
+        report_rules,
+        report_times,
+        verdict,
+    )
 
     def taken(rows: int) -> dict[str, Any]:
-        mine = dict.fromkeys(EACH, rows / 1e6)
+        mine = dict.fromkeys((*EACH, f"all five{WALL}"), rows / 1e6)
         more = {"rows": rows, "reading": 1.0, "coding": 2.0, "peak": 10**8, "columns": [1, 2]}
         others = {"loading": 1.0, "FastFK": 0.5, "SMaSh": 0.25}
         return {

@@ -110,17 +110,15 @@ def _reach(task: Task, found: Found) -> float:
 def _of_programs(task: Task, learned: Learned) -> Found:
     """The programs as ways, in their order."""
     side = learned.source_side
-    other = "right" if side == "left" else "left"
     target = learned.target
     assert target is not None, "programs lead to a key"
-    key = KeyColumn(encode_query(task.text(other, target.columns, target), task.options.rules))
     rows = learned.left_rows, learned.right_rows
     sources, targets = rows if side == "left" else rows[::-1]
     ways = []
     for place, one in enumerate(learned.programs):
         mine = learned.which == place
         codes = np.full(task.table(side).num_rows, NO_KEY, np.int64)
-        codes[sources[mine]] = key.codes[targets[mine]]
+        codes[sources[mine]] = learned.key_of[targets[mine]]
         plain = one.program.is_identity and target.is_identity
         texts = (one.program.columns[0], target.columns[0]) if plain else (one.program, target)
         words = sides(side, str(texts[0]), str(texts[1]), "=")
@@ -129,7 +127,7 @@ def _of_programs(task: Task, learned: Learned) -> Found:
         way = Way(kind, one.program.columns, codes, words, 1 - one.by_chance, why, one.program)
         ways.append(way)
     program = None if target.is_identity else target
-    return Found(side, target.columns, key.codes, key.count, tuple(ways), program)
+    return Found(side, target.columns, learned.key_of, learned.key_count, tuple(ways), program)
 
 
 def _program_why(rows: int, by_chance: float) -> str:

@@ -76,8 +76,8 @@ def _plain_hash(data: Array, begin: int, end: int) -> np.uint64:
 
 
 @kernel
-def number_hashes(hashes: Array) -> tuple[Array, Array, Array]:
-    """(slots, distinct hashes in the order of their first row, how many rows have each)."""
+def number_hashes(hashes: Array) -> tuple[Array, Array, Array, Array]:
+    """(slots, distinct hashes in the order of their first rows, their counts, those rows)."""
     rows = len(hashes)
     size = 16
     while size < 2 * rows:
@@ -85,7 +85,7 @@ def number_hashes(hashes: Array) -> tuple[Array, Array, Array]:
     mask = np.uint64(size - 1)
     slots = np.full(size, -1, np.int32)
     distinct = np.empty(rows, np.uint64)
-    counts = np.zeros(rows, np.int64)
+    counts, first = np.zeros(rows, np.int64), np.empty(rows, np.int64)
     found = 0
     for row in range(rows):
         h = hashes[row]
@@ -97,9 +97,10 @@ def number_hashes(hashes: Array) -> tuple[Array, Array, Array]:
         if slots[at] < 0:
             slots[at] = np.int32(found)
             distinct[found] = h
+            first[found] = row
             found += 1
         counts[slots[at]] += 1
-    return slots, distinct[:found].copy(), counts[:found].copy()
+    return slots, distinct[:found].copy(), counts[:found].copy(), first[:found].copy()
 
 
 @kernel

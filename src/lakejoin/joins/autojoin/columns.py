@@ -77,7 +77,12 @@ def is_key(texts: pa.LargeStringArray) -> bool:
     >>> [is_key(pa.array(c, pa.large_string())) for c in (["1", "2"], ["Bern", "Ulm"], ["x", "x"])]
     [False, True, False]
     """
-    if uniqueness(texts) < UNIQUE:
+    return holds_keys(texts, KeyTable(hashes_of(texts)))
+
+
+def holds_keys(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
+    """The same, of a column whose keys are at hand."""
+    if share_of_keys(keys) < UNIQUE:
         return False
     rows = sampled_rows(len(texts), _TYPED, 0)
     kind = encode_query(texts.take(rows)).profile.type
@@ -88,7 +93,11 @@ def is_key(texts: pa.LargeStringArray) -> bool:
 
 def uniqueness(texts: pa.LargeStringArray) -> float:
     """The distinct texts for each row that has one; 0 where all are the same."""
-    keys = KeyTable(hashes_of(texts))
+    return share_of_keys(KeyTable(hashes_of(texts)))
+
+
+def share_of_keys(keys: KeyTable) -> float:
+    """The distinct keys for each row that has one; 0 where all are the same."""
     return len(keys) / int(keys.counts.sum()) if len(keys) > 1 else 0.0
 
 

@@ -73,12 +73,14 @@ class Tables:
     source_sample: Sample
     target_sample: TextColumn
     columns: int = 1  # that make up the target
+    known_keys: KeyTable | None = None  # of the whole target, if they were looked at before
     _made: dict[Program, Array] = field(default_factory=dict)
+    _met: dict[Program, Array] = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> KeyTable:
         """The keys of the whole target."""
-        return KeyTable(hashes_of(self.target))
+        return self.known_keys or KeyTable(hashes_of(self.target))
 
     def made(self, program: Program) -> Array:
         """The program's results for the whole source, as hashes."""
@@ -86,16 +88,22 @@ class Tables:
             self._made[program] = hashes_of(apply(program, self.source))
         return self._made[program]
 
+    def met(self, program: Program) -> Array:
+        """The number of the key that each row of the whole source meets, -1 for none."""
+        if program not in self._met:
+            self._met[program] = self.keys.places(self.made(program))
+        return self._met[program]
+
     def rewritten(self, programs: Sequence[Believed]) -> tuple[Array, Array]:
         """What the first program that meets a key makes of every source row, and the key's number.
 
         As hashes; where none does, what the first program makes, and -1.
         """
-        made = self.made(programs[0].program).copy()
-        met = self.keys.places(made)
+        made, met = self.made(programs[0].program), self.met(programs[0].program)
+        if len(programs) > 1:
+            made, met = made.copy(), met.copy()
         for one in programs[1:]:
-            other = self.made(one.program)
-            place = self.keys.places(other)
+            other, place = self.made(one.program), self.met(one.program)
             fresh = (met < 0) & (place >= 0)
             made[fresh], met[fresh] = other[fresh], place[fresh]
         return made, met
@@ -143,6 +151,8 @@ def _left_over(
 ) -> tuple[Sample, TextColumn]:
     """What the program does not join in the whole tables, sampled or not."""
     mine = tables.keys.places(hashes_of(source.applier.apply(program)))
+    if (mine >= 0).all():
+        return source.without(mine >= 0), target
     theirs = KeyTable(tables.made(program)).places(hashes_of(target.array))
     return source.without(mine >= 0), target.without(theirs >= 0)
 

@@ -23,12 +23,15 @@ from lakejoin.joins.autojoin.covering import (
     Tables,
     covering_programs,
 )
+from lakejoin.joins.autojoin.keytable import KeyTable
+from lakejoin.joins.autojoin.meeting import keys_met
 from lakejoin.joins.autojoin.programs import Program
 from lakejoin.joins.autojoin.samples import Sample, TextColumn
 from lakejoin.joins.autojoin.sampling import sample_sizes, sampled_rows
 from lakejoin.joins.autojoin.targets import further_targets, key_targets
-from lakejoin.joins.keys import key_codes
+from lakejoin.joins.keys import KeyColumn, Keys
 from lakejoin.joins.pairing import Pairing
+from lakejoin.lake.columns import encode_query
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
@@ -61,8 +64,8 @@ class Learned:
 
     `programs` come best first, and a row is joined by the first one that finds it a partner:
     `which` tells it for every pair. They meet what `target` gives on the other side: a column as it
-    is, or a part of one, or several together. With no program, nothing was found; `doubted` is then
-    the best that was tried.
+    is, or a part of one, or several together; `key_of` numbers these keys, row by row, from 0 to
+    `key_count`. With no program, nothing was found; `doubted` is then the best that was tried.
     """
 
     source_side: str = ""  # the side that the programs rewrite: left or right
@@ -71,6 +74,8 @@ class Learned:
     left_rows: Array = field(default_factory=_no_rows)
     right_rows: Array = field(default_factory=_no_rows)
     which: Array = field(default_factory=_no_rows)
+    key_of: Array = field(default_factory=_no_rows)
+    key_count: int = 0
     doubted: Doubted | None = None
 
     def __bool__(self) -> bool:
@@ -158,12 +163,12 @@ class _Side:
         return self._samples[size]
 
     @cached_property
-    def keys(self) -> list[Program]:
+    def keys(self) -> dict[Program, KeyTable | None]:
         return key_targets(self.texts, self.named)
 
     @cached_property
     def further(self) -> list[Program]:
-        return list(further_targets(self.texts, self.keys, bool(self.named)))
+        return list(further_targets(self.texts, list(self.keys), bool(self.named)))
 
 
 def _side(table: pa.Table, named: Sequence[str]) -> _Side:
@@ -234,6 +239,7 @@ def _way(
         source.sample(sizes[0], options.seed),
         TextColumn(_some(keys, sizes[1], options.seed + 1)),
         len(program.columns),
+        target.keys.get(program),
     )
     programs = covering_programs(tables, options)
     if not programs:
@@ -271,10 +277,12 @@ def _most_reached(ways: list[_Way], rules: ValueRules) -> Doubted | None:
 def _joined(way: _Way, rules: ValueRules) -> Learned:
     """Every row by the first program that finds it a partner, by canonical values."""
     source, target = way.tables.source, way.tables.target
+    key = KeyColumn(encode_query(target, rules))
     mine, theirs, which, supported = [], [], [], []
     waiting, unmet = np.ones(source.num_rows, bool), np.ones(len(target), bool)
     for place, one in enumerate(way.programs):
-        pairing = Pairing(key_codes([apply(one.program, source)], [target], rules))
+        codes = keys_met(way.tables, one.program, key, rules)
+        pairing = Pairing(Keys(codes, key.codes, key.count))
         rows, partners = pairing.rows(0, len(pairing))
         fresh = waiting[rows]
         rows, partners = rows[fresh], partners[fresh]
@@ -297,4 +305,6 @@ def _joined(way: _Way, rules: ValueRules) -> Learned:
         left[order],
         right[order],
         np.concatenate(which)[order],
+        key.codes,
+        key.count,
     )

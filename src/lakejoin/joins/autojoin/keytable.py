@@ -50,7 +50,7 @@ class KeyTable:
     def __init__(self, hashes: Array) -> None:
         from lakejoin.kernels.plain_texts import number_hashes
 
-        self._slots, self._distinct, self.counts = number_hashes(sealed(hashes))
+        self._slots, self._distinct, self.counts, self.first_rows = number_hashes(sealed(hashes))
 
     def __len__(self) -> int:
         return len(self._distinct)

@@ -12,7 +12,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.columns import UNIQUE, is_key, uniqueness
+from lakejoin.joins.autojoin.columns import UNIQUE, holds_keys, is_key, uniqueness
+from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
 from lakejoin.joins.autojoin.sampling import sampled_rows
 
@@ -27,18 +28,24 @@ _MOST_COLUMNS = 8  # that are put together in pairs
 _SEPARATOR = re.compile(r"[^\w\s]+\s*|\s+[^\w\s]+\s*|\s+")
 
 
-def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> list[Program]:
-    """The key columns of a table of texts; the ones that are named, key or not.
+def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> dict[Program, KeyTable | None]:
+    """The key columns of a table of texts, with their keys; the ones that are named, key or not.
 
     >>> import pyarrow as pa
-    >>> table = pa.table({"id": ["1", "2"], "name": ["Bern", "Ulm"]})
-    >>> [str(target) for target in key_targets(table)]
-    ['name']
+    >>> table = pa.table({"id": ["1", "2"], "name": ["Bern", "Ulm"]}).cast(
+    ...     pa.schema({"id": pa.large_string(), "name": pa.large_string()}))
+    >>> [(str(target), len(keys)) for target, keys in key_targets(table).items()]
+    [('name', 2)]
     """
     if named:
-        return [glued(named)]
-    names = texts.column_names
-    return [identity(name) for name in names if is_key(texts[name].combine_chunks())]
+        return {glued(named): None}
+    found: dict[Program, KeyTable | None] = {}
+    for name in texts.column_names:
+        column = texts[name].combine_chunks()
+        keys = KeyTable(hashes_of(column))
+        if holds_keys(column, keys):
+            found[identity(name)] = keys
+    return found
 
 
 def further_targets(

@@ -18,7 +18,6 @@ from joins.predicates.small_tables import tables
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.predicates.coded import coded_tables
 from lakejoin.joins.predicates.described import best_predicates
-from lakejoin.joins.predicates.enough import enough
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.rows import joined_rows
 from lakejoin.joins.predicates.sides import side_of_rows
@@ -186,7 +185,7 @@ def test_a_table_with_itself_is_told() -> None:
 def test_fewer_pairs_that_are_enough_make_the_same_join(left: pa.Table, right: pa.Table) -> None:
     coded = coded_tables([left, right])
     for one in lakejoin.predicates(left, right, prefer=["compact", "coverage"], n=3):
-        few = enough(coded, one.found.pairs)
+        few = one.found.enough
         assert set(few) <= set(one.found.pairs)
         assert _rows(coded, few) == _rows(coded, one.found.pairs)
         assert len(_rows(coded, few)) == one.facts.inner

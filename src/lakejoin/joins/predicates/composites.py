@@ -13,29 +13,31 @@ uses every one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from lakejoin.joins.chance import evidence
-from lakejoin.joins.likely_names import SAME, names_alike, telling_words
+from lakejoin.joins.likely_names import telling_words
 from lakejoin.joins.predicates.coded import CodedTable, CodedTables
-from lakejoin.joins.predicates.enough import enough
 from lakejoin.joins.predicates.finding import Pair, PredicateOptions, find_predicates
 from lakejoin.joins.predicates.references import Column, Reference
 
 Array = np.ndarray[Any, Any]
+ColumnPair = tuple[Column, Column]
 
 _UNIQUE = 0.99  # of the rows of the key table
 _CONTAINED = 0.85  # of the combinations, in the keys
 _ENOUGH = 10.0  # nats that speak against chance
 _ALL = 0.99  # of the keys of a table that links others, used
 _SHARED = 0.5  # of a column's values, in the other column
-_MOST_PAIRS = 20_000  # of tables that are looked at
+_MOST_PAIRS = 5_000  # of tables that are looked at
+_MOST_ALIKE = 300  # columns that are called alike: more say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,28 +65,27 @@ class Composite:
         return self.met / max(self.keys, 1)
 
 
-def composites(columns: Sequence[Column], known: Iterable[Reference]) -> Iterator[Composite]:
+def composites(
+    columns: Sequence[Column], known: Iterable[Reference], notes: list[str] | None = None
+) -> Iterator[Composite]:
     """The relations by several columns between tables that none of one column relates."""
     known = list(known)
     refer = {id(one.child) for one in known}
-    related = {(one.child.table, one.parent.table) for one in known}
-    by_table: dict[int, list[Column]] = {}
-    for column in columns:
-        if column.may_refer and telling_words(column.name):
-            by_table.setdefault(column.table, []).append(column)
+    related = {frozenset((one.child.table, one.parent.table)) for one in known}
     left = _MOST_PAIRS
-    for child, parent in permutations(by_table, 2):
-        if (child, parent) in related or (parent, child) in related:
+    for tables, alike in _named_alike(columns).items():
+        if len(alike) < 2 or tables in related:
             continue
-        pairs = _named_alike(by_table[child], by_table[parent])
-        if len(pairs) < 2 or _are_parts(by_table[child], by_table[parent], len(pairs)):
-            continue
-        left -= 1
-        if left < 0:
-            return
-        found = _composite(pairs)
-        if found is not None and (found.coverage >= _ALL or not _links(found, refer)):
-            yield found
+        for pairs in (alike, [(parent, child) for child, parent in alike]):
+            pairs = [pair for pair in pairs if _share_values(*pair)]
+            left -= len(pairs) > 1
+            if left < 0:
+                if notes is not None:
+                    notes.append(f"keys of several columns: only {_MOST_PAIRS:,} pairs of tables")
+                return
+            found = _composite(pairs) if len(pairs) > 1 else None
+            if found is not None and (found.coverage >= _ALL or not _links(found, refer)):
+                yield found
 
 
 def without_steps(found: Sequence[Composite]) -> list[Composite]:
@@ -111,29 +112,34 @@ def _links(found: Composite, refer: set[int]) -> bool:
     return all(id(parent) in refer for parent in found.parents)
 
 
-def _named_alike(
-    children: Sequence[Column], parents: Sequence[Column]
-) -> list[tuple[Column, Column]]:
-    """The pairs of columns that are called alike and share values."""
-    return [
-        (child, parent)
-        for child in children
-        for parent in parents
-        if names_alike(child.name, parent.name).alike == SAME and _share_values(child, parent)
-    ]
+def _named_alike(columns: Sequence[Column]) -> dict[frozenset[int], list[ColumnPair]]:
+    """By two tables: the pairs of columns that are called alike, unless all are."""
+    by_words: dict[frozenset[str], list[Column]] = {}
+    width: Counter[int] = Counter()
+    for column in columns:
+        words = telling_words(column.name)
+        if column.may_refer and words:
+            by_words.setdefault(words, []).append(column)
+            width[column.table] += 1
+    found: dict[frozenset[int], list[ColumnPair]] = {}
+    for several in by_words.values():
+        if len(several) <= _MOST_ALIKE:
+            for one, other in combinations(several, 2):
+                if one.table != other.table:
+                    found.setdefault(frozenset((one.table, other.table)), []).append((one, other))
+    return {
+        tables: pairs
+        for tables, pairs in found.items()
+        if len(pairs) < max(width[table] for table in tables)
+    }
 
 
 def _share_values(child: Column, parent: Column) -> bool:
-    shared = np.isin(child.coded.codes, parent.coded.codes)
+    shared = parent.holds(child.coded.codes)
     return bool(np.count_nonzero(shared) >= _SHARED * len(child.coded))
 
 
-def _are_parts(children: Sequence[Column], parents: Sequence[Column], alike: int) -> bool:
-    """Whether the tables have the same columns."""
-    return alike >= max(len(children), len(parents))
-
-
-def _composite(pairs: Sequence[tuple[Column, Column]]) -> Composite | None:
+def _composite(pairs: Sequence[ColumnPair]) -> Composite | None:
     coded, places = _coded(pairs)
     together = _combinations(coded, 1, coded.tables[1].columns)
     if len(np.unique(together)) < _UNIQUE * coded.tables[1].rows:
@@ -141,7 +147,7 @@ def _composite(pairs: Sequence[tuple[Column, Column]]) -> Composite | None:
     best = find_predicates(coded, PredicateOptions("compact", 1, most=1000)).best["compact"]
     if not best:
         return None
-    used = enough(coded, best[0].pairs)
+    used = best[0].enough
     if len(used) < 2 or len({pair[1] for pair in used}) < len(used):
         return None
     found = _counted(coded, used, places)
@@ -152,7 +158,7 @@ def _composite(pairs: Sequence[tuple[Column, Column]]) -> Composite | None:
 
 
 def _coded(
-    pairs: Sequence[tuple[Column, Column]],
+    pairs: Sequence[ColumnPair],
 ) -> tuple[CodedTables, dict[tuple[int, str], Column]]:
     """The columns of the pairs as two tables of codes that only these two hold."""
     sides = [list(dict.fromkeys(pair[side] for pair in pairs)) for side in (0, 1)]

@@ -89,8 +89,9 @@ def related(
     if len(tables) < 2:
         what = f"there is only {tables[0].name}" if tables else "there is none"
         raise InputError(f"relations are among two tables or more, and {what}")
-    found = find_relations(tables, rules, progress)
-    return Relations(tuple(found), tuple(table.name for table in tables), tuple(notes))
+    told = list(notes)
+    found = find_relations(tables, rules, progress, told)
+    return Relations(tuple(found), tuple(table.name for table in tables), tuple(told))
 
 
 def tables_at(

@@ -97,20 +97,15 @@ class JoinPredicate:
 
     @property
     def enough(self) -> tuple[tuple[Any, Any], ...]:
-        """The pairs that make the same join of two tables: the others are then equal anyway."""
+        """A few of the pairs that make the same join: the others are then equal anyway."""
         every = zip(self.pairs, self.found.pairs, strict=True)
-        return tuple(named for named, pair in every if pair in self._enough)
+        return tuple(named for named, pair in every if pair in self.found.enough)
 
     @property
     def fewer_words(self) -> str:
-        """Those in words, where they are fewer."""
-        return self.said(self._enough) if len(self._enough) < len(self.pairs) else ""
-
-    @cached_property
-    def _enough(self) -> tuple[Pair, ...]:
-        from lakejoin.joins.predicates.enough import enough
-
-        return enough(self.tables.coded, self.found.pairs)
+        """These in words, where they are fewer than all."""
+        few = self.found.enough
+        return self.said(few) if len(few) < len(self.found.pairs) else ""
 
     def said(self, pairs: Sequence[Pair]) -> str:
         """Some equalities, in words."""

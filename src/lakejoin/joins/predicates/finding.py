@@ -24,6 +24,7 @@ ColumnRef = tuple[int, str]  # a table's number, and the name of a column
 Pair = tuple[ColumnRef, ColumnRef]
 
 _MOST = 100_000
+_OF_IDS = 0.1  # of columns alike, those that are called ids come first
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,12 @@ class PredicateOptions:
 class Predicate:
     """Pairs of columns that must all be equal, with what their join counts and scores.
 
-    It is closed: all pairs are in it that are equal in every row of its inner join. `core` are few
-    of them that make the same join.
+    It is closed: all pairs are in it that are equal in every row of its inner join. `enough` are
+    few of them that make the same join.
     """
 
     pairs: tuple[Pair, ...]
-    core: tuple[Pair, ...]
+    enough: tuple[Pair, ...]
     facts: Facts
     scores: dict[str, float]
 
@@ -111,7 +112,8 @@ def _best(
 
     def alike(number: int) -> float:
         [((_, left), (_, right))] = pairs_of((number,))
-        return names_alike(left, right).alike
+        names = names_alike(left, right)
+        return names.alike + _OF_IDS * names.are_ids
 
     def all_alike(members: Members) -> float:
         return sum(map(alike, members)) / len(members)
@@ -121,8 +123,8 @@ def _best(
         closed = search.closed(members, facts)
         if closed not in found:
             scores = {one.name: one.score(facts) for one in (*PREFERENCES, ranking.preference)}
-            core = search.core(closed, facts, alike)
-            found[closed] = Predicate(pairs_of(closed), pairs_of(core), facts, scores)
+            enough = search.enough(closed, facts, alike)
+            found[closed] = Predicate(pairs_of(closed), pairs_of(enough), facts, scores)
         if len(found) == n:
             break
     return list(found.values())

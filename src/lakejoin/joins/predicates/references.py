@@ -9,13 +9,13 @@ with the columns that are nearly unique times the sampled values of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.chance import chance_of_meeting, evidence
+from lakejoin.joins.chance import Wrong, chance_of, evidence, wrong_values
 from lakejoin.joins.given import subject
 from lakejoin.joins.likely_names import NamesAlike, identifies, is_named_for, names_alike
 from lakejoin.joins.options import Progress
@@ -33,6 +33,7 @@ UNIQUE = 0.95  # the share of its rows in which a key has a value of its own
 CONTAINED = 0.65  # the share of a column's values that a key must hold at the least
 _HALF_EMPTY = 0.5  # a key of fewer rows than that is none
 _SAMPLE = 500  # distinct values of a column that are looked up first
+_WRONG = 200  # values of a column that are made wrong to measure chance
 _LOWEST = 0.5  # what a sample must have of `CONTAINED`
 _NO_KEYS = (ColumnType.EMPTY, ColumnType.BOOLEAN, ColumnType.DECIMAL, ColumnType.DATE)
 
@@ -53,6 +54,7 @@ class Column:
     table_name: str
     place: int
     coded: Coded
+    dictionary: TextTable = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -78,6 +80,29 @@ class Column:
     def is_of_table(self) -> bool:
         """Whether its name says nothing but what its table is about."""
         return is_named_for(self.name, self.subject)
+
+    @cached_property
+    def sorted_codes(self) -> Array:
+        """The codes of its values, ascending."""
+        return np.sort(self.coded.codes)
+
+    @cached_property
+    def wrong(self) -> list[Wrong]:
+        """Values that it might as well hold, as codes, -1 where there is none; see `chance`."""
+        import pyarrow as pa
+
+        found = []
+        for one in wrong_values(self.coded.data.tokens, _WRONG):
+            texts = pa.array([text for way in one.ways for text in way], pa.large_string())
+            codes = self.dictionary.add(texts).astype(np.int64)
+            codes[~np.asarray(texts.is_valid())] = -1
+            found.append(Wrong(one.share, codes.reshape(len(one.ways), -1)))
+        return found
+
+    def holds(self, codes: Array) -> Array:
+        """Whether it holds these values."""
+        places = np.minimum(np.searchsorted(self.sorted_codes, codes), len(self.sorted_codes) - 1)
+        return np.asarray(self.sorted_codes[places] == codes)
 
     @property
     def may_be_key(self) -> bool:
@@ -123,9 +148,11 @@ class Reference:
     @cached_property
     def evidence(self) -> float:
         """How much more is met than chance would have met, in nats."""
-        child, parent = self.child.coded, self.parent.coded
-        chance = chance_of_meeting(child.data.tokens, parent.data.tokens)
-        return evidence(len(child), self.containment, chance)
+        met = [
+            Wrong(one.share, np.where(one.ways < 0, -1, self.parent.holds(one.ways)))
+            for one in self.child.wrong
+        ]
+        return evidence(len(self.child.coded), self.containment, chance_of(met))
 
     @cached_property
     def rows(self) -> Array:
@@ -151,7 +178,7 @@ def encoded_columns(
         for place, name in enumerate(rows.column_names):
             data = encode_query(rows.column(place), rules or ValueRules())
             codes = dictionary.add(data.tokens).astype(np.int64)
-            columns.append(Column(number, table.name, place, Coded(name, data, codes)))
+            columns.append(Column(number, table.name, place, Coded(name, data, codes), dictionary))
     return columns, dictionary.count
 
 

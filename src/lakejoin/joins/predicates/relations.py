@@ -92,9 +92,12 @@ class Relation:
 
 
 def find_relations(
-    tables: Sequence[TableGiven], rules: ValueRules | None = None, progress: Progress | None = None
+    tables: Sequence[TableGiven],
+    rules: ValueRules | None = None,
+    progress: Progress | None = None,
+    notes: list[str] | None = None,
 ) -> list[Relation]:
-    """The likely relations among the tables, the likeliest first."""
+    """The likely relations among the tables, the likeliest first; `notes` say what was left out."""
     tell = progress or (lambda doing: None)
     columns, size = encoded_columns(tables, rules, tell)
     tell("comparing columns")
@@ -102,7 +105,7 @@ def find_relations(
     chosen = _without_copies(_one_key_each(_in_one_direction(likely)))
     found = [_told(one) for one in chosen]
     tell("looking for keys of several columns")
-    several = without_steps(list(composites(columns, chosen)))
+    several = without_steps(list(composites(columns, chosen, notes)))
     found += [_told_composite(one) for one in several]
     return sorted(found, key=lambda one: (-one.score, one.table, one.columns))
 

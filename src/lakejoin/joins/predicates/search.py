@@ -62,39 +62,50 @@ class TwoTables:
     looked_at: int = 0
     complete: bool = True
     places: list[Place] = field(default_factory=list)
-
-    @property
-    def pairs(self) -> list[ColumnPair]:
-        """The pairs by their number, as pairs of columns of tables."""
-        return [((0, left), (1, right)) for left, right in self.places]
+    pairs: list[ColumnPair] = field(default_factory=list)
 
     def closed(self, members: Members, facts: Facts) -> Members:
         """The predicate with all pairs that are equal in every row: here all are found so."""
         return members
 
-    def core(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
+    def enough(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
         """Few of a predicate's pairs that make the same join, names that are alike first."""
-        enough = [one for one in members if self._alone[one].inner == facts.inner]
-        if enough:
-            return (max(enough, key=lambda one: (alike(one), -one)),)
+        alone = [one for one in members if self._alone[one].inner == facts.inner]
+        if alone:
+            return (max(alone, key=lambda one: (alike(one), -one)),)
         first = min(members, key=lambda one: (self._alone[one].inner, -alike(one)))
-        core, inner = [first], self._alone[first].inner
+        taken, inner = [first], self._alone[first].inner
         groups = self.first.groups(self.places[first], self._alone[first])
         while inner > facts.inner:
             inner, _, one = min(
                 (groups.facts(self._codes(one), self.first.sizes).inner, -alike(one), one)
                 for one in members
-                if one not in core
+                if one not in taken
             )
             groups = groups.with_pair(self._codes(one), self.first.sizes)
-            core.append(one)
-        return tuple(sorted(core))
+            taken.append(one)
+        for one in taken[:-1]:  # a later pair may have made an earlier one needless
+            others = [other for other in taken if other != one]
+            if self._inner(others) == facts.inner:
+                taken = others
+        return tuple(sorted(taken))
+
+    def _inner(self, members: Sequence[int]) -> int:
+        """The rows of the join that some pairs make."""
+        first, *others = members
+        facts = self._alone[first]
+        groups = self.first.groups(self.places[first], facts)
+        for one in others:
+            facts = groups.facts(self._codes(one), self.first.sizes)
+            groups = groups.with_pair(self._codes(one), self.first.sizes)
+        return facts.inner
 
     def run(self) -> None:
         """Looks at all that may be among the best."""
         self.first = FirstPairs(self.coded)
         alone = self.first.facts()
         self.places = sorted(alone, key=lambda place: (alone[place].inner, place))
+        self.pairs = [((0, left), (1, right)) for left, right in self.places]
         self._pairs = np.array(self.places, np.int64).reshape(-1, 2)
         self._involved = np.array([alone[place].involved for place in self.places]).reshape(-1, 2)
         self._alone = [alone[place] for place in self.places]

@@ -62,14 +62,14 @@ class SeveralTables:
                 held.append(number)
         return tuple(sorted(held))
 
-    def core(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
+    def enough(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
         """Few of a predicate's pairs that make the same join, names that are alike kept."""
-        core = list(members)
+        taken = list(members)
         for number in sorted(members, key=lambda one: (alike(one), -one)):
-            fewer = [one for one in core if one != number]
+            fewer = [one for one in taken if one != number]
             if self._connects(tuple(fewer)) and self._adds_nothing(fewer, number):
-                core = fewer
-        return tuple(core)
+                taken = fewer
+        return tuple(taken)
 
     def _adds_nothing(self, held: Sequence[int], number: int) -> bool:
         variables = variables_of(self.pairs[one] for one in held)

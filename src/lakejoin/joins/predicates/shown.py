@@ -17,10 +17,10 @@ _WORDS = 300
 _ROWS = 3  # of a join, in HTML
 
 
-def score_text(score: float) -> str:
+def sfewer_text(score: float) -> str:
     """A score for people: whole, or with few digits.
 
-    >>> score_text(12345), score_text(0.69231), score_text(float("-inf"))
+    >>> sfewer_text(12345), sfewer_text(0.69231), sfewer_text(float("-inf"))
     ('12,345', '0.692', '-inf')
     """
     if float(score).is_integer():
@@ -30,11 +30,11 @@ def score_text(score: float) -> str:
 
 def scores_text(predicate: JoinPredicate) -> str:
     """All scores on one line."""
-    return ", ".join(f"{name} {score_text(value)}" for name, value in predicate.scores.items())
+    return ", ".join(f"{name} {sfewer_text(value)}" for name, value in predicate.scores.items())
 
 
 def fewer_text(predicate: JoinPredicate) -> str:
-    """The pairs that are enough, where they are fewer."""
+    """The pairs that make the same join, where they are fewer."""
     return f"the same join by {clipped(predicate.fewer_words, _WORDS)}"
 
 
@@ -137,7 +137,7 @@ def predicates_html(found: Predicates) -> str:
     heads = ["predicate", *found[0].scores, "inner join", "outer join", "groups"]
     parts = ["<table><tr>", *(f"<th>{_escaped(head)}</th>" for head in heads), "</tr>"]
     for one in found:
-        cells = [clipped(one.words, _WORDS), *map(score_text, one.scores.values())]
+        cells = [clipped(one.words, _WORDS), *map(sfewer_text, one.scores.values())]
         cells += [f"{number:,}" for number in (one.facts.inner, one.facts.outer, one.facts.groups)]
         parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
     parts += ["</table>", *(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -50,15 +51,40 @@ def chance_of_meeting(values: pa.LargeStringArray, others: pa.LargeStringArray) 
 
 def chance_by(values: pa.LargeStringArray, held: Held) -> float:
     """The share of wrong values that are held, at least `LEAST`; `held` tells it of texts."""
+    return chance_of([Wrong(one.share, _held(one.ways, held)) for one in wrong_values(values)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wrong:
+    """Wrong values of a share of a column's, made in several `ways`: a row of them for each."""
+
+    share: float
+    ways: Any
+
+
+def wrong_values(values: pa.LargeStringArray, sample: int = _SAMPLE) -> list[Wrong]:
+    """Wrong values for some of these, as texts; null where none can be made."""
     import pyarrow.compute as pc
 
-    if len(values) > _SAMPLE:
-        places = np.random.default_rng(0).choice(len(values), _SAMPLE, replace=False)
+    if len(values) > sample:
+        places = np.random.default_rng(0).choice(len(values), sample, replace=False)
         values = values.take(np.sort(places))
     whole = pc.match_substring_regex(values, _WHOLE)
     numbers, texts = values.filter(whole), values.filter(pc.invert(whole))
-    met = _numbers_met(numbers, held) * len(numbers) + _texts_met(texts, held) * len(texts)
-    return max(LEAST, met / max(len(values), 1))
+    kinds = ((numbers, _wrong_numbers), (texts, _wrong_texts))
+    return [Wrong(len(some) / len(values), make(some)) for some, make in kinds if len(some)]
+
+
+def chance_of(met: Sequence[Wrong]) -> float:
+    """The share of wrong values that are met, of the ways that meet most, at least `LEAST`.
+
+    `ways` are 1 where a wrong value is met, 0 where it is not, and -1 where there is none.
+    """
+    chance = 0.0
+    for one in met:
+        hits, asked = (one.ways > 0).sum(axis=1), (one.ways >= 0).sum(axis=1)
+        chance += one.share * float((hits / np.maximum(asked, 1)).max())
+    return max(LEAST, chance)
 
 
 def evidence(values: int, share: float, chance: float) -> float:
@@ -74,27 +100,21 @@ def evidence(values: int, share: float, chance: float) -> float:
     return values * (share * math.log(share / chance) + rest)
 
 
-def _numbers_met(values: pa.LargeStringArray, held: Held) -> float:
-    """The share of whole numbers that the others hold after the step that meets most."""
+def _wrong_numbers(values: pa.LargeStringArray) -> list[list[str | None]]:
+    """Whole numbers after some steps."""
     import pyarrow as pa
 
-    if not len(values):
-        return 0.0
-    numbers = values.cast(pa.int64()).to_numpy()
-    moved = numbers + np.array(_STEPS)[:, None]
-    return _most_met([[str(n) for n in each] for each in moved.tolist()], held)
+    moved = values.cast(pa.int64()).to_numpy() + np.array(_STEPS)[:, None]
+    return [[str(n) for n in each] for each in moved.tolist()]
 
 
-def _texts_met(values: pa.LargeStringArray, held: Held) -> float:
-    """The share of texts that the others hold after changing the letter that meets most."""
-    if not len(values):
-        return 0.0
+def _wrong_texts(values: pa.LargeStringArray) -> list[list[str | None]]:
+    """Texts with another letter, in some places."""
     texts = [(text, _places(text)) for text in values.to_pylist()]
-    wrong = [
+    return [
         [_changed(text, at[place], shift) for text, at in texts for shift in _SHIFTS]
         for place in (-1, -2, 0)
     ]
-    return _most_met(wrong, held)
 
 
 def _places(text: str) -> dict[int, int]:
@@ -119,8 +139,8 @@ def _next(character: str, shift: int) -> str:
     return chr(ord("a") + (ord(character) + shift) % 26)
 
 
-def _most_met(ways: Sequence[Sequence[str | None]], held: Held) -> float:
-    """The share of the wrong values that are held, of the way that meets most.
+def _held(ways: Sequence[Sequence[str | None]], held: Held) -> Array:
+    """1 where a text is held, 0 where it is not, -1 where there is none.
 
     All ways are asked for at once: what holds them may be large, and made ready for each question.
     """
@@ -128,8 +148,7 @@ def _most_met(ways: Sequence[Sequence[str | None]], held: Held) -> float:
 
     wrong = pa.array([text for way in ways for text in way], pa.large_string())
     made = np.asarray(wrong.is_valid())
-    met = np.zeros(len(wrong), np.bool_)
+    met = np.full(len(wrong), -1, np.int8)
     if made.any():
         met[made] = np.asarray(held(wrong.drop_null()).fill_null(False))
-    hits, asked = (each.reshape(len(ways), -1).sum(axis=1) for each in (met, made))
-    return float((hits / np.maximum(asked, 1)).max())
+    return met.reshape(len(ways), -1)

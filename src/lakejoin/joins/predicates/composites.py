@@ -76,8 +76,9 @@ def composites(
     for tables, alike in _named_alike(columns).items():
         if len(alike) < 2 or tables in related:
             continue
-        for pairs in (alike, [(parent, child) for child, parent in alike]):
-            pairs = [pair for pair in pairs if _share_values(*pair)]
+        for turned in (alike, [(parent, child) for child, parent in alike]):
+            pairs = [pair for pair in turned if _share_values(*pair)]
+            pairs.sort(key=lambda pair: (pair[0].place, pair[1].place))
             left -= len(pairs) > 1
             if left < 0:
                 if notes is not None:

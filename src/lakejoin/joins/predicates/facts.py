@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_DECIMALS = 9
+
+
+def bits(entropy: float) -> float:
+    """An entropy without its last digits, which depend on the order in which it was added up.
+
+    >>> bits(0.1 + 0.2) == bits(0.3), bits(-1e-17)
+    (True, 0.0)
+    """
+    return max(0.0, round(entropy, _DECIMALS))
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.facts import Facts, bits
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.coded import CodedTables
@@ -196,7 +196,7 @@ def facts_of(sums: Array, weighted: float, sizes: tuple[int, int], swapped: bool
     """The facts that a kernel's sums tell; `swapped` where its first side is the second table."""
     one, other, groups, least, high, low = (int(number) for number in sums)
     inner = (high << 64) | low
-    entropy = max(0.0, log2(inner) - weighted / inner) if inner else 0.0
+    entropy = bits(log2(inner) - weighted / inner) if inner else 0.0
     return Facts(sizes, (other, one) if swapped else (one, other), groups, inner, entropy, least)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lakejoin.joins.predicates.coded import CodedTables
-from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.facts import Facts, bits
 
 Array = np.ndarray[Any, Any]
 Column = tuple[int, int]  # the numbers of a table and of one of its columns
@@ -221,8 +221,8 @@ def _total(roots: Sequence[_Factor]) -> tuple[int, int, float]:
         mine = int(root.sums.rows.sum())
         keys, rows = keys * int(root.sums.keys.sum()), rows * mine
         if mine:  # of what is independent, entropies add up
-            entropy += max(0.0, log2(mine) - float(root.sums.weighted.sum()) / mine)
-    return keys, rows, entropy
+            entropy += log2(mine) - float(root.sums.weighted.sum()) / mine
+    return keys, rows, bits(entropy)
 
 
 def _ear(factors: Sequence[_Factor]) -> Fold | None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from math import inf, log2
 
 from lakejoin.errors import InputError
-from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.facts import Facts, bits
 
 Score = Callable[[Facts], float]
 
@@ -80,11 +80,11 @@ def _balanced(facts: Facts) -> float:
 
 
 def _most_balanced(facts: Facts) -> float:
-    return log2(max(facts.most_groups, 1))
+    return bits(log2(max(facts.most_groups, 1)))
 
 
 def _log_fewest(facts: Facts) -> float:
-    return log2(max(min(facts.involved), 1))
+    return bits(log2(max(min(facts.involved), 1)))
 
 
 def _strength(facts: Facts) -> float:

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.preferences import Preference
 
-_NEARLY = 1e-9  # fractions that differ by less, relatively, are equal: sums depend on their order
-
 Members = tuple[int, ...]  # a predicate, by the numbers of its pairs
 _Rank = tuple[float, int, int]  # negated score, negated involved rows, rows of the inner join
 
@@ -64,7 +62,7 @@ class Ranking:
     def ranks(self, facts: Facts) -> bool:
         """Whether a predicate with these facts is among the best, or as good as the last."""
         last = self._known.last()
-        return last is None or _compared(self._rank(facts), last) <= 0
+        return last is None or self._rank(facts) <= last
 
     def may_hold(self, facts: Facts) -> bool:
         """Whether below a predicate with these facts there may be one of the best.
@@ -73,38 +71,15 @@ class Ranking:
         """
         bound = -self.preference.bound(facts), -facts.all_involved, facts.least_inner
         known, kept = self._known.last(), self._kept.last()
-        return (known is None or _compared(bound, known) <= 0) and (
-            kept is None or _compared(bound, kept) < 0
-        )
+        return (known is None or bound <= known) and (kept is None or bound < kept)
 
     def in_order(self, alike: Callable[[Members], float]) -> list[tuple[Members, Facts]]:
         """All that may be among the best, best first; a predicate may come closed and not closed.
 
         Equal ones come in the order of how much the names of their columns are `alike`.
         """
-        order = sorted(
-            self._found.items(),
-            key=lambda one: (_rounded(one[1][0][0]), *one[1][0][1:], -alike(one[0]), one[0]),
-        )
+        order = sorted(self._found.items(), key=lambda one: (one[1][0], -alike(one[0]), one[0]))
         return [(members, facts) for members, (_, facts) in order]
 
     def _rank(self, facts: Facts) -> _Rank:
         return -self.preference.score(facts), -facts.all_involved, facts.inner
-
-
-def _compared(one: _Rank, other: _Rank) -> int:
-    """Below zero: the first is better; zero: they are equal."""
-    if not _nearly(one[0], other[0]):
-        return -1 if one[0] < other[0] else 1
-    return (one[1:] > other[1:]) - (one[1:] < other[1:])
-
-
-def _nearly(one: float, other: float) -> bool:
-    if isinstance(one, int) and isinstance(other, int):
-        return one == other
-    return abs(one - other) <= _NEARLY * max(1.0, abs(other))
-
-
-def _rounded(score: float) -> float:
-    """Fractions that are nearly equal are made equal, so that they can be ordered by more."""
-    return score if isinstance(score, int) else float(f"{score:.9g}")

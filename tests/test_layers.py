@@ -2,7 +2,7 @@
 
 ```
 app > lakejoin (the public names) > api > spark > search | joins
-    > lake | store | encoders > kernels | storage > model > errors
+    > lake | store | encoders | signals > kernels | storage > model > errors
 ```
 
 Imports point only to the right, siblings (`|`) never import each other, and a library with a cost
@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("api",),
     ("spark",),
     ("search", "joins"),
-    ("lake", "store", "encoders"),
+    ("lake", "store", "encoders", "signals"),
     ("kernels", "storage"),
     ("model",),
     ("errors",),

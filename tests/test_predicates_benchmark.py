@@ -148,7 +148,7 @@ def test_smash_takes_all_that_is_alike_and_filters_by_strength() -> None:
 
 
 def test_columns_without_names_are_called_like_no_other() -> None:
-    from lakejoin.joins.likely_names import names_alike
+    from lakejoin.signals.likely_names import names_alike
     from predicates_quality import no_name
 
     left, right = ([no_name(side, place) for place in range(200)] for side in "qz")
@@ -169,7 +169,7 @@ def test_quality_is_laid_out_as_in_the_paper(
     said = capsys.readouterr().out
     assert "shop: 1 pairs of tables, 1 that refer to themselves left out" in said
     assert "paper: IMDb" in said
-    assert "F1 of the pairs that are enough" in said
+    assert "F1 of the core without names" in said
     means = recorded["shop"]["mean"]
     assert means["h3"] == means["h5"] == means["h3 nameless"] == means["FastFK"] == 1.0
     assert recorded["shop"]["cases"]["orders - customers"]["SMaSh best"] == 1.0

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.joins import shared_values as sharing
-from lakejoin.joins.chance import LEAST, chance_of_meeting, evidence
 from lakejoin.joins.equal_columns import EqualColumns, equal_columns
 from lakejoin.joins.keys import key_codes
-from lakejoin.joins.likely_names import names_alike
 from lakejoin.joins.pairing import Pairing
 from lakejoin.joins.shared_values import shared_values
 from lakejoin.lake.read import read
 from lakejoin.model import ValueRules
+from lakejoin.signals.chance import LEAST, chance_of_meeting, evidence
+from lakejoin.signals.likely_names import names_alike
 from oracle.equal_columns import met, shared_counts
 
 DATA = Path(

@@ -17,11 +17,11 @@ import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.programs import Extract, Program, identity
-from lakejoin.joins.chance import LEAST, evidence
 from lakejoin.joins.keys import NO_KEY, KeyColumn
 from lakejoin.joins.readings import NOTHING, Reader
 from lakejoin.joins.ways import Found
 from lakejoin.lake.columns import encode_query
+from lakejoin.signals.chance import LEAST, evidence
 
 if TYPE_CHECKING:
     import pyarrow as pa

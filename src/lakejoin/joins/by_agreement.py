@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.agreeing import Agreement, agreements
-from lakejoin.joins.chance import chance_of_meeting
 from lakejoin.joins.keys import NO_KEY
 from lakejoin.joins.shown import counted, percent
 from lakejoin.joins.task import sides
 from lakejoin.joins.ways import NO_WAY, Found, Told, Way
+from lakejoin.signals.chance import chance_of_meeting
 
 if TYPE_CHECKING:
     from lakejoin.joins.task import Task

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.chance import LEAST, chance_of_meeting, evidence
 from lakejoin.joins.keys import Keys, keys_of_both
-from lakejoin.joins.likely_names import CONTAINED, SAME, VAGUE, NamesAlike, names_alike
 from lakejoin.joins.shared_values import Coded, SharedValues, shared_values
 from lakejoin.joins.shown import percent
 from lakejoin.model import ColumnType, ValueRules
+from lakejoin.signals.chance import LEAST, chance_of_meeting, evidence
+from lakejoin.signals.likely_names import CONTAINED, SAME, VAGUE, NamesAlike, names_alike
 
 if TYPE_CHECKING:
     import pyarrow as pa

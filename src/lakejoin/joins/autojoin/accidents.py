@@ -27,7 +27,7 @@ from lakejoin.joins.autojoin.programs import (
     Program,
 )
 from lakejoin.joins.autojoin.scoring import Scorer
-from lakejoin.joins.chance import LEAST, chance_by
+from lakejoin.signals.chance import LEAST, chance_by
 
 if TYPE_CHECKING:
     import pyarrow as pa

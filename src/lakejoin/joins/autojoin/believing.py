@@ -19,9 +19,9 @@ from lakejoin.joins.autojoin.covering import Believed, Tables
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.programs import Program, is_cut, takes_all
 from lakejoin.joins.autojoin.sampling import sampled_rows
-from lakejoin.joins.chance import chance_by, evidence
 from lakejoin.lake.columns import encode_query
 from lakejoin.model import ColumnType
+from lakejoin.signals.chance import chance_by, evidence
 
 if TYPE_CHECKING:
     import pyarrow as pa

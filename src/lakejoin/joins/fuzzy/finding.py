@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.joins.chance import chance_of_meeting, evidence
 from lakejoin.joins.fuzzy.matching import FuzzyMatches, fuzzy_matches
 from lakejoin.joins.fuzzy.options import FuzzyOptions
 from lakejoin.joins.fuzzy.texts import fold
+from lakejoin.signals.chance import chance_of_meeting, evidence
 
 if TYPE_CHECKING:
     import pyarrow as pa

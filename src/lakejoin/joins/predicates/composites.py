@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.chance import evidence
-from lakejoin.joins.likely_names import telling_words
 from lakejoin.joins.predicates.coded import CodedTable, CodedTables
 from lakejoin.joins.predicates.finding import Pair, PredicateOptions, find_predicates
 from lakejoin.joins.predicates.references import Column, Reference
+from lakejoin.signals.chance import evidence
+from lakejoin.signals.likely_names import telling_words
 
 Array = np.ndarray[Any, Any]
 ColumnPair = tuple[Column, Column]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
-from lakejoin.joins.likely_names import names_alike
 from lakejoin.joins.predicates.coded import CodedTables, coded_tables
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.join_trees import Column
@@ -16,6 +15,7 @@ from lakejoin.joins.predicates.ranking import Members, Ranking
 from lakejoin.joins.predicates.search import Progress, Pruning, TwoTables
 from lakejoin.joins.predicates.several import SeveralTables
 from lakejoin.model import ValueRules
+from lakejoin.signals.likely_names import names_alike
 
 if TYPE_CHECKING:
     import pyarrow as pa

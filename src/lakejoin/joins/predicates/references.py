@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.chance import Wrong, chance_of, evidence, wrong_values
 from lakejoin.joins.given import subject
-from lakejoin.joins.likely_names import NamesAlike, identifies, is_named_for, names_alike
 from lakejoin.joins.options import Progress
 from lakejoin.joins.shared_values import Coded
 from lakejoin.lake.columns import encode_query
 from lakejoin.lake.texts import TextTable
 from lakejoin.model import ColumnType, ValueRules
+from lakejoin.signals.chance import Wrong, chance_of, evidence, wrong_values
+from lakejoin.signals.likely_names import NamesAlike, identifies, is_named_for, names_alike
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.likely_names import CONTAINED, SAME, hints_at
 from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.composites import Composite, composites, without_steps
 from lakejoin.joins.predicates.references import (
@@ -29,6 +28,7 @@ from lakejoin.joins.predicates.references import (
 )
 from lakejoin.joins.shown import percent
 from lakejoin.model import ValueRules
+from lakejoin.signals.likely_names import CONTAINED, SAME, hints_at
 
 Array = np.ndarray[Any, Any]
 

@@ -18,8 +18,8 @@ Every two tables with a foreign key between them are asked for the best predicat
 share of its pairs that are in the key, recall the share of the key's pairs that are in it. Where
 two tables have several foreign keys, any of them is right: the predicate is compared with each, and
 the best counts. A closed predicate holds all pairs that are equal in its join, so it has more pairs
-than the key where a table repeats columns of another. lakejoin also tells which of these pairs are
-enough to make the same join, and these are measured too.
+than the key where a table repeats columns of another. lakejoin also tells its core, few of these
+pairs that make the same join, and that is measured too.
 
 Where scores are equal, lakejoin takes columns that are called alike. So that nothing depends on
 names, which the paper does not have, all is measured again with columns that are called nothing in
@@ -74,9 +74,9 @@ AIMS["employees"] = dict.fromkeys(("h2", "h3", "h4"), 1.0)
 
 VARIANTS = {  # of the preferences' winners
     "": "F1",
-    " enough": "F1 of the pairs that are enough",
+    " core": "F1 of the core",
     " nameless": "F1 without names",
-    " enough nameless": "F1 of these without names",
+    " core nameless": "F1 of the core without names",
 }
 RELATIONS = "relations"
 OTHERS = [*BASELINES, RELATIONS]
@@ -159,18 +159,17 @@ def no_name(side: str, place: int) -> str:
 
 
 def best(coded: CodedTables, most: int) -> tuple[dict[str, Predicate], bool]:
-    """By alias the winner of each preference, and what is enough; and if nothing was cut."""
-    from lakejoin.joins.predicates.enough import enough
+    """By alias the winner of each preference, and its core; and if nothing was cut."""
     from lakejoin.joins.predicates.finding import PredicateOptions, find_predicates
     from lakejoin.joins.predicates.preferences import PREFERENCES
 
     found = find_predicates(coded, PredicateOptions(prefer=PREFERENCES, n=1, most=most))
     said: dict[str, Predicate] = {}
     for preference in PREFERENCES:
-        pairs = [pair for one in found.best[preference.name][:1] for pair in one.pairs]
-        few = enough(coded, pairs) if pairs else ()
-        said[preference.alias] = frozenset((a, b) for (_, a), (_, b) in pairs)
-        said[f"{preference.alias} enough"] = frozenset((a, b) for (_, a), (_, b) in few)
+        first = found.best[preference.name][:1]
+        for end, pairs in (("", [one.pairs for one in first]), (" core", [o.enough for o in first])):
+            named = ((a, b) for one in pairs for (_, a), (_, b) in one)
+            said[f"{preference.alias}{end}"] = frozenset(named)
     return said, found.complete
 
 

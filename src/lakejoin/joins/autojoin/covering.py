@@ -19,7 +19,6 @@ from lakejoin.joins.autojoin.examples import Examples
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
 from lakejoin.joins.autojoin.learning import Learner, Step, stretches
 from lakejoin.joins.autojoin.programs import Constant, Program, identity, is_cut
-from lakejoin.joins.autojoin.rewriting import Memory
 from lakejoin.joins.autojoin.rowpairs import RowPair
 from lakejoin.joins.autojoin.samples import Sample, TextColumn
 from lakejoin.joins.autojoin.sampling import SampleOptions
@@ -187,22 +186,50 @@ def _candidates(
         if _are_codes(target.array):
             for name in names:
                 yield from pieces_by_separator(source.table, name)
-    tried = set()
-    memory = Memory()
+    tried: dict[tuple[Step, ...], Program] = {}
+    explained = _Explained(scorer, target)
     for pairs, columns in _groups(source, target, options):
         if len(pairs) < min(_SIZES):
             continue
-        for steps in _learned(source.examples(target, pairs), columns, memory, options):
-            if steps not in tried:
-                tried.add(steps)
-                yield scorer.fitted(steps)
+        for steps in _learned(source, target, pairs, columns, explained, options):
+            if steps in tried:
+                explained.add(tried[steps])
+                continue
+            tried[steps] = scorer.fitted(steps)
+            yield tried[steps]
+
+
+class _Explained:
+    """Which pairs of rows are made equal by programs that two sets of examples agreed on."""
+
+    def __init__(self, scorer: Scorer, target: TextColumn) -> None:
+        self._scorer = scorer
+        self._keys = scorer.keys.places(hashes_of(target.array))
+        self._met: dict[Program, Array] = {}
+
+    def add(self, program: Program) -> None:
+        if program not in self._met:
+            self._met[program] = self._scorer.met(program)
+
+    def all_of(self, pairs: Sequence[RowPair]) -> bool:
+        """Whether one such program explains all these pairs: they teach nothing new."""
+        return any(
+            all(met[pair.source] == self._keys[pair.target] for pair in pairs)
+            for met in self._met.values()
+        )
 
 
 def _learned(
-    examples: Examples, columns: Array, memory: Memory, options: LearnOptions
+    source: Sample,
+    target: TextColumn,
+    pairs: list[RowPair],
+    columns: Array,
+    explained: _Explained,
+    options: LearnOptions,
 ) -> Iterator[tuple[Step, ...]]:
-    """What small sets of the examples teach, from these columns; if nothing, from all."""
-    learner, every = Learner(examples, memory), np.arange(len(examples.columns))
+    """What small sets of the pairs teach, from these columns; if nothing, from all."""
+    examples = source.examples(target, pairs)
+    learner, every = Learner(examples, source.memory), np.arange(len(examples.columns))
     sets = _example_sets(len(examples), options.example_sets, options.seed)
     sets = np.append(_plainest_first(examples), -1)[sets]
     possible, wide = learner.possible(sets, columns), np.zeros(len(sets), bool)
@@ -210,6 +237,8 @@ def _learned(
         wide[:_WIDE_SETS] = learner.possible(sets[:_WIDE_SETS], every)
     for place in np.flatnonzero(possible | wide):
         rows = sets[place][sets[place] >= 0]
+        if explained.all_of([pairs[row] for row in rows]):
+            continue
         steps = learner.steps(rows, columns) if possible[place] else None
         if steps is None and wide[place]:
             steps = learner.steps(rows, every)

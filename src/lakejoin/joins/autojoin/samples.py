@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from lakejoin.joins.autojoin.applying import Applier
 from lakejoin.joins.autojoin.examples import Examples, folded, folded_examples
+from lakejoin.joins.autojoin.rewriting import Memory
 from lakejoin.joins.autojoin.rowpairs import Pairer, RowPair, Texts, texts_of
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Sample:
     """Rows of a table, of columns of text."""
 
     table: pa.Table
+    memory: Memory = field(default_factory=Memory)  # of what its texts are rewritten to
 
     @property
     def num_rows(self) -> int:
@@ -83,4 +85,6 @@ class Sample:
         """The sample without the rows that are marked."""
         import pyarrow as pa
 
-        return Sample(self.table.filter(pa.array(~rows))) if rows.any() else self
+        if not rows.any():
+            return self
+        return Sample(self.table.filter(pa.array(~rows)), self.memory)

@@ -118,7 +118,7 @@ def test_equal_values_of_columns_that_are_given(spark: Any) -> None:
         for how in ("inner", "full"):
             ours = lakejoin.join(left, right, on=on, how=how, by="equal")
             joined = join(*frames, on=on, how=how, by="equal", suffix="_r")
-            assert joined.dataframe.columns == ["k", "y", "K", "y_r"]
+            assert joined.dataframe.columns == ["k", "y", "K_r", "y_r"]
             assert spark_rows(joined) == rows(ours.table())
             assert joined.program is None and not joined.notes
 

@@ -124,7 +124,7 @@ class JoinPredicate:
 
         sides = self.tables.sides
         names = joined_names([side.columns for side in sides])
-        found = _first(joined_rows(self.tables.coded, self.found.pairs), limit, len(sides))
+        found = _first(joined_rows(self.tables.coded, self.found.enough), limit, len(sides))
         columns = [
             column.take(pa.array(rows))
             for side, rows in zip(sides, found, strict=True)

@@ -1,0 +1,139 @@
+"""Do other columns agree in the rows that meet? Then the rows are about the same things.
+
+Codes of airports and of languages meet by the thousand; but only of a list of airports do the names
+of towns agree as well. Some rows of mine are put beside the rows of theirs that they meet, and the
+words of both are compared, those of the joined columns left out. A word that both have counts
+log(1 / p), where p is the share of their rows that have it; the rarest one counts for a row, less
+the logarithm of how many words were tried. From the sum goes what rows give that do not meet.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.mine import NO_CELL
+
+if TYPE_CHECKING:
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.query import Query
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+Words = frozenset[str]
+
+_ROWS = 64
+_COLUMNS = 40  # of a table that are looked at
+_SHIFTS = (1, 2, 3)
+_WORD = re.compile(r"\w{2,}")
+
+
+class MyWords:
+    """The words of rows of my table, without those of the column that joins."""
+
+    def __init__(self, mine: MyTable, place: int, query: Query) -> None:
+        self._mine = mine
+        self._query = query
+        self._others = [i for i in range(len(mine.names)) if i != place][:_COLUMNS]
+        tokens, cells = mine.cells(place)
+        known = cells != NO_CELL
+        first = np.full(len(tokens), -1, np.int64)
+        rows = np.flatnonzero(known)
+        first[cells[known][::-1]] = rows[::-1]
+        self._row_of = dict(zip(tokens.to_pylist(), first.tolist(), strict=True))
+        self._columns: list[tuple[list[str], Array]] | None = None
+
+    def of(self, values: Sequence[str]) -> list[Words]:
+        """The words of the first row of each of my values."""
+        if self._columns is None:
+            read = [self._mine.cells(i) for i in self._others]
+            self._columns = [(tokens.to_pylist(), cells) for tokens, cells in read]
+        rows = [self._row_of[value] for value in values]
+        return [
+            frozenset(
+                word
+                for tokens, cells in self._columns
+                if cells[row] != NO_CELL
+                for word in _WORD.findall(tokens[cells[row]])
+            )
+            - words_of(value)
+            for row, value in zip(rows, values, strict=True)
+        ]
+
+
+def words_of(text: str) -> Words:
+    """The words of a text, and the text itself.
+
+    >>> sorted(words_of("new york 7"))
+    ['new', 'new york 7', 'york']
+    """
+    return frozenset(_WORD.findall(text)) | {text}
+
+
+def agreement(
+    mine: MyWords, query: Query, codes: Array, segment: Segment, entry: TableEntry, column: int
+) -> float:
+    """How much the rows that meet agree in other columns, in nats.
+
+    `codes` are those of the query's values in the segment.
+    """
+    met = np.flatnonzero(np.isin(codes, segment.postings.codes_of(column)))
+    if len(met) > _ROWS:
+        met = met[np.linspace(0, len(met) - 1, _ROWS).astype(np.int64)]
+    if len(met) < 2:
+        return 0.0
+    values = query.tokens.take(met).to_pylist()
+    ours = mine.of(values)
+    theirs = _their_words(segment, entry, column, codes[met], values)
+    return agreeing(ours, theirs)
+
+
+def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:
+    """How much rows agree, beyond what rows do that do not meet.
+
+    >>> towns = [frozenset({"bern", "bear"}), frozenset({"ulm", "spire"}), frozenset({"oslo"})]
+    >>> round(agreeing(towns, towns), 1), agreeing(towns, [frozenset({"x"})] * 3)
+    (2.6, 0.0)
+    """
+    rows = len(theirs)
+    counts = Counter(word for words in theirs for word in words)
+
+    def of_row(one: Words, other: Words) -> float:
+        both = one & other
+        if not both:
+            return 0.0
+        rarest = min(counts[word] for word in both)
+        return max(0.0, math.log(rows / rarest) - math.log1p(len(one) - 1) / 2)
+
+    met = sum(map(of_row, ours, theirs))
+    moved = [
+        sum(of_row(ours[i], theirs[(i + by) % rows]) for i in range(rows))
+        for by in _SHIFTS
+        if by % rows
+    ]
+    return max(0.0, met - max(moved, default=met))
+
+
+def _their_words(
+    segment: Segment, entry: TableEntry, column: int, codes: Array, values: Sequence[str]
+) -> list[Words]:
+    """The words of the first row of each code, without those of its value."""
+    of_rows = segment.rows.codes(column, entry.rows)
+    places = np.flatnonzero(np.isin(of_rows, codes))
+    found, first = np.unique(of_rows[places], return_index=True)
+    rows = places[first[np.searchsorted(found, codes)]]
+    words: list[set[str]] = [set() for _ in rows]
+    others = [n for n in range(entry.first, entry.first + entry.width) if n != column][:_COLUMNS]
+    for other in others:
+        ids = segment.rows.codes(other, entry.rows)[rows]
+        texts = segment.rows.texts(ids, segment.dictionary.texts).to_pylist()
+        for into, text in zip(words, texts, strict=True):
+            if text is not None:
+                into.update(_WORD.findall(text))
+    return [frozenset(one) - words_of(value) for one, value in zip(words, values, strict=True)]

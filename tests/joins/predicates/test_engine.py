@@ -148,6 +148,31 @@ def test_scores_that_differ_by_rounding_only_are_equal(kind: str) -> None:
         check(found, Joins.of(*some), some, score_of("balanced"), n)
 
 
+# Tables in which the best predicate has a pair that, without an earlier one, splits too little.
+LATE_PAIRS = {
+    "compact": (
+        {"a": "111-1", "b": "02011", "c": "20111"},
+        {"x": "10211", "y": "12010", "z": "-1111"},
+    ),
+    "balanced": (
+        {"a": "111-", "b": "0101", "c": "2010"},
+        {"x": "0-01", "y": "2010", "z": "1-11"},
+    ),
+}
+
+
+@pytest.mark.xfail(reason="a pair is given up that an earlier one would still need")
+@pytest.mark.parametrize("name", LATE_PAIRS)
+def test_a_pair_that_splits_little_alone_is_kept_for_others(name: str) -> None:
+    some = [
+        table_of({key: [None if c == "-" else c for c in cells] for key, cells in columns.items()})
+        for columns in LATE_PAIRS[name]
+    ]
+    for prefer in (name, EVERY):
+        found = asked(some, prefer, 1).best[name]
+        check(found, Joins.of(*some), some, score_of(name), 1)
+
+
 # -- preferences of one's own ------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from joins.predicates.small_tables import check, table_of
 from joins.predicates.test_engine import EVERY, asked, ranks_of, score_of
+from lakejoin.joins.predicates.search import Pruning
 from oracle.predicates import Joins
 
 WIDE = 170
@@ -91,6 +92,20 @@ def test_the_answer_is_the_same_again() -> None:
     for name in EVERY:
         again = asked(some, tuple(reversed(EVERY)), 5, most=2000).best[name]
         assert again == found.best[name]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_lose_nothing_where_there_are_too_many_predicates_for_brute_force(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    some = [
+        table_of({f"{side}{i}": [str(n) for n in rng.integers(0, 7, 15)] for i in range(width)})
+        for side, width in (("l", 3), ("r", 5))
+    ]
+    whole = asked(some, EVERY, 2, pruning=Pruning(bounds=False), most=None)
+    found = asked(some, EVERY, 2, most=None)
+    assert found.looked_at < whole.looked_at
+    for name in EVERY:
+        assert ranks_of(found.best[name], name) == ranks_of(whole.best[name], name)
 
 
 EMPTY = {

@@ -46,7 +46,9 @@ def test_the_best_stretch_of_each_text(first: list[str], second: list[str], shor
     data, owner = joined_texts(one.offsets, one.data, two.offsets, two.data)
     sa = divsufsort(data)
     common = common_prefixes(data, sa)
-    product, length, begin, end = best_matches(data, sa, common, owner, len(first), shortest)
+    bounds = np.array((9, shortest))
+    best = best_matches(data, sa, common, owner, len(first), bounds)
+    product, length, begin, end = (each[1] for each in best)
     expected = brute_force(first, second, shortest)
     assert list(zip(product.tolist(), length.tolist(), strict=True)) == expected
     for text in np.flatnonzero(product):

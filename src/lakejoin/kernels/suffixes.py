@@ -74,12 +74,13 @@ def common_prefixes(data: Array, sa: Array) -> Array:
 
 @kernel
 def best_matches(
-    data: Array, sa: Array, common: Array, owner: Array, firsts: int, shortest: int
+    data: Array, sa: Array, common: Array, owner: Array, firsts: int, shortest: Array
 ) -> tuple[Array, Array, Array, Array]:
     """For each text of the first column, the rarest stretch that it shares with the second.
 
     For every suffix of a text the longest stretch from its begin that the second column holds is
-    looked at, if it has `shortest` bytes or more and begins and ends between characters. It occurs
+    looked at, if it has `shortest` bytes or more and begins and ends between characters: there may
+    be several such bounds, and the results have a row for each. A stretch occurs
     n times in the first column and m times in the second; the best has the smallest n * m, then
     the most bytes, then comes first in the sorted order. Gives n * m (0 for none), the bytes, and
     where the stretch begins and ends in the sorted order.
@@ -89,10 +90,11 @@ def best_matches(
     Those wait in lists that are handed upwards, so that all takes linear time.
     """
     size = len(sa)
-    product = np.zeros(firsts, np.int64)
-    length = np.zeros(firsts, np.int32)
-    begin = np.zeros(firsts, np.int32)
-    end = np.zeros(firsts, np.int32)
+    bounds = len(shortest)
+    product = np.zeros((bounds, firsts), np.int64)
+    length = np.zeros((bounds, firsts), np.int32)
+    begin = np.zeros((bounds, firsts), np.int32)
+    end = np.zeros((bounds, firsts), np.int32)
     # The open nodes: depth, first place, suffixes of the first and second column, who waits.
     depth = np.zeros(size + 2, np.int32)
     left = np.zeros(size + 2, np.int32)
@@ -135,15 +137,16 @@ def best_matches(
                 waiting = head[top]
                 while waiting >= 0:
                     text = owner[sa[waiting]]
-                    if whole >= shortest and (
-                        product[text] == 0
-                        or score < product[text]
-                        or (score == product[text] and whole > length[text])
-                    ):
-                        product[text] = score
-                        length[text] = whole
-                        begin[text] = left[top]
-                        end[text] = i
+                    for b in range(bounds):
+                        if whole >= shortest[b] and (
+                            product[b, text] == 0
+                            or score < product[b, text]
+                            or (score == product[b, text] and whole > length[b, text])
+                        ):
+                            product[b, text] = score
+                            length[b, text] = whole
+                            begin[b, text] = left[top]
+                            end[b, text] = i
                     waiting = after[waiting]
                 head[top] = np.int32(-1)
                 tail[top] = np.int32(-1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 SHORTEST = 3  # bytes of a stretch: shorter ones are everywhere
-_SHORTEST_OF_SEVERAL = 2  # where several columns must agree
+SHORTEST_OF_SEVERAL = 2  # where several columns must agree
 _LEAST_RARE = 16  # times that a stretch may occur in the one column, times those in the other
 _KEPT = 1 << 24  # bytes of texts whose sorted suffixes are kept
 _THREADS = "OMP_NUM_THREADS"
@@ -41,9 +41,7 @@ class RowPair:
     shared: float  # the share of the target's text that the stretch makes up
 
 
-def row_pairs(
-    source: pa.Array, target: pa.Array, most: int = 100, shortest: int = SHORTEST
-) -> list[RowPair]:
+def row_pairs(source: pa.Array, target: pa.Array, most: int = 100) -> list[RowPair]:
     """The best pairs of rows of two columns of text, best first, each distinct text once.
 
     Case makes no difference. Pairs of less than a chance of 1/16 are left out.
@@ -54,7 +52,7 @@ def row_pairs(
     >>> [(pair.source, pair.target, pair.score) for pair in row_pairs(votes, ratings)]
     [(2, 0, 1.0), (0, 1, 1.0)]
     """
-    return Pairer([texts_of(source)], texts_of(target)).of_column(0, most, shortest)
+    return Pairer([texts_of(source)], texts_of(target)).of_column(0, most)
 
 
 def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> list[RowPair]:
@@ -82,7 +80,7 @@ class Pairer:
     target: Texts
     _sorted: dict[int, _Suffixes] = field(default_factory=dict)
 
-    def of_column(self, place: int, most: int, shortest: int = SHORTEST) -> list[RowPair]:
+    def of_column(self, place: int, most: int) -> list[RowPair]:
         """See `row_pairs`."""
         from lakejoin.kernels.suffixes import rare_pairs
 
@@ -90,7 +88,7 @@ class Pairer:
         if not len(mine) or not len(theirs):
             return []
         suffixes = self._suffixes(place)
-        product, length, begin, end = suffixes.best(shortest)
+        product, length, begin, end = suffixes.best(several=False)
         texts = np.flatnonzero((product > 0) & (product <= _LEAST_RARE))
         texts = texts[np.lexsort((texts, -length[texts], product[texts]))]
         one, two = rare_pairs(texts, begin, end, suffixes.owners, len(mine), most)
@@ -113,7 +111,7 @@ class Pairer:
         before = 0
         for place in filled:
             suffixes, texts = self._suffixes(place), self.columns[place]
-            _, length, begin, end = suffixes.best(_SHORTEST_OF_SEVERAL)
+            _, length, begin, end = suffixes.best(several=True)
             of = texts.numbers[rows]
             there = of >= 0  # no text: no stretch
             begins.append(np.where(there, begin[of], 0) + before)
@@ -180,7 +178,7 @@ def texts_of(column: pa.Array | pa.ChunkedArray) -> Texts:
     return Texts(offsets, texts.data, rows, numbers)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Suffixes:
     """The sorted suffixes of two columns' texts."""
 
@@ -191,11 +189,18 @@ class _Suffixes:
     owners: Array  # of the suffixes in their order
     firsts: int
 
-    def best(self, shortest: int) -> tuple[Array, Array, Array, Array]:
-        """The best stretch of each text of the source, see `kernels.suffixes.best_matches`."""
+    @cached_property
+    def _best(self) -> tuple[Array, Array, Array, Array]:
         from lakejoin.kernels.suffixes import best_matches
 
-        return best_matches(self.data, self.sa, self.common, self.owner, self.firsts, shortest)
+        bounds = np.array((SHORTEST, SHORTEST_OF_SEVERAL))
+        return best_matches(self.data, self.sa, self.common, self.owner, self.firsts, bounds)
+
+    def best(self, several: bool) -> tuple[Array, Array, Array, Array]:
+        """The best stretch of each text of the source, see `kernels.suffixes.best_matches`."""
+        product, length, begin, end = self._best
+        place = int(several)
+        return product[place], length[place], begin[place], end[place]
 
 
 def _suffixes(source: Texts, target: Texts) -> _Suffixes:

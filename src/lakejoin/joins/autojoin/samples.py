@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_LISTED = 2000  # rows up to which all texts of a column are made ready
+
 
 @dataclass(eq=False)
 class TextColumn:
@@ -33,14 +35,25 @@ class TextColumn:
         """Its distinct texts, to be paired."""
         return texts_of(self.array)
 
-    @cached_property
-    def texts(self) -> list[str | None]:
-        return list(self.array.to_pylist())
+    def texts(self, rows: list[int]) -> list[str]:
+        """The texts of some rows, empty for null."""
+        if len(self) > _LISTED:
+            return [text or "" for text in self.array.take(rows).to_pylist()]
+        return [self._texts[row] for row in rows]
+
+    def folded(self, rows: list[int]) -> list[str]:
+        """The same in lower case."""
+        if len(self) > _LISTED:
+            return [folded(text) for text in self.texts(rows)]
+        return [self._folded[row] for row in rows]
 
     @cached_property
-    def folded(self) -> list[str]:
-        """Its texts in lower case, empty for null."""
-        return [folded(text or "") for text in self.texts]
+    def _texts(self) -> list[str]:
+        return [text or "" for text in self.array.to_pylist()]
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [folded(text) for text in self._texts]
 
     def without(self, rows: Array) -> TextColumn:
         """The column without the rows that are marked."""
@@ -77,9 +90,8 @@ class Sample:
     def examples(self, target: TextColumn, pairs: list[RowPair]) -> Examples:
         """Pairs of rows as examples."""
         mine, theirs = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        columns = {n: [c.folded[i] for i in mine] for n, c in self.columns.items()}
-        goals = [target.folded[i] for i in theirs]
-        return folded_examples(columns, goals, [target.texts[i] or "" for i in theirs])
+        columns = {name: column.folded(mine) for name, column in self.columns.items()}
+        return folded_examples(columns, target.folded(theirs), target.texts(theirs))
 
     def without(self, rows: Array) -> Sample:
         """The sample without the rows that are marked."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakejoin.joins.dates_inside import dates_inside
 from lakejoin.joins.given import subject
 from lakejoin.joins.keys import NO_KEY, KeyColumn, key_codes
 from lakejoin.joins.shown import percent
@@ -68,7 +69,10 @@ def transform(task: Task, found: Found | None) -> Found | None:
     task.tell("learning how values are rewritten")
     if found is None or task.options.on:
         learned = _learned(task, task.options.on)
-        return _joining_more(found, learned, 1.0)
+        best = _joining_more(found, learned, 1.0)
+        if best is None or not any(best.joined):
+            best = _joining_more(best, dates_inside(task), 1.0)
+        return best
     if len(found.columns) == 1:
         found = _joining_more(found, _learned(task, (_pair(found),)), 1.0)
     if found and _reach(task, found) < _MOST:

@@ -56,6 +56,15 @@ class Reader:
         return np.array([known.setdefault(t, len(known)) if t else NOTHING for t in plain])
 
 
+def parts_of(column: str, texts: Texts) -> list[Extract]:
+    """The parts that can be read in a column with texts like these, the plainest first.
+
+    >>> [str(part.splits) for part in parts_of("day", ["Mon, 5 May"])][:3]
+    ['()', "((' ', 0),)", "((' ', 1),)"]
+    """
+    return [part for part, _ in _readings(column, texts)]
+
+
 def _readings(column: str, texts: Texts) -> Iterator[tuple[Extract, Texts]]:
     """The parts of a column, the plainest first, and what each gives."""
     yield Extract(column), texts

@@ -1,0 +1,112 @@
+"""Do texts hold the dates of the other table? Behind a weekday, before a time, in any form.
+
+Programs are learned from what texts share. `Tue Mar 5 1999` shares nothing with `05/03/1999` but
+a year, and still they are one day: without its first word it is a date. So where no program is
+found, the parts of a column that can be read (see `readings`) are tried that are dates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.programs import Program
+from lakejoin.joins.keys import KeyColumn
+from lakejoin.joins.readings import parts_of
+from lakejoin.joins.shown import percent
+from lakejoin.joins.task import Task, sides
+from lakejoin.joins.ways import Found, Way
+from lakejoin.lake.columns import encode_query
+from lakejoin.model import ColumnData, ColumnType
+from lakejoin.signals.chance import chance_of_meeting, evidence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_SAMPLE = 200
+_COLUMNS = 12
+_KEY = 0.8  # the share of distinct dates from which on they tell rows apart
+_SHARE, _NATS = 0.65, 20.0  # of the fewer dates that meet, and how much that says
+
+
+def dates_inside(task: Task) -> Found | None:
+    """Rows that meet by dates inside the texts of one side; columns that are given suffice."""
+    best: Found | None = None
+    for side in ("left", "right"):
+        other = "right" if side == "left" else "left"
+        on = [pair if side == "left" else pair[::-1] for pair in task.options.on]
+        targets = _dates(task.table(other), [target for _, target in on])
+        for source in _texts(task.table(side), [source for source, _ in on]) if targets else ():
+            for program in _readings(task.table(side)[source], source):
+                for target, dates in targets.items():
+                    found = _found(task, side, program, target, dates)
+                    believed = on or _is_believed(task, found, program, dates)
+                    if believed and _rows(found) > _rows(best):
+                        best = found
+    return best
+
+
+def _rows(found: Found | None) -> int:
+    return 0 if found is None else sum(found.joined)
+
+
+def _dates(table: pa.Table, given: list[str]) -> dict[str, ColumnData]:
+    """The columns of dates."""
+    import pyarrow as pa
+
+    names = given or [n for n in table.column_names if table.column_names.count(n) == 1]
+    dates = (n for n in names if not pa.types.is_nested(table[n].type) and _is_date(table[n]))
+    return {name: encode_query(table[name]) for name in islice(dates, _COLUMNS)}
+
+
+def _texts(table: pa.Table, given: list[str]) -> list[str]:
+    import pyarrow as pa
+
+    kinds = pa.types.is_string, pa.types.is_large_string
+    names = given or [n for n in table.column_names if table.column_names.count(n) == 1]
+    return [name for name in names if any(kind(table[name].type) for kind in kinds)][:_COLUMNS]
+
+
+def _is_date(column: pa.ChunkedArray | pa.Array) -> bool:
+    return encode_query(column.slice(0, _SAMPLE)).profile.type is ColumnType.DATE
+
+
+def _readings(column: pa.ChunkedArray, name: str) -> Iterator[Program]:
+    """The parts of a column, not all of its text, that are dates."""
+    import pyarrow as pa
+
+    few = pa.table({name: column.slice(0, _SAMPLE).cast(pa.large_string())})
+    seen = [few[name].to_pylist()]
+    for part in parts_of(name, seen[0]):
+        texts = apply(Program((part,)), few)
+        if 2 * texts.null_count < len(texts) and texts.to_pylist() not in seen and _is_date(texts):
+            seen.append(texts.to_pylist())
+            yield Program((part,))
+
+
+def _found(task: Task, side: str, program: Program, target: str, dates: ColumnData) -> Found:
+    key = KeyColumn(dates)
+    codes = key.codes_of(encode_query(task.text(side, program.columns, program)))
+    words = sides(side, str(program), target, "=")
+    met = int(np.count_nonzero(codes >= 0))
+    why = f"{met:,} rows have a date of {target}, {percent(met / max(1, len(codes)))} of all"
+    way = Way("transform", program.columns, codes, words, 1.0, why, program)
+    return Found(side, (target,), key.codes, key.count, (way,))
+
+
+def _is_believed(task: Task, found: Found, program: Program, dates: ColumnData) -> bool:
+    """Whether dates that tell rows apart meet so often as they do not by chance."""
+    texts = task.text(found.source_side, program.columns, program)
+    mine = encode_query(texts)
+    if min(mine.profile.uniqueness, dates.profile.uniqueness) < _KEY:
+        return False
+    fewer, more = sorted((mine.tokens, dates.tokens), key=len)
+    shared = len(np.unique(found.source_codes[found.way_of >= 0]))
+    share = shared / max(1, len(fewer))
+    return share >= _SHARE and evidence(len(fewer), share, chance_of_meeting(fewer, more)) >= _NATS

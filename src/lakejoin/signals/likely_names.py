@@ -89,13 +89,13 @@ def is_named_for(column: str, table: str) -> bool:
 
 
 def hints_at(column: str, table: str) -> bool:
-    """Whether a word of a column's name is a word of a table's name, or short for one.
+    """Whether a column's name has all words of a table's name, or what is short for them.
 
     >>> hints_at("ShipVia", "Shippers"), hints_at("reports_to", "employees")
     (True, False)
     """
     told, about = (_telling(frozenset(_words(name))) for name in (column, table))
-    return any(_abbreviates(_stem(word), one) for word in told for one in about)
+    return bool(about) and all(any(_abbreviates(_stem(w), one) for w in told) for one in about)
 
 
 def _abbreviates(short: str, word: str) -> bool:

@@ -142,6 +142,18 @@ def test_a_key_of_several_columns() -> None:
     }
 
 
+def test_versions_of_a_table_are_not_related() -> None:
+    rng = random.Random(4)
+    teams = ["".join(rng.choices("abcdefgh", k=6)) for _ in range(30)]
+    tables = {
+        "monday": {"team": teams, "points": [n * 7 % 31 for n in range(30)]},
+        "tuesday": {"team": teams[:25], "points": [n * 5 % 31 for n in range(25)]},
+        "colours": {"team": teams, "colour": ["red", "blue", "white"] * 10},
+    }
+    found = {frozenset((one.table, one.key_table)) for one in lakejoin.relations(tables)}
+    assert found == {frozenset(("monday", "colours")), frozenset(("tuesday", "colours"))}
+
+
 def test_nothing_is_related() -> None:
     tables = {"a": {"x": ["u", "v"]}, "b": {"y": ["w"]}, "empty": {"z": []}}
     found = lakejoin.relations(tables)

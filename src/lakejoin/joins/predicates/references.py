@@ -53,6 +53,7 @@ class Column:
     table: int
     table_name: str
     place: int
+    beside: frozenset[str]  # the names of all columns of the table
     coded: Coded
     dictionary: TextTable = field(repr=False)
 
@@ -175,10 +176,12 @@ def encoded_columns(
         if tell is not None:
             tell(f"reading values: table {number + 1:,} of {len(tables):,}")
         rows = table.load()
+        names = frozenset(rows.column_names)
         for place, name in enumerate(rows.column_names):
             data = encode_query(rows.column(place), rules or ValueRules())
             codes = dictionary.add(data.tokens).astype(np.int64)
-            columns.append(Column(number, table.name, place, Coded(name, data, codes), dictionary))
+            coded = Coded(name, data, codes)
+            columns.append(Column(number, table.name, place, names, coded, dictionary))
     return columns, dictionary.count
 
 

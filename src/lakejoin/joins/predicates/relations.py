@@ -5,7 +5,8 @@ What speaks for it is weighed in one number: that more values meet than chance w
 the names say so, that the key is the one that its table is named for, and that much of the key is
 used. What speaks against it: values that the key lacks. A column refers to one key, the best; and
 of several relations by which the rows of one table find the same rows of another (a customer's
-number, and the address that is copied with it) one is listed, the best.
+number, and the address that is copied with it) one is listed, the best. Tables with the same
+columns are versions of one table, and their columns of the same name do not refer to each other.
 """
 
 from __future__ import annotations
@@ -101,7 +102,11 @@ def find_relations(
     tell = progress or (lambda doing: None)
     columns, size = encoded_columns(tables, rules, tell)
     tell("comparing columns")
-    likely = [one for one in references(columns, size) if worth(one) > 0 and not _is_itself(one)]
+    likely = [
+        one
+        for one in references(columns, size)
+        if not _are_versions(one) and worth(one) > 0 and not _is_itself(one)
+    ]
     chosen = _without_copies(_one_key_each(_in_one_direction(likely)))
     found = [_told(one) for one in chosen]
     tell("looking for keys of several columns")
@@ -133,6 +138,13 @@ def _names_worth(reference: Reference) -> float:
     if hints_at(child.name, parent.subject):
         return _HINT
     return _OTHER_NAMES if child.identifies and parent.is_own_key else _OTHER_WORDS
+
+
+def _are_versions(one: Reference) -> bool:
+    """Whether a column refers to itself in a table with the same columns: that of last year."""
+    child, parent = one.child, one.parent
+    same = child.name == parent.name and child.table != parent.table
+    return same and child.beside == parent.beside
 
 
 def _is_itself(one: Reference) -> bool:

@@ -223,7 +223,7 @@ def relations(
         return related(given, tables.snapshot.manifest.options.rules, progress)
     if isinstance(tables, Mapping):
         return related(tables_given(tables), None, progress)
-    found, notes = tables_at(os.fspath(tables), progress, DEFAULT_INDEX)
+    found, notes = tables_at(os.fspath(tables), progress, index_place(None).uri)
     return related(found, None, progress, notes)
 
 

@@ -109,14 +109,14 @@ def print_how(command: str | None) -> None:
 
 
 def _print_first(best: JoinPredicate, report: Report) -> None:
-    """The first joined rows: the columns that are equal first, then some of each table."""
+    """The first joined rows: the columns that make the join first, then some of each table."""
     if not report["first"]:
         return
     sides = best.tables.sides
     begins = [sum(len(side.columns) for side in sides[:n]) for n in range(len(sides))]
     joined = [
         begins[table] + sides[table].columns.index(name)
-        for pair in best.found.pairs
+        for pair in best.found.enough
         for table, name in pair
     ]
     some = [

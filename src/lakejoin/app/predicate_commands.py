@@ -8,7 +8,7 @@ from lakejoin.app.given import given_side, lake_if_any
 from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.pasting import CODES, code_of
 from lakejoin.app.printing import print_json
-from lakejoin.app.waiting import patience, status
+from lakejoin.app.waiting import told
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.model import ValueRules
 
@@ -84,7 +84,7 @@ def predicate_command(
     lake = lake_if_any(index)
     rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
     options = PredicateOptions(preference, number, rules, most=most or None)
-    with patience(), status() as tell:
+    with told() as tell:
         sides = [given_side(name, lake) for name in tables]
         found = best_predicates(sides, options, tell)
         report = answers.report_of(found, shown, index)
@@ -135,7 +135,7 @@ def predicates_command(
     from lakejoin import api
     from lakejoin.app import predicate_answers as answers
 
-    with patience(), status() as tell:
+    with told() as tell:
         found = api.relations(place if place is not None else api.open(index), tell)
     report = answers.report_of_relations(found)
     if diagram is not None:

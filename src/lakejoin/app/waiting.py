@@ -42,3 +42,14 @@ def status() -> Iterator[Progress]:
         return
     with screen.status("reading …") as status:
         yield lambda doing: status.update(f"{doing} …")
+
+
+@contextlib.contextmanager
+def told() -> Iterator[Progress]:
+    """That line on a terminal; elsewhere one sentence, once it takes long."""
+    if console(stderr=True).is_terminal:
+        with status() as tell:
+            yield tell
+    else:
+        with patience():
+            yield lambda doing: None

@@ -161,7 +161,6 @@ LATE_PAIRS = {
 }
 
 
-@pytest.mark.xfail(reason="a pair is given up that an earlier one would still need")
 @pytest.mark.parametrize("name", LATE_PAIRS)
 def test_a_pair_that_splits_little_alone_is_kept_for_others(name: str) -> None:
     some = [

@@ -124,28 +124,37 @@ class TwoTables:
         self, members: Members, groups: Groups, facts: Facts, later: Sequence[Child]
     ) -> None:
         """Looks at a predicate and at all below it; `later` are the pairs that may be added."""
+        last = members[-1]
         held = self._held(members, groups, facts)
-        if self.pruning.closed and any(number < members[-1] for number in held):
+        if self.pruning.closed and any(number < last for number in held):
             return
         if self.pruning.closed:
             members, held = (*members, *held), []
         self._found((*members, *held), facts)
-        children = self._children(members, groups, facts, later)
+        children, counted = self._children(members, last, groups, facts, later)
         for at, (number, smaller) in enumerate(children):
-            if self.complete and self._to_enter(number, smaller):
+            if self.complete and number in counted and self._to_enter(number, smaller):
                 rows = groups.with_pair(self._codes(number), self.first.sizes)
                 # What was taken in because it is equal anyway may come later than this pair.
                 ordered = (*(one for one in members if one != number), number)
                 self._enter(ordered, rows, smaller, children[at + 1 :])
 
     def _children(
-        self, members: Members, groups: Groups, facts: Facts, later: Sequence[Child]
-    ) -> list[Child]:
-        """The valid predicates with one later pair more that may be among the best."""
-        children = []
+        self, members: Members, last: int, groups: Groups, facts: Facts, later: Sequence[Child]
+    ) -> tuple[list[Child], set[int]]:
+        """The later pairs that may be in one of the best below, and those that were counted.
+
+        A pair with which nothing is gained by all that come behind it may still be added to an
+        earlier one: it stays, with the facts that are known, but is not counted here.
+        """
+        children, counted = [], set()
+        most = facts.groups * self._splits[last + 1]
         for number, alone in later:
-            least = _least_of(facts, alone, facts.groups * self._splits[number])
-            if number in members or not self._may_hold(least):
+            if number in members or not self._may_hold(_least_of(facts, alone, most)):
+                continue
+            first = facts.groups * self._splits[number]
+            if not self._may_hold(_least_of(facts, alone, first)):
+                children.append((number, alone))
                 continue
             if self.most is not None and self.looked_at >= self.most:
                 self.complete = False
@@ -154,9 +163,10 @@ class TwoTables:
             self._count()
             if smaller.groups:
                 self._told(smaller)
-                if self._to_enter(number, smaller):
+                if self._ranks(smaller) or self._may_hold(_least_of(smaller, smaller, most)):
                     children.append((number, smaller))
-        return children
+                    counted.add(number)
+        return children, counted
 
     def _held(self, members: Members, groups: Groups, facts: Facts) -> list[int]:
         """The other pairs that are equal in all rows of the join: they involve as many alone."""
@@ -179,9 +189,11 @@ class TwoTables:
 
     def _to_enter(self, number: int, facts: Facts) -> bool:
         """Whether a predicate, that ends with this pair, or one below it may be among the best."""
-        if any(one.ranks(facts) for one in self.rankings):
-            return True
-        return self._may_hold(_least_of(facts, facts, facts.groups * self._splits[number + 1]))
+        most = facts.groups * self._splits[number + 1]
+        return self._ranks(facts) or self._may_hold(_least_of(facts, facts, most))
+
+    def _ranks(self, facts: Facts) -> bool:
+        return any(one.ranks(facts) for one in self.rankings)
 
     def _may_hold(self, facts: Facts) -> bool:
         return not self.pruning.bounds or any(one.may_hold(facts) for one in self.rankings)

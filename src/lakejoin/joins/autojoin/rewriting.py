@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lakejoin.joins.autojoin.examples import folded
-from lakejoin.joins.autojoin.forms import Form, rewritten
+from lakejoin.joins.autojoin.forms import LOOK_UPS, Form, rewritten
 from lakejoin.joins.autojoin.pieces import Path, Pieces, Texts
 
 _MOST_PATHS = 8
@@ -38,9 +38,13 @@ _GIVEN = {
     Form.UNDERSCORES_TO_BLANKS: " ",
 }
 _FIRST_INITIALS = re.compile(r"[ .-]*([^ .-])[^ .-]*[ .-]+([^ .-])")
-_FORMS = tuple(Form)
+_OF_ALL = tuple((form, _NEEDED.get(form, "")) for form in Form)
 # What is tried where all examples have letters and digits only.
-_OF_ALNUM = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER, Form.MONTH_NAME, Form.MONTH_SHORT)
+_OF_ALNUM = tuple(
+    (form, needed)
+    for form, needed in _OF_ALL
+    if form in (Form.SAME, Form.NO_ZEROS) or form in LOOK_UPS
+)
 
 
 @dataclass(eq=False)
@@ -64,22 +68,25 @@ class Memory:
         """The forms of a text that the goal holds."""
         known = self._held.get((text, goal, alnum))
         if known is None:
-            forms = _OF_ALNUM if alnum else _FORMS
-            each = [(f, self.made(text, f)) for f in forms if _may_hold(goal, text, f)]
-            known = [(form, made) for form, made in each if made and made in goal]
-            self._held[text, goal, alnum] = known
+            known = self._held[text, goal, alnum] = []
+            inside = text in goal
+            for form, needed in _OF_ALNUM if alnum else _OF_ALL:
+                if form is Form.SAME or needed not in text:
+                    if inside:
+                        known.append((form, text))
+                elif _may_hold(goal, text, form):
+                    made = self.made(text, form)
+                    if made and made in goal:
+                        known.append((form, made))
         return known
 
 
 def _may_hold(goal: str, text: str, form: Form) -> bool:
     """Whether a goal may hold a text in a form: what needs no rewriting to tell."""
-    given = _GIVEN.get(form)
-    if given is not None:
-        return given in goal or _NEEDED[form] not in text
-    if form is not Form.INITIALS:
-        return True
-    first = _FIRST_INITIALS.match(text)
-    return first is None or first[1] + first[2] in goal
+    if form is Form.INITIALS:
+        first = _FIRST_INITIALS.match(text)
+        return first is None or first[1] + first[2] in goal
+    return _GIVEN.get(form, "") in goal
 
 
 @dataclass(eq=False)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lakejoin.joins.predicates.described import JoinPredicate, Predicates
 
 _WORDS = 400
+_PAIRS = 8  # in a command; where there are more, those that make the same join
 _COLUMNS = 6  # of each table, beside the joined ones, in the rows that are shown
 
 Report = dict[str, Any]
@@ -72,7 +73,8 @@ def _command(one: JoinPredicate, index: str | None) -> str | None:
     if not one.tables.are_two:
         return None
     left, right = one.tables.sides
-    words = on_words(one.found.on, left.columns, right.columns)
+    pairs = one.pairs if len(one.pairs) <= _PAIRS else one.enough
+    words = on_words(pairs, left.columns, right.columns)
     return join_line(left.name, right.name, [*words, "--by", "equal"], index)
 
 
@@ -156,7 +158,7 @@ def print_relations(found: Relations) -> None:
                 f"{one.score:.2f}",
                 one.why,
             ]
-            for one in found
+            for one in found.short
         )
         print_table(heads, rows, right=["rows", "missing", "score"])
         screen.print()

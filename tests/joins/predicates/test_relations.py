@@ -183,6 +183,8 @@ def test_a_folder_and_a_database(tmp_path: Path) -> None:
     base.close()
     found = lakejoin.relations(tmp_path / "shop.sqlite")
     assert ("shop.sqlite#items", ("product",), "shop.sqlite#products", ("code",)) in told(found)
+    assert ("items", ("product",), "products", ("code",)) in told(found.short)
+    assert '["items"]' in found.diagram()
     assert len(found) == 3
 
 

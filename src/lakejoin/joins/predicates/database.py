@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from lakejoin.errors import InputError, UnreadableFile
@@ -47,7 +47,21 @@ class Relations(Sequence[Relation]):
         """A diagram as text, for `mermaid` or `graphviz`."""
         if kind not in DIAGRAMS:
             raise InputError(f"a diagram is one of {', '.join(DIAGRAMS)}, not {kind!r}")
-        return DIAGRAMS[kind](self.tables, self.found)
+        short = self.short
+        return DIAGRAMS[kind](short.tables, short.found)
+
+    @property
+    def short(self) -> Relations:
+        """The same with short names, where all tables are parts of one file."""
+        fronts = {name.rpartition("#")[0] for name in self.tables}
+        if len(fronts) != 1 or not self.tables[0].count("#"):
+            return self
+        begin = len(fronts.pop()) + 1
+        found = (
+            replace(one, table=one.table[begin:], key_table=one.key_table[begin:])
+            for one in self.found
+        )
+        return Relations(tuple(found), tuple(name[begin:] for name in self.tables), self.notes)
 
     def table(self) -> pa.Table:
         """The relations as a `pyarrow.Table`."""

@@ -65,8 +65,8 @@ def on_words(
 ) -> list[str]:
     """The options that name pairs of columns; by their places where names would be misread.
 
-    >>> on_words([("a", "b"), ("a=b", "b=c")], ["a", "a=b"], ["b", "b=c", "c"])
-    ['--on', 'a=b', '--on', '1=1']
+    >>> on_words([("a", "c"), ("a=b", "b=c")], ["a", "a=b"], ["b", "b=c", "c"])
+    ['--on', 'a=c', '--on', '1=1']
     """
     words = []
     for mine, theirs in pairs:

@@ -218,7 +218,7 @@ def test_diagrams_survive_any_name() -> None:
     assert mermaid(names, [one]).splitlines() == [
         "erDiagram",
         "    t1[\"a 'x'\"]",
-        "    t2[\"b '% %'\\\"]",
+        '    t2["b `％％`/"]',
         '    t2 |o--|| t1 : "k\' = id, l = m]"',
     ]
     assert graphviz(names, [one]).splitlines()[3:6] == [

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from lakejoin.joins.predicates.relations import Relation
 
+_LOOKS_LIKE = str.maketrans({'"': "'", "\\": "/", "%": "\N{FULLWIDTH PERCENT SIGN}"})
+
 Diagram = Callable[[Sequence[str], Sequence[Relation]], str]
 
 
@@ -58,8 +60,9 @@ def _equalities(one: Relation) -> str:
 
 
 def _for_mermaid(text: str) -> str:
-    """A text between double quotes, of which Mermaid has no escape: they become single ones."""
-    return _on_one_line(text).replace('"', "'").replace("`", "'").replace("%%", "% %")
+    """A text between double quotes. In names Mermaid takes no double quote, backslash or percent
+    sign, and has no escape for them: what looks like them takes their place."""
+    return _on_one_line(text).translate(_LOOKS_LIKE) or " "
 
 
 def _for_graphviz(text: str) -> str:

@@ -159,7 +159,7 @@ def join_command(
         if not join:
             _refuse(join, mine, theirs, as_json)
         report = answers.report_of(join, mine, theirs)
-        report["notes"] += _notes(join) if best is None else [*best.notes, *best.winner.notes]
+        report["notes"] += _notes(join) if best is None else _notes_of(best)
         if output is not None and not dry_run:
             _check_size(join, most)
             written = write(_told(join.batches(), len(join), tell), join.schema, output)
@@ -236,6 +236,13 @@ def _notes(join: Join) -> list[str]:
     if join.options.on and join.options.by is None and left_over and _only_equal(join):
         return ["rows of both tables are left over; --by auto would try more for them"]
     return []
+
+
+def _notes_of(best: Predicates) -> list[str]:
+    """What should be known of the predicate; the join itself tells whether rows are multiplied."""
+    from lakejoin.joins.predicates.shown import says_little
+
+    return [*best.notes, *says_little(best.winner)]
 
 
 def _only_equal(join: Join) -> bool:

@@ -58,7 +58,12 @@ def notes_of(predicate: JoinPredicate) -> Iterator[str]:
             f"rows are multiplied: no table has the key, and a row has {times:,.1f} partners "
             "on average"
         )
-    if facts.inner > 1:
+    yield from says_little(predicate)
+
+
+def says_little(predicate: JoinPredicate) -> Iterator[str]:
+    """Pairs that are equal in many rows and yet by one value only."""
+    if predicate.facts.inner > 1:
         for pair in predicate.found.pairs:
             if _shared_values(predicate, pair) == 1:
                 yield f"one value only is shared by {predicate.said([pair])}: that says little"

@@ -65,19 +65,26 @@ class Agreement:
 
 
 def agreements(task: Task, found: Found) -> list[Agreement]:
-    """The readings that agree in the rows of a join, the strongest first.
+    """The readings that agree in the rows of a join, the strongest first; found once for a task.
 
     A reading that agrees as often as another and tells fewer rows apart, or is less plain, is left
     out: where names nearly always agree as a whole, the last word of others says nothing.
     """
+    asked = (found.source_side, found.columns, str(found.program), found.ways[0].words)
+    if asked not in task.agreed:
+        task.agreed[asked] = _agreements(task, found)
+    return task.agreed[asked]
+
+
+def _agreements(task: Task, found: Found) -> list[Agreement]:
     sources, targets = certain_pairs(found)
     if evidence(len(sources), 1.0, LEAST) < _NATS:
         return []
     few = slice(0, _FIRST)
     mine, theirs = _read(task, found, (sources[few], targets[few]))
     likely = list(_equal_often(mine, theirs, _HALF / 2))
-    columns = {mine[0][i].column for i, _ in likely}, {theirs[0][j].column for _, j in likely}
-    mine, theirs = _read(task, found, (sources, targets), columns)
+    parts = {mine[0][i] for i, _ in likely}, {theirs[0][j] for _, j in likely}
+    mine, theirs = _read(task, found, (sources, targets), parts)
     used = set(found.ways[0].columns), set(found.columns)
     ranked = []
     for i, j in _equal_often(mine, theirs, _HALF):
@@ -97,29 +104,30 @@ def _is_better(other: Agreement, one: Agreement) -> bool:
 
 
 Read = tuple[list[Extract], Array]
-Names = Collection[str] | None
+Parts = Collection[Extract] | None
 
 
 def _read(
-    task: Task, found: Found, rows: tuple[Array, Array], columns: tuple[Names, Names] = (None, None)
+    task: Task, found: Found, rows: tuple[Array, Array], only: tuple[Parts, Parts] = (None, None)
 ) -> tuple[Read, Read]:
-    """All readings of both tables' columns at these rows."""
+    """All readings of both tables' columns at these rows, or some."""
     reader = Reader()
     sides = found.source_side, found.target_side
     made = [
-        _read_table(task.table(side), at, names, reader)
-        for side, at, names in zip(sides, rows, columns, strict=True)
+        _read_table(task.table(side), at, parts, reader)
+        for side, at, parts in zip(sides, rows, only, strict=True)
     ]
     return made[0], made[1]
 
 
-def _read_table(table: pa.Table, rows: Array, names: Names, reader: Reader) -> Read:
+def _read_table(table: pa.Table, rows: Array, only: Parts, reader: Reader) -> Read:
     plain = [name for name in table.column_names if _is_plain(table, name)][:_COLUMNS]
     parts: list[Extract] = []
     numbers = [np.zeros((0, len(rows)), np.int64)]
-    for name in plain if names is None else [name for name in plain if name in names]:
+    columns = None if only is None else {part.column for part in only}
+    for name in plain if columns is None else [name for name in plain if name in columns]:
         texts = apply(identity(name), table.select([name]).take(rows)).to_pylist()
-        read, found = reader.read(name, texts)
+        read, found = reader.read(name, texts, only)
         parts += read
         numbers.append(found)
     return parts, np.concatenate(numbers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,17 @@ class Reader:
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
 
-    def read(self, column: str, texts: Texts) -> tuple[list[Extract], Array]:
-        """All readings of a column that differ, the plainest of equal ones, and their numbers."""
+    def read(
+        self, column: str, texts: Texts, only: Collection[Extract] | None = None
+    ) -> tuple[list[Extract], Array]:
+        """All readings of a column that differ, the plainest of equal ones, and their numbers.
+
+        `only` says which parts are to be read.
+        """
         found: dict[bytes, tuple[Extract, Array]] = {}
         for part, read in _readings(column, texts):
+            if only is not None and part not in only:
+                continue
             numbers = self._numbers(read)
             if (numbers != NOTHING).any():
                 found.setdefault(numbers.tobytes(), (part, numbers))

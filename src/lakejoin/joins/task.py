@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakejoin.joins.options import JoinOptions, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.joins.agreeing import Agreement
     from lakejoin.joins.autojoin.programs import Program
 
 On = tuple[tuple[str, str], ...]
@@ -43,6 +44,7 @@ class Task:
     names: tuple[str, str] = ("", "")  # of the tables, where they have any
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    agreed: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreeing`
 
     def table(self, side: str) -> pa.Table:
         """The left or the right one."""

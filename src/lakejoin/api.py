@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lakejoin.model import Skipped
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.choice import On
+    from lakejoin.search.fused.answer import FusedAnswer
     from lakejoin.search.mine import MyTable
     from lakejoin.search.searcher import Searcher
     from lakejoin.spark.build import BuildReport
@@ -279,6 +280,16 @@ class Lake:
     def search(
         self,
         table: Any,
+        on: On = ...,
+        k: int | None = ...,
+        *,
+        by: Literal["fused"],
+        others: bool = ...,
+    ) -> FusedAnswer: ...
+    @overload
+    def search(
+        self,
+        table: Any,
         on: Literal["*"],
         k: int | None = ...,
         by: str = ...,
@@ -333,7 +344,7 @@ class Lake:
         measure: str | None = None,
         within: float | str | None = None,
         metric: str | None = None,
-    ) -> Answer | Answers:
+    ) -> Answer | Answers | FusedAnswer:
         """The columns of the lake that join with a column of `table`, the best first; or the tables
         that join with several of its columns together.
 
@@ -362,6 +373,10 @@ class Lake:
         a partner. `method` (by meaning) changes the time and not the answer; `metric` is for
         vectors: `"l2"`, `"l1"`, `"angular"`, `"haversine"`.
 
+        `by="fused"`: the `k` tables (10) that join best, whichever of my columns they join by, as a
+        `FusedAnswer`. `on` left out is every column that may be a key. What only meets by accident
+        is told apart (`answer.misses`); the table itself and its copies are left out.
+
         >>> lakejoin.open("data.index").search("mine.csv", on="city")  # doctest: +SKIP
         >>> lakejoin.open("data.index").search("mine.csv", on=["first", "last"])  # doctest: +SKIP
         >>> lakejoin.open("data.index").search("mine.csv", "city", by="meaning")  # doctest: +SKIP
@@ -379,6 +394,8 @@ class Lake:
         mine, notes = self._mine(table)
         found = []
         try:
+            if by == "fused":
+                return self._fused(mine, on, options.k, notes, since)
             choice = choose(mine, on, self._snapshot.manifest.options.all_columns, by)
             notes = (*notes, choice.said) if choice.said else notes
             if by == "distance":
@@ -392,13 +409,23 @@ class Lake:
             mine.forget()  # an answer needs less than the whole table, encoded
         return Answers(found) if choice.every else found[0]
 
+    def _fused(
+        self, mine: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
+    ) -> FusedAnswer:
+        from lakejoin.search.choice import choose
+        from lakejoin.search.fused.searching import fused_search
+
+        all_columns = self._snapshot.manifest.options.all_columns
+        choice = None if on is None else choose(mine, on, all_columns)
+        return fused_search(self._searcher, mine, choice, k, notes, since)
+
     def search_many(
         self,
         queries: Iterable[Any],
         on: On = None,
         threads: int | None = None,
         **options: Any,
-    ) -> Iterator[Answer | Answers | Failed]:
+    ) -> Iterator[Answer | Answers | FusedAnswer | Failed]:
         """The answers for many queries, in their order, worked out by several threads.
 
         A query is a table as `search` takes it, or a pair of a table and its column (or the columns
@@ -414,9 +441,10 @@ class Lake:
 
         on = in_order(on)  # once, for every query
 
-        def one(query: Any) -> Answer | Answers:
+        def one(query: Any) -> Answer | Answers | FusedAnswer:
             table, column = query if _is_pair(query) else (query, on)
-            return self.search(table, column, **options)
+            found: Answer | Answers | FusedAnswer = self.search(table, column, **options)
+            return found
 
         return each(queries, one, lambda query: _query_name(query, on), threads)
 

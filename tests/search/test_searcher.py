@@ -219,7 +219,10 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
         ({"min": -0.1}, "not -0.1"),
         ({"min": math.nan}, "min must be a number between 0 and 1, not nan"),
         ({"min": True}, "not True"),
-        ({"by": "magic"}, "by must be overlap, containment, meaning or distance, not 'magic'"),
+        (
+            {"by": "magic"},
+            "by must be overlap, containment, meaning, distance or fused, not 'magic'",
+        ),
         ({"verified": False}, "only a search by containment can go unverified"),
         ({"algorithm": "magic"}, "there is no algorithm 'magic'"),
         ({"by": "containment", "algorithm": "josie"}, "'josie'.* goes with by='overlap'"),

@@ -46,6 +46,7 @@ def run_batch(
     is printed, where some failed.
     """
     from lakejoin.search.answer import Answer, Failed
+    from lakejoin.search.fused.answer import FusedAnswer
 
     queries = Queries(batch)
     screen = console()
@@ -57,6 +58,7 @@ def run_batch(
             if isinstance(found, Failed):
                 queries.problems.append((name, found.error))
                 continue
+            assert not isinstance(found, FusedAnswer), "the command refuses it"
             searched += 1
             answers = [found] if isinstance(found, Answer) else found
             if as_json:

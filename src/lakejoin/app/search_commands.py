@@ -49,7 +49,8 @@ OF_EACH = 3  # results shown of each answer where there are several
     help="overlap: the columns that share the most values, exactly; containment: every column "
     "that contains enough of them, found with sketches (small queries are counted); meaning: text "
     "columns with partners that mean or spell the same; distance: numbers, places or vectors that "
-    "lie near.",
+    "lie near; fused: the tables that join best, by every column that may be a key, without those "
+    "that only meet by accident.",
 )
 @click.option(
     "--min",
@@ -67,10 +68,13 @@ OF_EACH = 3  # results shown of each answer where there are several
 )
 @click.option(
     "--explain",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
+    is_flag=False,
+    flag_value=0,
     metavar="N",
     help="Open result N: its values, what was read, the SQL (by meaning, where the pairs are few, "
-    "else with --json; by distance there is none).",
+    "else with --json; by distance there is none). With --by fused the evidence for it; without N, "
+    "for all.",
 )
 @click.option(
     "--batch",
@@ -165,6 +169,9 @@ def search_command(
     You see how many pairs there are, how far apart they are, and examples: mine ~ theirs. The index
     must have been made --with meaning, or --with distance; that of a small lake has both.
 
+    With --by fused: which tables join with TABLE, by whichever column? One list, each with the way
+    it joins, what it would add and why it is believed; what only meets by accident is told below.
+
     \b
     Examples:
       lakejoin search mine.csv --on city
@@ -175,11 +182,12 @@ def search_command(
       lakejoin search mine.csv --on address --by meaning --tau auto
       lakejoin search stations.csv --on lat --on lon --by distance --within 500m
       lakejoin search prices.csv --on price --by distance --within 1% -k 5
+      lakejoin search mine.csv --by fused --explain 1
 
     With --json: one object; with --on '*', its answers are in a list; with --explain, one result
     is opened, in the place of the results; with --batch, an object a line for each answer, and for
     one that failed, its query and its error. The exit code is then 2. By meaning and by distance
-    there are also the keys in the last lines.
+    there are also the keys in the lines that follow; the last ones are those of --by fused.
 
     \b
     JSON keys: query{table, column, columns, size, rows}, by, k, min, results[] with rank, table,
@@ -194,11 +202,21 @@ def search_command(
     or with tau, within, metric, measure, encoder, taus{taken, why, least, values, counts[] with
     tau, columns}, results[] with pairs, distance, matches[] with value, partner, distance, mine,
     theirs, counters{segments, values, bounded, verified, near, encoded, methods}
+
+    \b
+    or with query{table, columns}, by, k, results[] or misses[] with rank, table, score, ways[] with
+    kind, mine, theirs, matched, containment, row_coverage, fan_out, chance, score, reasons[] with
+    what, nats, words, accidental, adds, accidental, reason, notes[], seconds, seconds_by{…},
+    result{…}, sql
     """
     from lakejoin.app.answers import Asked
 
     if (table is None) == (batch is None):
         raise InputError("search takes one TABLE, or --batch FOLDER")
+    if by == "fused":
+        _check_fused(batch)
+    elif explain == 0:
+        raise InputError("--explain opens one result: give its number, as in --explain 1")
     if explain is not None and (batch is not None or on == ("*",)):
         raise InputError("--explain opens a result of one search: name one TABLE and one --on")
     if algorithm != AUTO and by != "overlap":
@@ -217,7 +235,7 @@ def search_command(
             "fetched"
         )
     options: dict[str, Any] = {
-        "k": max(k or DEFAULT_K, explain or 0) if by == "overlap" else k,
+        "k": max(k or DEFAULT_K, explain or 0) if by in ("overlap", "fused") else k,
         "by": by,
         "min": least,
         "others": others,
@@ -239,13 +257,23 @@ def search_command(
         return
     asked = Asked(str(table), index, len(lake))
     with patience():
-        found = lake.search(asked.table, on=on or None, **options)
-    if explain is not None:
+        found: Any = lake.search(asked.table, on=on or None, **options)
+    if by == "fused":
+        from lakejoin.app.fused_answers import show_fused
+
+        show_fused(found, asked, explain, as_json)
+    elif explain is not None:
         _explain(one_answer(found), explain, asked, as_json)
     elif as_json:
         print_json(found.to_dict())
     else:
         _print_found(found, asked, k)
+
+
+def _check_fused(batch: str | None) -> None:
+    """Says what does not go with a fused search."""
+    if batch is not None:
+        raise InputError("--batch does not go with --by fused, which answers for one TABLE")
 
 
 def _check_key(unverified: bool, algorithm: str) -> None:

@@ -13,6 +13,10 @@ values find a partner, to the power of `REACH`: a table that surely joins a few 
 before one that may join all. What has fewer than `BELIEVED` nats of values and rows together is
 called accidental; it stands behind all others, with the reason.
 
+A table is as good as its best way. But which way is it joined by? Where neither side is a key, as a
+sector of mine and one of theirs, rows meet many and are multiplied. So the ways of one table stand
+in the order of their score times how near the better side is to a key (`worth_first`).
+
 These four numbers are the weights; `benchmarks/fused_quality.py` measures them on questions whose
 right and accidental answers are known.
 """
@@ -86,6 +90,19 @@ def weigh(signals: Signals) -> Weighed:
     score = sure * signals.containment**REACH
     told = tuple(reason for reason in reasons if reason.nats > 0)
     return Weighed(score, sure, told, _why_accidental(signals, values + rows))
+
+
+def worth_first(weighed: Weighed, unique: float) -> tuple[bool, float]:
+    """By this the ways of one table are put in order, the largest first.
+
+    `unique` is the number of distinct values for each row that has one, of the side where it is
+    larger: 1 where mine or theirs is a key.
+
+    >>> symbol, sector = weigh(Signals(500, 0.6, 0.1, 0.6)), weigh(Signals(90, 0.9, 0.02, 0.9))
+    >>> symbol.score < sector.score, worth_first(symbol, 1.0) > worth_first(sector, 0.2)
+    (True, True)
+    """
+    return not weighed.accidental, weighed.score * unique
 
 
 def _of_values(signals: Signals) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from lakejoin.errors import InputError
 from lakejoin.search.near_options import AUTO, ByDistance, ByMeaning, Near
 
-BY = ("overlap", "containment", "meaning", "distance")
+BY = ("overlap", "containment", "meaning", "distance", "fused")
 DEFAULT_K = 10
 DEFAULT_MIN = 0.6
 INITIAL = ("items", "cardinality")  # the cheapest column to fetch by; the fewest distinct values
@@ -25,7 +25,8 @@ class SearchOptions:
     is not given either), or the best `k`; from sketches alone where `verified` is off. For a
     composite key it is tables and combinations, always counted exactly. `by` meaning or distance:
     every column of which at least `min` of my values have a partner that is near, or the best `k`;
-    `near` says what near is. `others` leaves out the query's own table and its exact copies.
+    `near` says what near is. `by` fused: the `k` tables (10) that join best, by all that speaks
+    for each. `others` leaves out the query's own table and its exact copies; fused they always are.
     `algorithm` chooses how overlaps are counted. `initial` is the column of a composite key by
     which rows are fetched, by its name or its place in my table, or how it is chosen (`INITIAL`).
 
@@ -60,9 +61,23 @@ class SearchOptions:
                 f"an algorithm ({self.algorithm!r}) counts overlaps: it goes with by='overlap' and "
                 f"not with by={self.by!r}"
             )
+        if self.by == "fused":
+            self._check_fused()
         wanted = {"meaning": ByMeaning, "distance": ByDistance}.get(self.by, type(None))
         if self.near is not None and not isinstance(self.near, wanted):
             raise InputError(f"{self.near!r} does not go with by={self.by!r}")
+
+    def _check_fused(self) -> None:
+        if self.min is not None:
+            raise InputError(
+                f"min ({self.min:g}) does not go with by='fused', which weighs how much is "
+                "contained against chance"
+            )
+        if self.initial is not None:
+            raise InputError(
+                f"initial ({self.initial!r}) does not go with by='fused': it takes the cheapest "
+                "column itself"
+            )
 
     def settled(self) -> SearchOptions:
         """The same with what was left open filled in."""

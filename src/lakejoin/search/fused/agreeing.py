@@ -13,13 +13,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.model import null_id
+from lakejoin.search.fused.chances import held_in
 from lakejoin.search.mine import NO_CELL
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakejoin.search.mine import MyTable
     from lakejoin.search.query import Query
     from lakejoin.store.catalog import TableEntry
@@ -38,33 +43,33 @@ class MyWords:
     """The words of rows of my table, without those of the column that joins."""
 
     def __init__(self, mine: MyTable, place: int, query: Query) -> None:
+        import pyarrow.compute as pc
+
         self._mine = mine
-        self._query = query
         self._others = [i for i in range(len(mine.names)) if i != place][:_COLUMNS]
         tokens, cells = mine.cells(place)
-        known = cells != NO_CELL
-        first = np.full(len(tokens), -1, np.int64)
-        rows = np.flatnonzero(known)
-        first[cells[known][::-1]] = rows[::-1]
-        self._row_of = dict(zip(tokens.to_pylist(), first.tolist(), strict=True))
-        self._columns: list[tuple[list[str], Array]] | None = None
+        known = np.flatnonzero(cells != NO_CELL)
+        first = np.zeros(len(tokens), np.int64)
+        first[cells[known][::-1]] = known[::-1]
+        # The first row of each value of the query.
+        self._row = first[pc.index_in(query.tokens, value_set=tokens).to_numpy()]
 
-    def of(self, values: Sequence[str]) -> list[Words]:
-        """The words of the first row of each of my values."""
-        if self._columns is None:
-            read = [self._mine.cells(i) for i in self._others]
-            self._columns = [(tokens.to_pylist(), cells) for tokens, cells in read]
-        rows = [self._row_of[value] for value in values]
-        return [
-            frozenset(
-                word
-                for tokens, cells in self._columns
-                if cells[row] != NO_CELL
-                for word in _WORD.findall(tokens[cells[row]])
-            )
-            - words_of(value)
-            for row, value in zip(rows, values, strict=True)
-        ]
+    @cached_property
+    def _columns(self) -> list[tuple[pa.LargeStringArray, Array]]:
+        self._mine.read(self._others)  # at once: a file is read once for all
+        return [self._mine.cells(place) for place in self._others]
+
+    def of(self, places: Array, values: Sequence[str]) -> list[Words]:
+        """The words of the first row of some of my values, which stand at `places` of the query."""
+        rows = self._row[places]
+        words: list[set[str]] = [set() for _ in rows]
+        for tokens, cells in self._columns:
+            numbers = cells[rows]
+            known = np.flatnonzero(numbers != NO_CELL)
+            texts = tokens.take(numbers[known]).to_pylist()
+            for place, text in zip(known.tolist(), texts, strict=True):
+                words[place].update(_WORD.findall(text))
+        return [frozenset(one) - words_of(value) for one, value in zip(words, values, strict=True)]
 
 
 def words_of(text: str) -> Words:
@@ -83,13 +88,13 @@ def agreement(
 
     `codes` are those of the query's values in the segment.
     """
-    met = np.flatnonzero(np.isin(codes, segment.postings.codes_of(column)))
+    met = np.flatnonzero(held_in(codes, segment.postings.codes_of(column)))
     if len(met) > _ROWS:
         met = met[np.linspace(0, len(met) - 1, _ROWS).astype(np.int64)]
     if len(met) < 2:
         return 0.0
     values = query.tokens.take(met).to_pylist()
-    ours = mine.of(values)
+    ours = mine.of(met, values)
     theirs = _their_words(segment, entry, column, codes[met], values)
     return agreeing(ours, theirs)
 
@@ -131,9 +136,23 @@ def _their_words(
     words: list[set[str]] = [set() for _ in rows]
     others = [n for n in range(entry.first, entry.first + entry.width) if n != column][:_COLUMNS]
     for other in others:
-        ids = segment.rows.codes(other, entry.rows)[rows]
+        ids = _codes_at(segment, other, entry.rows, rows)
         texts = segment.rows.texts(ids, segment.dictionary.texts).to_pylist()
         for into, text in zip(words, texts, strict=True):
             if text is not None:
                 into.update(_WORD.findall(text))
     return [frozenset(one) - words_of(value) for one, value in zip(words, values, strict=True)]
+
+
+def _codes_at(segment: Segment, column: int, total: int, rows: Array) -> Array:
+    """The codes of a few rows of a column of `total`; the others are not decoded."""
+    from lakejoin.store.rows import NULL
+
+    cells, ids = segment.rows.local(column, total)
+    if cells is None:
+        return segment.rows.codes_of(ids[rows])
+    some = cells[rows]
+    known = some != null_id(cells.dtype)
+    found = np.full(len(rows), NULL)
+    found[known] = ids[some[known]]
+    return segment.rows.codes_of(found)

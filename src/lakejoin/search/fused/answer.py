@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, overload
 
 from lakejoin.search.display import percent
 from lakejoin.search.fused.ways import Way
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FusedResult:
-    """A table of the lake, and the ways in which it joins with mine, the best first."""
+    """A table of the lake, and the ways in which it joins with mine; the first is the one to take.
+
+    `adds` are the names of its columns beside those of the first way.
+    """
 
     rank: int
     table: str
@@ -21,8 +24,8 @@ class FusedResult:
 
     @property
     def score(self) -> float:
-        """How good a partner it is, 0 to 1."""
-        return self.ways[0].weighed.score
+        """How good a partner it is, 0 to 1: as good as its best way."""
+        return score_of(self.ways)
 
     @property
     def accidental(self) -> str:
@@ -33,12 +36,11 @@ class FusedResult:
     def reason(self) -> str:
         """In words: on which columns it joins, how many rows, and why it is believed or not."""
         way = self.ways[0]
-        pairs = " and ".join(
-            f"{mine} = {theirs}"
-            for mine, theirs in zip(way.columns, way.result.columns, strict=True)
-        )
-        why = self.accidental or "; ".join(one.words for one in way.weighed.reasons)
-        return f"{pairs}: {percent(way.result.containment)} of my values meet; {why}"
+        return f"{way.pairs}: {percent(way.result.containment)} of my values meet; {way.why}"
+
+    def sql(self) -> str:
+        """DuckDB SQL that makes the join of my table with this one, by its first way."""
+        return self.ways[0].result.sql()
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it; the keys are stable."""
@@ -52,20 +54,38 @@ class FusedResult:
             "reason": self.reason,
         }
 
+    def __repr__(self) -> str:
+        from lakejoin.search.fused.display import result_text
 
-@dataclass(frozen=True, eq=False)
-class FusedAnswer:
-    """The tables that join, the best first; `misses` are those that meet mine by accident.
+        return result_text(self)
 
-    `seconds` tells the time of each part of the search.
+
+def score_of(ways: Sequence[Way]) -> float:
+    """The best score of ways that are believed; where none is, of all."""
+    believed = [way for way in ways if not way.weighed.accidental]
+    return max(way.weighed.score for way in believed or ways)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FusedAnswer(Sequence[FusedResult]):
+    """The tables that join, at most `k`, the best first; a sequence of `FusedResult`.
+
+    `columns` are those of mine that were searched for, each by itself, or several together as a
+    key. `misses` are tables that share values with mine by accident, the nearest first. `seconds`
+    is how long the caller waited, and `seconds_by` what each part of the search took of it.
     """
 
     table: str
     columns: tuple[tuple[str, ...], ...]
     results: tuple[FusedResult, ...]
     misses: tuple[FusedResult, ...]
-    seconds: dict[str, float]
-    notes: tuple[str, ...] = field(default=())
+    k: int = 10
+    seconds: float = 0.0
+    seconds_by: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    by: ClassVar[str] = "fused"
+    error: ClassVar[None] = None  # beside `Failed`, where many are searched for
 
     def __len__(self) -> int:
         return len(self.results)
@@ -73,25 +93,34 @@ class FusedAnswer:
     def __iter__(self) -> Iterator[FusedResult]:
         return iter(self.results)
 
+    @overload
+    def __getitem__(self, place: int) -> FusedResult: ...
+    @overload
+    def __getitem__(self, place: slice) -> FusedAnswer: ...
+    def __getitem__(self, place: int | slice) -> FusedResult | FusedAnswer:
+        if isinstance(place, slice):
+            return replace(self, results=self.results[place])
+        return self.results[place]
+
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON has it; the keys are stable."""
         return {
             "query": {"table": self.table, "columns": [list(one) for one in self.columns]},
-            "by": "fused",
+            "by": self.by,
+            "k": self.k,
             "results": [one.to_dict() for one in self.results],
             "misses": [one.to_dict() for one in self.misses],
-            "seconds": self.seconds,
             "notes": list(self.notes),
+            "seconds": self.seconds,
+            "seconds_by": self.seconds_by,
         }
 
     def __repr__(self) -> str:
-        lines = [f"{self.table}: {len(self.results)} tables join"]
-        lines += [
-            f"{one.rank:>3} {one.score:.2f} {one.table}\n        {one.reason}" for one in self
-        ]
-        if not self.results:
-            lines = [f"{self.table}: nothing was found that joins"]
-        if self.misses:
-            lines.append("by accident:")
-            lines += [f"        {one.table}: {one.reason}" for one in self.misses[:3]]
-        return "\n".join(lines)
+        from lakejoin.search.fused.display import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from lakejoin.search.fused.display import as_html
+
+        return as_html(self)

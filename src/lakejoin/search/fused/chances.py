@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.signals.chance import chance_by
+from lakejoin.signals.chance import Wrong, chance_by, chance_of, wrong_values
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -17,46 +18,79 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_SAMPLE = 500
+
 
 class Chances:
     """Chances for one column of mine; wrong values of mine are looked up once in each segment."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
-        self._codes: dict[tuple[int, int, str], Array] = {}
+        self._located: dict[int, list[Wrong]] = {}
 
     def of(self, number: int, segment: Segment, column: int, size: int) -> float:
         """The share of wrong values, of the smaller column, that the other one holds."""
-        if len(self._query) <= size:
-            return chance_by(self._query.tokens, self._held_by(number, segment, column))
-        return chance_by(_some(segment, column, size), self._held_by_mine)
+        theirs = segment.postings.codes_of(column)
+        if len(self._query) > size:
+            return chance_by(_some(segment, theirs), self._held_by_mine)
+        return chance_of(
+            [_met(one, theirs) for one in self._located_in(number, segment)],
+        )
 
-    def _held_by(self, number: int, segment: Segment, column: int) -> Any:
+    @cached_property
+    def _wrong(self) -> list[Wrong]:
+        return wrong_values(self._query.tokens)
+
+    def _located_in(self, number: int, segment: Segment) -> list[Wrong]:
+        """My wrong values as codes of a segment: -1 where there is none, -2 where it has none."""
+        if number not in self._located:
+            self._located[number] = [Wrong(one.share, _codes(one, segment)) for one in self._wrong]
+        return self._located[number]
+
+    @cached_property
+    def _mine(self) -> frozenset[str]:
+        return frozenset(self._query.tokens.to_pylist())
+
+    def _held_by_mine(self, wrong: pa.LargeStringArray) -> pa.BooleanArray:
         import pyarrow as pa
 
-        theirs = segment.postings.codes_of(column)
-
-        def held(wrong: pa.LargeStringArray) -> pa.BooleanArray:
-            key = number, len(wrong), wrong[0].as_py()
-            if key not in self._codes:
-                self._codes[key] = segment.dictionary.find(wrong)
-            codes = self._codes[key]
-            return pa.array((codes != NOT_FOUND) & np.isin(codes, theirs))
-
-        return held
-
-    def _held_by_mine(self, wrong: pa.LargeStringArray) -> Any:
-        import pyarrow.compute as pc
-
-        return pc.is_in(wrong, value_set=self._query.tokens)
+        mine = self._mine
+        return pa.array([text in mine for text in wrong.to_pylist()], pa.bool_())
 
 
-_SAMPLE = 500
+def held_in(codes: Array, ascending: Array) -> Array:
+    """Which codes are among ascending ones.
+
+    >>> held_in(np.array([5, 2, 9]), np.array([2, 4, 5])).tolist()
+    [True, True, False]
+    """
+    if not len(ascending):
+        return np.zeros(codes.shape, dtype=bool)
+    at = np.minimum(np.searchsorted(ascending, codes), len(ascending) - 1)
+    return np.asarray(ascending[at] == codes)
 
 
-def _some(segment: Segment, column: int, size: int) -> pa.LargeStringArray:
-    """Values of a column of the lake: all, or a sample."""
-    codes = segment.postings.codes_of(column)
+def _codes(wrong: Wrong, segment: Segment) -> Array:
+    import pyarrow as pa
+
+    texts = pa.array([text for way in wrong.ways for text in way], pa.large_string())
+    made = np.asarray(texts.is_valid())
+    found = np.full(len(texts), -1, np.int64)
+    if made.any():
+        codes = segment.dictionary.find(texts.drop_null())
+        found[made] = np.where(codes == NOT_FOUND, -2, codes.astype(np.int64))
+    return found.reshape(len(wrong.ways), -1)
+
+
+def _met(located: Wrong, theirs: Array) -> Wrong:
+    """1 where a column holds the wrong value, 0 where it does not, -1 where there is none."""
+    codes = located.ways
+    held = held_in(codes, theirs.astype(np.int64)).astype(np.int8)
+    return Wrong(located.share, np.where(codes == -1, np.int8(-1), held))
+
+
+def _some(segment: Segment, codes: Array) -> pa.LargeStringArray:
+    """The values of codes: all, or a sample."""
     if len(codes) > _SAMPLE:
         codes = np.sort(np.random.default_rng(0).choice(codes, _SAMPLE, replace=False))
     return segment.dictionary.texts.take(codes)

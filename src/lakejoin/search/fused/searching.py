@@ -15,12 +15,13 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakejoin.errors import InputError
 from lakejoin.model import ColumnType
 from lakejoin.search.fuse import Signals
-from lakejoin.search.fused.answer import FusedAnswer, FusedResult
+from lakejoin.search.fused.answer import FusedAnswer, FusedResult, score_of
 from lakejoin.search.fused.ways import ColumnWays, Way
 from lakejoin.search.mine import searched
-from lakejoin.search.options import SearchOptions
+from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.signals.chance import LEAST
 from lakejoin.signals.likely_names import names_alike
 
@@ -36,32 +37,43 @@ _AGAINST_CHANCE = 60
 _BY_ROWS = 20
 _FEWEST = 2  # values that must meet
 _NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
-_DEFAULT_K = 10
+_OPTIONS = SearchOptions(k=_FETCHED, others=True)
 
 
 def fused_search(
-    searcher: Searcher, mine: MyTable, choice: Choice | None, k: int | None, notes: Sequence[str]
+    searcher: Searcher,
+    mine: MyTable,
+    choice: Choice | None,
+    k: int | None = None,
+    notes: Sequence[str] = (),
+    since: float | None = None,
 ) -> FusedAnswer:
-    """The tables that join with mine on the columns of a choice, or on any that may be a key."""
-    seconds: dict[str, float] = {}
+    """The tables that join with mine on the columns of a choice, or on any that may be a key.
+
+    `since` is when the caller began to wait, by `time.perf_counter`: now, if left out.
+    """
+    begin = time.perf_counter() if since is None else since
+    run = _Run(searcher, mine)
     if choice is not None and choice.is_key:
-        names = tuple(mine.names[place] for place in choice.places)
-        columns: tuple[tuple[str, ...], ...] = (names,)
-        ways = _by_key(searcher, mine, choice, seconds)
+        columns: tuple[tuple[str, ...], ...] = (tuple(mine.names[i] for i in choice.places),)
+        ways = run.by_key(choice)
     else:
         places = choice.places if choice else plausible_keys(mine, searcher)
         columns = tuple((mine.names[place],) for place in places)
-        ways = [way for place in places for way in _by_column(searcher, mine, place, seconds)]
-    tables = _by_table(ways, mine)
-    joined = [one for one in tables if not one[0].weighed.accidental]
-    missed = [one for one in tables if one[0].weighed.accidental]
+        ways = [way for place in places for way in run.by_column(place)]
+    tables = _by_table(ways)
+    limit = k or DEFAULT_K
+    joined = [one for one in tables if not one[0].weighed.accidental][:limit]
+    missed = [one for one in tables if one[0].weighed.accidental][:limit]
     return FusedAnswer(
-        mine.name,
-        columns,
-        tuple(_result(rank, one) for rank, one in enumerate(joined[: k or _DEFAULT_K], 1)),
-        tuple(_result(rank, one) for rank, one in enumerate(missed[: k or _DEFAULT_K], 1)),
-        seconds,
-        tuple(notes),
+        table=mine.name,
+        columns=columns,
+        results=tuple(_result(rank, one) for rank, one in enumerate(joined, 1)),
+        misses=tuple(_result(rank, one) for rank, one in enumerate(missed, 1)),
+        k=limit,
+        seconds=time.perf_counter() - begin,
+        seconds_by=run.seconds,
+        notes=tuple(dict.fromkeys((*notes, *run.notes))),
     )
 
 
@@ -74,6 +86,8 @@ def plausible_keys(mine: MyTable, searcher: Searcher) -> tuple[int, ...]:
         for place, profile in enumerate(profiles)
         if searched(profile.type, every) and profile.type not in _NO_KEY
     ]
+    if not usable:
+        raise InputError(f"{mine.name} has no column that looks like a key: name one to search for")
     order = sorted(
         usable,
         key=lambda place: (
@@ -84,35 +98,50 @@ def plausible_keys(mine: MyTable, searcher: Searcher) -> tuple[int, ...]:
     return tuple(order[:_KEYS])
 
 
-def _by_column(
-    searcher: Searcher, mine: MyTable, place: int, seconds: dict[str, float]
-) -> list[Way]:
-    begin = time.perf_counter()
-    options = SearchOptions(k=_FETCHED, others=True)
-    results = searcher.search(mine, place, options).results
-    begin = _took(seconds, "overlap", begin)
-    column = ColumnWays(mine, place)
-    ways = [column.quick(one) for one in results if one.matched >= _FEWEST]
-    ways = [column.against_chance(way) for way in _best(ways)[:_AGAINST_CHANCE]]
-    begin = _took(seconds, "chance", begin)
-    # Also those that looked best before: where every code is taken, only the rows can tell.
-    looked_at = {*_best(ways)[:_BY_ROWS], *ways[:_BY_ROWS]}
-    ways = [column.with_agreement(way) if way in looked_at else way for way in ways]
-    _took(seconds, "rows", begin)
-    return ways
+class _Run:
+    """The searches for one question, with the time of each part and what was said."""
 
+    def __init__(self, searcher: Searcher, mine: MyTable) -> None:
+        self._searcher = searcher
+        self._mine = mine
+        self.seconds: dict[str, float] = {}
+        self.notes: list[str] = []
 
-def _by_key(
-    searcher: Searcher, mine: MyTable, choice: Choice, seconds: dict[str, float]
-) -> list[Way]:
-    """Combinations of values meet by chance far less than values: little is taken for it."""
-    begin = time.perf_counter()
-    options = SearchOptions(k=_FETCHED, others=True)
-    results = searcher.search_key(mine, choice, options).results
-    columns = tuple(mine.names[place] for place in choice.places)
-    ways = [Way(columns, one, _of_key(columns, one)) for one in results if one.matched >= _FEWEST]
-    _took(seconds, "composite", begin)
-    return ways
+    def by_column(self, place: int) -> list[Way]:
+        """The ways to join by one column of mine."""
+        begin = time.perf_counter()
+        answer = self._searcher.search(self._mine, place, _OPTIONS)
+        self.notes += answer.notes
+        begin = self._took("overlap", begin)
+        column = ColumnWays(self._mine, place)
+        ways = [column.quick(one) for one in answer if one.matched >= _FEWEST]
+        ways = [column.against_chance(way) for way in _best(ways)[:_AGAINST_CHANCE]]
+        begin = self._took("chance", begin)
+        # Also those that looked best before: where every code is taken, only the rows can tell.
+        looked_at = {*_best(ways)[:_BY_ROWS], *ways[:_BY_ROWS]}
+        ways = [column.with_agreement(way) if way in looked_at else way for way in ways]
+        self._took("rows", begin)
+        return ways
+
+    def by_key(self, choice: Choice) -> list[Way]:
+        """The ways to join by several columns of mine together.
+
+        Combinations of values meet by chance far less than values: little is taken for it.
+        """
+        begin = time.perf_counter()
+        answer = self._searcher.search_key(self._mine, choice, _OPTIONS)
+        self.notes += answer.notes
+        columns = tuple(self._mine.names[place] for place in choice.places)
+        ways = [
+            Way(columns, one, _of_key(columns, one)) for one in answer if one.matched >= _FEWEST
+        ]
+        self._took("composite", begin)
+        return ways
+
+    def _took(self, what: str, begin: float) -> float:
+        now = time.perf_counter()
+        self.seconds[what] = self.seconds.get(what, 0.0) + now - begin
+        return now
 
 
 def _of_key(columns: Sequence[str], result: Result) -> Signals:
@@ -126,12 +155,15 @@ def _best(ways: Sequence[Way]) -> list[Way]:
     return sorted(ways, key=lambda way: (-way.weighed.score, way.result.rank))
 
 
-def _by_table(ways: Sequence[Way], mine: MyTable) -> list[list[Way]]:
-    """The ways of each table, the tables with the best way first."""
+def _by_table(ways: Sequence[Way]) -> list[list[Way]]:
+    """The ways of each table, those to be taken first; the tables with the best way first."""
     tables: dict[str, list[Way]] = {}
-    for way in _best(ways):
+    for way in sorted(ways, key=lambda way: bool(way.weighed.accidental)):
         tables.setdefault(way.result.table, []).append(way)
-    return list(tables.values())
+    ordered = [
+        sorted(one, key=lambda way: way.worth_first, reverse=True) for one in tables.values()
+    ]
+    return sorted(ordered, key=lambda one: (-score_of(one), one[0].result.rank))
 
 
 def _result(rank: int, ways: Sequence[Way]) -> FusedResult:
@@ -140,9 +172,3 @@ def _result(rank: int, ways: Sequence[Way]) -> FusedResult:
     entries = found.segment.catalog.columns_of(found.entry)
     adds = tuple(one.name for one in entries if one.number not in found.columns)
     return FusedResult(rank, ways[0].result.table, tuple(ways), adds)
-
-
-def _took(seconds: dict[str, float], what: str, begin: float) -> float:
-    now = time.perf_counter()
-    seconds[what] = seconds.get(what, 0.0) + now - begin
-    return now

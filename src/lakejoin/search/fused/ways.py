@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.search.fuse import Signals, Weighed, weigh
+from lakejoin.search.fuse import Signals, Weighed, weigh, worth_first
 from lakejoin.search.fused.agreeing import MyWords, agreement
 from lakejoin.search.fused.chances import Chances
 from lakejoin.search.query import locate
@@ -36,6 +36,23 @@ class Way:
         """Its score and reasons."""
         return weigh(self.signals)
 
+    @cached_property
+    def worth_first(self) -> tuple[bool, float]:
+        """By this the ways of one table are put in order, the largest first."""
+        return worth_first(self.weighed, unique_of(self.result))
+
+    @property
+    def pairs(self) -> str:
+        """Which of my columns is equal to which of theirs."""
+        both = zip(self.columns, self.result.columns, strict=True)
+        return " and ".join(f"{mine} = {theirs}" for mine, theirs in both)
+
+    @property
+    def why(self) -> str:
+        """Why it is believed, or why not, in words."""
+        told = "; ".join(one.words for one in self.weighed.reasons)
+        return self.weighed.accidental or told
+
     def with_rows(self, nats: float) -> Way:
         """The same, knowing how much other columns agree."""
         return replace(self, signals=replace(self.signals, rows=nats))
@@ -60,6 +77,18 @@ class Way:
         }
 
 
+def unique_of(result: Result) -> float:
+    """Distinct values for each row that has one: of my columns or of theirs, the larger."""
+    found = result.found
+    assert found is not None, "a result of a search has its place"
+    mine = len(found.query) / max(1, int(found.query.counts.sum()))
+    if len(found.columns) == 1:
+        theirs = found.segment.catalog.columns["uniqueness"][found.columns[0]].as_py()
+    else:
+        theirs = result.column_size / max(1, found.entry.rows)
+    return min(1.0, max(mine, float(theirs)))
+
+
 class ColumnWays:
     """The ways by which one column of mine joins columns of the lake."""
 
@@ -68,6 +97,7 @@ class ColumnWays:
         self._place = place
         self.query: Query = mine.query(place)
         self._chances = Chances(self.query)
+        self._codes: dict[int, Array] = {}  # of the query, by segment
 
     @cached_property
     def _words(self) -> MyWords:
@@ -97,7 +127,9 @@ class ColumnWays:
         """The same, knowing whether other columns agree in the rows that meet."""
         found = way.result.found
         assert found is not None, "a result of a search has its place"
-        codes = locate(self.query, found.number, found.segment)
+        if found.number not in self._codes:
+            self._codes[found.number] = locate(self.query, found.number, found.segment)
+        codes = self._codes[found.number]
         entry, column = found.entry, found.columns[0]
         return way.with_rows(
             agreement(self._words, self.query, codes, found.segment, entry, column)

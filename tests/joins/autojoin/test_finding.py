@@ -258,6 +258,15 @@ def test_what_is_met_by_chance_is_told_and_not_joined() -> None:
     assert "wrong" in learned.doubted.why and learned.doubted.left_rows > 100
 
 
+def test_a_value_of_another_column_is_no_constant() -> None:
+    """Every first name with every last one: no row can be told, and one name fits all of them."""
+    names = [(f, last) for f in ("Ada", "Alan", "Grace") for last in ("Byron", "Turing", "Curry")]
+    left = pa.table({"first": [f for f, _ in names], "last": [last for _, last in names]})
+    right = pa.table({"who": [f"{last}, {first}" for first, last in names]})
+    for one in find_programs(left, right).programs:
+        assert set(one.program.columns) == {"first", "last"}
+
+
 def test_of_many_columns_the_telling_ones_are_read() -> None:
     names = [f"{'abcdefghij'[n % 10]}{n}x{n * 37 % 91}" for n in range(60)]
     wide = {f"flag{i}": ["yes", "no"] * 30 for i in range(14)} | {"name": names}

@@ -9,6 +9,7 @@ sides must be told apart by them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.covering import Believed, Tables
 from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
-from lakejoin.joins.autojoin.programs import Program, is_cut, takes_all
+from lakejoin.joins.autojoin.programs import Constant, Program, is_cut, takes_all
 from lakejoin.joins.autojoin.sampling import sampled_rows
 from lakejoin.lake.columns import encode_query
 from lakejoin.model import ColumnType
@@ -39,6 +40,8 @@ _NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
 _TOLD_APART = 0.8
 _OFTEN = 0.2
 _LOOKED_AT = 500
+_WORD = 3  # letters of a constant from which on it may be a value
+_ENDS = re.compile(r"^\W+|\W+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Weighed:
     shared_dates: bool  # whether they are dates, and rows share them
     cut: bool  # whether only a part of the key is met
     scraps: bool  # whether short texts are met by cut pieces of longer ones
+    writes_data: bool = False  # whether a constant is the value of a column that is not used
 
     @property
     def nats(self) -> float:
@@ -62,6 +66,8 @@ class Weighed:
         """Why they are not believed, in words; empty if they are."""
         if self.shared_dates:
             return "they are dates, which meet in any two tables"
+        if self.writes_data:
+            return "it writes the same value of another column into every row"
         if self.scraps and self.chance > _OFTEN:
             return f"of other scraps as short {self.chance:.0%} meet as well"
         if self.share < self._least:
@@ -105,6 +111,23 @@ def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighe
         _shared_dates(tables, outputs, made),
         not all(takes_all(part) and not part.splits for part in target.extracts),
         length < _SHORT and is_cut(programs[0].program),
+        _writes_data(programs[0].program, tables.source),
+    )
+
+
+def _writes_data(program: Program, source: pa.Table) -> bool:
+    """Whether a constant is what some rows have in a column that the program does not take."""
+    import pyarrow.compute as pc
+
+    constants = (one.text for one in program.operators if isinstance(one, Constant))
+    written = {_ENDS.sub("", text).lower() for text in constants}
+    written = {text for text in written if len(text) >= _WORD}
+    others = [name for name in source.column_names if name not in program.columns]
+    rows = source.select(others).take(sampled_rows(len(source), _LOOKED_AT, 2)) if written else None
+    return rows is not None and any(
+        pc.any(pc.equal(pc.utf8_lower(column.cast("large_string")), text)).as_py()
+        for column in rows.columns
+        for text in written
     )
 
 

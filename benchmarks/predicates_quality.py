@@ -167,7 +167,10 @@ def best(coded: CodedTables, most: int) -> tuple[dict[str, Predicate], bool]:
     said: dict[str, Predicate] = {}
     for preference in PREFERENCES:
         first = found.best[preference.name][:1]
-        for end, pairs in (("", [one.pairs for one in first]), (" core", [o.enough for o in first])):
+        for end, pairs in (
+            ("", [one.pairs for one in first]),
+            (" core", [o.enough for o in first]),
+        ):
             named = ((a, b) for one in pairs for (_, a), (_, b) in one)
             said[f"{preference.alias}{end}"] = frozenset(named)
     return said, found.complete

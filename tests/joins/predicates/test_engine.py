@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from joins.predicates.small_tables import check, places_of, table_of, tables
+from lakejoin.errors import InputError
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.finding import (
     FoundPredicates,
@@ -208,6 +209,31 @@ def test_preferences_of_ones_own_with_a_bound_and_without(some: Two, n: int) -> 
         check(found.best["few rows"], joins, some, own.of, n)
         for one in found.best["few rows"]:
             assert one.scores["few rows"] == own(one.facts)
+
+
+def test_preferences_of_one_name_are_told_apart() -> None:
+    some = (table_of({"a": ["x", "y"]}), table_of({"b": ["x", "x"]}))
+
+    def groups(facts: Facts) -> float:
+        return -facts.groups
+
+    found = asked(some, ["groups", groups, lambda f: f.inner, lambda f: -f.inner], 1)
+    assert list(found.best) == ["groups", "groups 2", "<lambda>", "<lambda> 2"]
+    (one,) = found.best["groups 2"]
+    assert (one.scores["groups"], one.scores["groups 2"]) == (1, -1)
+
+
+@pytest.mark.parametrize("score", [float("nan"), None, "high"])
+def test_a_preference_must_give_numbers(score: Any) -> None:
+    some = (table_of({"a": ["x"]}), table_of({"b": ["x"]}))
+    with pytest.raises(InputError, match=r"the preference '<lambda>' gave .*, which is no number"):
+        asked(some, lambda facts: score)
+
+
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"n": 2.5}, {"prefer": 3}])
+def test_what_cannot_be_asked_for(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        find_predicates([table_of({"a": ["x"]})] * 2, PredicateOptions(**wrong))
 
 
 @given(TWO)

@@ -272,8 +272,6 @@ def best_predicates(
     """
     options = options or PredicateOptions()
     wanted = preferences_named(options.prefer)
-    if options.n < 1:
-        raise InputError(f"at least one predicate has to be asked for, not {options.n}")
     if len(sides) < 2:
         raise InputError("a predicate is between two tables or more: name another one")
     tell = progress or (lambda doing: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 
 _DECIMALS = 9
 
@@ -57,3 +58,21 @@ class Facts:
         """
         least = max(self.involved)
         return max(least, self.all_involved - self.most_groups) if len(self.sizes) == 2 else least
+
+
+def least_of(one: Facts, other: Facts, groups: int) -> Facts:
+    """No predicate that has the pairs of both, and so many groups at most, has more than this.
+
+    >>> one, other = Facts((6, 6), (4, 5), 3, 7, 1.4, 4), Facts((6, 6), (5, 2), 2, 5, 1.0, 2)
+    >>> least_of(one, other, 9).involved, least_of(one, other, 9).groups
+    ((4, 2), 2)
+    """
+    groups = min(one.most_groups, other.most_groups, groups)
+    return Facts(
+        one.sizes,
+        tuple(map(min, one.involved, other.involved)),
+        groups,
+        min(one.inner, other.inner),
+        bits(log2(max(groups, 1))),
+        groups,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
@@ -31,7 +32,8 @@ _OF_IDS = 0.1  # of columns alike, those that are called ids come first
 class PredicateOptions:
     """What is wanted: preferences, how many predicates of each, and what is equal.
 
-    At most `most` predicates are looked at; None: all that could be among the best.
+    At most `most` predicates are looked at (of several tables a fiftieth, as each takes longer);
+    None: all that could be among the best.
     """
 
     prefer: Wanted | Sequence[Wanted] = "compact"
@@ -39,6 +41,10 @@ class PredicateOptions:
     rules: ValueRules = field(default_factory=ValueRules)
     pruning: Pruning = field(default_factory=Pruning)
     most: int | None = _MOST
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.n, Integral) or self.n < 1:
+            raise InputError(f"at least one predicate has to be asked for, not {self.n!r}")
 
 
 @dataclass(frozen=True, slots=True)

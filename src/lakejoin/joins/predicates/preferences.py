@@ -20,9 +20,11 @@ with R + S as M is at most N / 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import inf, log2
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from math import inf, isnan, log2
+from numbers import Real
 
 from lakejoin.errors import InputError
 from lakejoin.joins.predicates.facts import Facts, bits
@@ -163,30 +165,60 @@ def preference_named(wanted: Wanted) -> Preference:
         return wanted
     if callable(wanted):
         return _own(wanted)
+    if not isinstance(wanted, str):
+        raise InputError(f"a preference is a name or a function of the facts, and not {wanted!r}")
     for preference in PREFERENCES:
-        if str(wanted).strip().lower() in (preference.name, preference.alias):
+        if wanted.strip().lower() in (preference.name, preference.alias):
             return preference
     known = ", ".join(f"{preference.name} ({preference.alias})" for preference in PREFERENCES)
     raise InputError(f"there is no preference {wanted!r}; there are {known}")
 
 
 def preferences_named(wanted: Wanted | Sequence[Wanted]) -> tuple[Preference, ...]:
-    """One or several of them, each once.
+    """One or several of them, each once; functions of one name get a number.
 
     >>> [one.name for one in preferences_named(["h1", "compact", "coverage"])]
     ['coverage', 'compact']
+    >>> [one.name for one in preferences_named([lambda f: f.inner, lambda f: f.groups])]
+    ['<lambda>', '<lambda> 2']
     """
-    alone = isinstance(wanted, str | Preference) or callable(wanted)
-    several: Sequence[Wanted] = (wanted,) if alone else wanted  # type: ignore[assignment]
+    several = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not several:
         raise InputError("name at least one preference")
-    return tuple({one.name: one for one in map(preference_named, several)}.values())
+    found: dict[str, Preference] = {}
+    for one in map(preference_named, several):
+        taken = {*found, *(() if one in PREFERENCES else _NAMES)}
+        if one not in found.values():
+            name = next(name for name in _numbered(one.name) if name not in taken)
+            found[name] = replace(one, name=name)
+    return tuple(found.values())
+
+
+_NAMES = frozenset(preference.name for preference in PREFERENCES)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} {number}" for number in count(2))
 
 
 def _own(score: Callable[[Facts], float]) -> Preference:
     bound: Score = getattr(score, "bound", _unbounded)
-    name = getattr(score, "__name__", type(score).__name__)
-    return Preference(name, "", "a preference of one's own", score, bound, bound)
+    name = str(getattr(score, "__name__", type(score).__name__))
+    own = "a preference of one's own"
+    return Preference(name, "", own, _checked(score, name), _checked(bound, name), bound)
+
+
+def _checked(score: Score, name: str) -> Score:
+    """The function, whose results must be numbers that can be compared."""
+
+    def checked(facts: Facts) -> float:
+        found = score(facts)
+        if not isinstance(found, Real) or isnan(found):
+            raise InputError(f"the preference {name!r} gave {found!r}, which is no number")
+        return found
+
+    return checked
 
 
 def _unbounded(facts: Facts) -> float:

@@ -8,7 +8,7 @@ many, its join has no fewer rows than a table has involved.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.preferences import Preference
@@ -83,3 +83,29 @@ class Ranking:
 
     def _rank(self, facts: Facts) -> _Rank:
         return -self.preference.score(facts), -facts.all_involved, facts.inner
+
+
+class Rankings:
+    """Those of all preferences that are asked for; without `bounds` everything may be the best."""
+
+    def __init__(self, rankings: Sequence[Ranking], bounds: bool) -> None:
+        self._rankings = rankings
+        self._bounds = bounds
+
+    def tell(self, facts: Facts) -> None:
+        """There is a predicate with these facts, whether or not it is closed."""
+        for ranking in self._rankings:
+            ranking.tell(facts)
+
+    def add(self, members: Members, facts: Facts) -> None:
+        """A predicate that is one of the best of a preference, if its facts are."""
+        for ranking in self._rankings:
+            ranking.add(members, facts)
+
+    def ranks(self, facts: Facts) -> bool:
+        """Whether a predicate with these facts is among the best of any."""
+        return any(ranking.ranks(facts) for ranking in self._rankings)
+
+    def may_hold(self, facts: Facts) -> bool:
+        """Whether below a predicate with these facts there may be one of the best of any."""
+        return not self._bounds or any(ranking.may_hold(facts) for ranking in self._rankings)

@@ -23,16 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import log2
 from typing import Any
 
 import numpy as np
 
 from lakejoin.joins.predicates.coded import CodedTables
-from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.facts import Facts, least_of
 from lakejoin.joins.predicates.groups import Codes, FirstPairs, Groups, most_splits
 from lakejoin.joins.predicates.join_trees import ColumnPair
-from lakejoin.joins.predicates.ranking import Members, Ranking
+from lakejoin.joins.predicates.ranking import Members, Ranking, Rankings
 
 Array = np.ndarray[Any, Any]
 Place = tuple[int, int]  # the columns of a pair
@@ -102,6 +101,7 @@ class TwoTables:
 
     def run(self) -> None:
         """Looks at all that may be among the best."""
+        self._best = Rankings(self.rankings, self.pruning.bounds)
         self.first = FirstPairs(self.coded)
         alone = self.first.facts()
         self.places = sorted(alone, key=lambda place: (alone[place].inner, place))
@@ -113,7 +113,7 @@ class TwoTables:
         children = [(number, alone[place]) for number, place in enumerate(self.places)]
         self.looked_at = len(children)
         for _, facts in children:
-            self._told(facts)
+            self._best.tell(facts)
         for at, (number, facts) in enumerate(children):
             if not self._to_enter(number, facts):
                 continue
@@ -123,21 +123,22 @@ class TwoTables:
     def _enter(
         self, members: Members, groups: Groups, facts: Facts, later: Sequence[Child]
     ) -> None:
-        """Looks at a predicate and at all below it; `later` are the pairs that may be added."""
+        """Looks at a predicate and at all below it; `later` are the pairs that may be added.
+
+        Its last pair is the one that it was made by; what it holds anyway may come behind that.
+        """
         last = members[-1]
         held = self._held(members, groups, facts)
         if self.pruning.closed and any(number < last for number in held):
             return
         if self.pruning.closed:
             members, held = (*members, *held), []
-        self._found((*members, *held), facts)
+        self._best.add(tuple(sorted((*members, *held))), facts)
         children, counted = self._children(members, last, groups, facts, later)
         for at, (number, smaller) in enumerate(children):
             if self.complete and number in counted and self._to_enter(number, smaller):
                 rows = groups.with_pair(self._codes(number), self.first.sizes)
-                # What was taken in because it is equal anyway may come later than this pair.
-                ordered = (*(one for one in members if one != number), number)
-                self._enter(ordered, rows, smaller, children[at + 1 :])
+                self._enter((*members, number), rows, smaller, children[at + 1 :])
 
     def _children(
         self, members: Members, last: int, groups: Groups, facts: Facts, later: Sequence[Child]
@@ -150,10 +151,10 @@ class TwoTables:
         children, counted = [], set()
         most = facts.groups * self._splits[last + 1]
         for number, alone in later:
-            if number in members or not self._may_hold(_least_of(facts, alone, most)):
+            if number in members or not self._best.may_hold(least_of(facts, alone, most)):
                 continue
             first = facts.groups * self._splits[number]
-            if not self._may_hold(_least_of(facts, alone, first)):
+            if not self._best.may_hold(least_of(facts, alone, first)):
                 children.append((number, alone))
                 continue
             if self.most is not None and self.looked_at >= self.most:
@@ -162,8 +163,10 @@ class TwoTables:
             smaller = groups.facts(self._codes(number), self.first.sizes)
             self._count()
             if smaller.groups:
-                self._told(smaller)
-                if self._ranks(smaller) or self._may_hold(_least_of(smaller, smaller, most)):
+                self._best.tell(smaller)
+                if self._best.ranks(smaller) or self._best.may_hold(
+                    least_of(smaller, smaller, most)
+                ):
                     children.append((number, smaller))
                     counted.add(number)
         return children, counted
@@ -179,35 +182,12 @@ class TwoTables:
     def _codes(self, number: int) -> Codes:
         return self.first.codes(self.places[number])
 
-    def _told(self, facts: Facts) -> None:
-        for ranking in self.rankings:
-            ranking.tell(facts)
-
-    def _found(self, members: Members, facts: Facts) -> None:
-        for ranking in self.rankings:
-            ranking.add(tuple(sorted(members)), facts)
-
     def _to_enter(self, number: int, facts: Facts) -> bool:
         """Whether a predicate, that ends with this pair, or one below it may be among the best."""
         most = facts.groups * self._splits[number + 1]
-        return self._ranks(facts) or self._may_hold(_least_of(facts, facts, most))
-
-    def _ranks(self, facts: Facts) -> bool:
-        return any(one.ranks(facts) for one in self.rankings)
-
-    def _may_hold(self, facts: Facts) -> bool:
-        return not self.pruning.bounds or any(one.may_hold(facts) for one in self.rankings)
+        return self._best.ranks(facts) or self._best.may_hold(least_of(facts, facts, most))
 
     def _count(self) -> None:
         self.looked_at += 1
         if self.looked_at % _TOLD_EVERY == 0:
             self.tell(f"{self.looked_at:,} predicates looked at")
-
-
-def _least_of(one: Facts, other: Facts, groups: int) -> Facts:
-    """No predicate that has all pairs of both, and so many groups at most, has more than this."""
-    left = min(one.involved[0], other.involved[0])
-    right = min(one.involved[1], other.involved[1])
-    groups = min(one.most_groups, other.most_groups, groups)
-    inner, entropy = min(one.inner, other.inner), log2(max(groups, 1))
-    return Facts(one.sizes, (left, right), groups, inner, entropy, groups)

@@ -18,21 +18,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import log2
 
 from lakejoin.joins.predicates.coded import CodedTables
-from lakejoin.joins.predicates.facts import Facts
+from lakejoin.joins.predicates.facts import Facts, least_of
 from lakejoin.joins.predicates.groups import FirstPairs
 from lakejoin.joins.predicates.join_trees import ColumnPair, JoinTrees, variables_of
-from lakejoin.joins.predicates.ranking import Members, Ranking
+from lakejoin.joins.predicates.ranking import Members, Ranking, Rankings
 from lakejoin.joins.predicates.search import Child, Progress, Pruning
 
 _TOLD_EVERY = 20
+_AS_MANY = 50  # predicates of two tables take as long as one of several
 
 
 @dataclass(eq=False)
 class SeveralTables:
-    """A search over several tables. `most` predicates are looked at, `looked_at` were."""
+    """A search over several tables; `looked_at` predicates were looked at.
+
+    `most` is what may be looked at of two tables; of more it is a fiftieth, as each takes longer.
+    """
 
     coded: CodedTables
     rankings: Sequence[Ranking]
@@ -45,6 +48,8 @@ class SeveralTables:
 
     def run(self) -> None:
         """Looks at all that may be among the best."""
+        self._best = Rankings(self.rankings, self.pruning.bounds)
+        self._limit = None if self.most is None else max(1, self.most // _AS_MANY)
         self._trees = JoinTrees(self.coded)
         self._by_size: dict[int, list[frozenset[int]]] = {}
         alone = self._alone()
@@ -92,24 +97,24 @@ class SeveralTables:
         """Looks at all below a predicate, whose children are counted already."""
         for at, (number, facts) in enumerate(children):
             bounded = replace(facts, most_groups=self._most_groups(members, children[at:]))
-            if self.complete and (self._may_hold(bounded) or self._ranks(facts)):
+            least = least_of(bounded, bounded, bounded.most_groups)
+            if self.complete and (self._best.may_hold(least) or self._best.ranks(facts)):
                 self._enter((*members, number), bounded, children[at + 1 :])
 
     def _enter(self, members: Members, facts: Facts, later: Sequence[Child]) -> None:
         if self.pruning.closed and self._known(members, facts):
             return
         if self._connects(members):
-            for ranking in self.rankings:
-                ranking.add(members, facts)
+            self._best.add(members, facts)
         self._follow(members, self._children(members, facts, later))
 
     def _children(self, members: Members, facts: Facts, later: Sequence[Child]) -> list[Child]:
         """The valid predicates with one later pair more that may be among the best."""
         children = []
         for number, alone in later:
-            if not self._may_hold(_least_of(facts, alone)):
+            if not self._best.may_hold(least_of(facts, alone, facts.most_groups)):
                 continue
-            if self.most is not None and self.looked_at >= self.most:
+            if self._limit is not None and self.looked_at >= self._limit:
                 self.complete = False
                 break
             smaller = self._joined((*members, number))
@@ -157,20 +162,6 @@ class SeveralTables:
             part = [part[right] if one == part[left] else one for one in part]
         return len(set(part))
 
-    def _ranks(self, facts: Facts) -> bool:
-        return any(one.ranks(facts) for one in self.rankings)
-
-    def _may_hold(self, facts: Facts) -> bool:
-        return not self.pruning.bounds or any(one.may_hold(facts) for one in self.rankings)
-
 
 def _involves(alone: Facts, facts: Facts) -> bool:
     return all(a >= b for a, b in zip(alone.involved, facts.involved, strict=True))
-
-
-def _least_of(one: Facts, other: Facts) -> Facts:
-    """No predicate that has all pairs of both has more than this."""
-    involved = tuple(min(a, b) for a, b in zip(one.involved, other.involved, strict=True))
-    most = min(one.most_groups, other.most_groups)
-    inner, entropy = min(one.inner, other.inner), log2(max(most, 1))
-    return Facts(one.sizes, involved, most, inner, entropy, most)

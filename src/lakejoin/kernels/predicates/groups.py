@@ -244,7 +244,7 @@ def held_by_partners(
 def distinct_rows(numbers: Array, codes: Array, keys: Array, most: int) -> int:
     """Numbers rows anew by their number and one column more, nulls as a value; how many there are.
 
-    -1 if there are more than `most`, for which `keys` (filled with -1) has room twice over.
+    -1 if there are more than `most`, for which `keys` (filled with -1) has room and to spare.
     """
     mask = len(keys) - 1
     values = np.empty(len(keys), np.int32)

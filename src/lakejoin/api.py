@@ -178,7 +178,8 @@ def predicates(
     Each table is a frame (pandas, polars, Arrow, DuckDB, a mapping of columns), the path of a file,
     or a `LakeTable`. Nothing is asked of names or types: every set of pairs of columns whose join
     is not empty is a candidate, and only those are shown that are closed, so that they have all
-    pairs which are equal in every row of their join.
+    pairs which are equal in every row of their join. Values are equal as the search counts them; as
+    in the index, where one of the tables lies in it.
 
     `prefer` is `"coverage"` (h1), `"groups"` (h2), `"compact"` (h3), `"balanced"` (h4) or
     `"strength"` (h5), several of them, or a function of the `Facts` of a join. A function may have
@@ -195,9 +196,16 @@ def predicates(
     """
     from lakejoin.joins.predicates.described import best_predicates
     from lakejoin.joins.predicates.finding import PredicateOptions
+    from lakejoin.joins.predicates.sides import rules_of
 
-    sides = [side_of(one, f"table {place}") for place, one in enumerate((left, right, *more), 1)]
-    return best_predicates(sides, PredicateOptions(prefer, n, most=most), progress)
+    tables = left, right, *more
+    once: dict[int, Side] = {}  # a table that is given twice is one, and read once
+    for place, one in enumerate(tables, 1):
+        if id(one) not in once:
+            once[id(one)] = side_of(one, f"table {place}")
+    sides = [once[id(one)] for one in tables]
+    options = PredicateOptions(prefer, n, rules_of(sides), most=most)
+    return best_predicates(sides, options, progress)
 
 
 def relations(
@@ -270,11 +278,12 @@ class Lake:
 
     def tables(self, pattern: str | None = None) -> list[LakeTable]:
         """The tables by name: all, those that fit a glob, or those whose name contains a text."""
-        return [LakeTable(segment, entry) for segment, entry in self._snapshot.tables(pattern)]
+        found = self._snapshot.tables(pattern)
+        return [LakeTable(self._snapshot, segment, entry) for segment, entry in found]
 
     def table(self, name: str) -> LakeTable:
         """The table of that name."""
-        return LakeTable(*self._snapshot.table(name))
+        return LakeTable(self._snapshot, *self._snapshot.table(name))
 
     @overload
     def search(
@@ -480,7 +489,8 @@ class Lake:
 class LakeTable:
     """A table of the index, rebuilt from its codes on demand."""
 
-    def __init__(self, segment: Segment, entry: TableEntry) -> None:
+    def __init__(self, snapshot: Snapshot, segment: Segment, entry: TableEntry) -> None:
+        self._snapshot = snapshot
         self._segment = segment
         self.entry = entry
 
@@ -521,7 +531,9 @@ def side_of(table: Any, default: str = "") -> Side:
     from lakejoin.joins.predicates.sides import Side, side_of_rows
 
     if isinstance(table, LakeTable):
-        return Side(table.name, table.to_arrow, (table._segment, table.entry))
+        stored, snapshot = (table._segment, table.entry), table._snapshot
+        rules = snapshot.manifest.options.rules
+        return Side(table.name, table.to_arrow, stored, snapshot.place.uri, rules)
     return side_of_rows(name_given(table, default), table_given(table))
 
 

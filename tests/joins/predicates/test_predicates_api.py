@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 import lakejoin
 from conftest import Index
+from fake_spark import FakeSpark
 from joins.predicates.small_tables import tables
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.predicates.coded import coded_tables
@@ -21,6 +22,7 @@ from lakejoin.joins.predicates.described import best_predicates
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.rows import joined_rows
 from lakejoin.joins.predicates.sides import side_of_rows
+from lakejoin.spark.options import BuildOptions
 
 # Figure 1 of the paper.
 PEOPLE = {
@@ -78,6 +80,32 @@ def test_files_and_tables_of_the_lake(lake: Path, index: Index, tmp_path: Path) 
         assert found[0].pairs == (("country", "code"),)
         assert found[0].table().num_rows == 4
         assert found[0].join(how="full").left_joined == 4
+
+
+def test_values_are_equal_as_in_the_index(tmp_path: Path) -> None:
+    opened = []
+    for name, fold in (("exact", False), ("folded", True)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "a.csv").write_text("town,n\nUlm,1\nulm,2\nBern,3\nBern,4\n")
+        (folder / "b.csv").write_text("place\nUlm\nulm\n")
+        lakejoin.index(
+            folder, tmp_path / f"{name}.index", FakeSpark(), options=BuildOptions(fold=fold)
+        )
+        lake = lakejoin.open(tmp_path / f"{name}.index")
+        opened.append((lake.table("a.csv"), lake.table("b.csv")))
+    for (mine, theirs), rows in zip(opened, (2, 4), strict=True):
+        for other in (theirs, theirs.to_arrow()):
+            best = lakejoin.predicates(mine, other)[0]
+            assert best.facts.inner == best.table().num_rows == best.join().matched == rows
+            with duckdb.connect() as con:
+                con.register("left_table", mine.to_arrow())
+                con.register("right_table", theirs.to_arrow())
+                assert len(con.sql(best.to_sql()).fetchall()) == rows
+    (exact, _), (folded, _) = opened
+    with pytest.raises(InputError, match=r"exact\.index and .*folded\.index differ"):
+        lakejoin.predicates(exact, folded)
+    assert lakejoin.predicates(exact, folded.to_arrow()).notes == ()
 
 
 def fewest(facts: Facts) -> float:
@@ -176,8 +204,12 @@ def test_what_is_wrong_is_refused() -> None:
 def test_a_table_with_itself_is_told() -> None:
     table = pa.table({"a": [1, 2]})
     both = best_predicates([side_of_rows("mine", table)] * 2)
-    assert both.notes == ("mine is joined with itself: every row meets at least itself",)
+    assert both.notes == ("mine is joined with itself",)
     assert both.tables.labels == ("mine", "mine (2)")
+    assert lakejoin.predicates(table, table).notes == ("table 1 is joined with itself",)
+    assert lakejoin.predicates(table, pa.table({"a": [1, 2]})).notes == ()
+    nulls = {"a": [None, None]}
+    assert lakejoin.predicates(nulls, nulls).notes == (), "which meets nothing"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -82,10 +83,8 @@ def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[
 
 def search_notes(found: Predicates) -> Iterator[str]:
     """What should be known of the search as a whole."""
-    names = [side.name for side in found.tables.sides]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            yield f"{name} is joined with itself: every row meets at least itself"
+    given = Counter((side.name, side.index) for side in found.tables.sides if found)
+    yield from (f"{name} is joined with itself" for (name, _), times in given.items() if times > 1)
     if not found.complete:
         yield (
             f"the search was cut short after {found.looked_at:,} predicates: there may be better "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lakejoin.errors import InputError
 from lakejoin.joins.given import plain_columns
 from lakejoin.joins.joined import result_names
 from lakejoin.joins.predicates.coded import CodedTables, coded_from_lake, coded_tables
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the tables. One that lies in an index has its codes there, and `stored` says where."""
+    """One of the tables. One that lies in an index has its codes there, and `stored` says where;
+    `index` is the place of the index, and `rules` say which of its values are equal."""
 
     name: str
     load: Callable[[], pa.Table]
     stored: tuple[Segment, TableEntry] | None = None
+    index: str = ""
+    rules: ValueRules | None = None
 
     @cached_property
     def rows(self) -> pa.Table:
@@ -49,6 +53,18 @@ class Side:
 def side_of_rows(name: str, rows: pa.Table) -> Side:
     """A table that has been read."""
     return Side(name, lambda: rows)
+
+
+def rules_of(sides: Sequence[Side]) -> ValueRules:
+    """Which values are equal: as in the index in which some of the tables lie, else as usual."""
+    indexed = {side.rules: side.index for side in sides if side.rules is not None}
+    if len(indexed) > 1:
+        one, other, *_ = indexed.values()
+        raise InputError(
+            f"the indexes {one} and {other} differ in which values are equal: make one of them "
+            "again with the --values of the other, or give its tables as files or frames"
+        )
+    return next(iter(indexed), ValueRules())
 
 
 def coded_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:

@@ -164,6 +164,30 @@ def test_constants_and_copies_are_told() -> None:
     )
 
 
+def test_one_value_in_many_tables_is_told_once() -> None:
+    same = [{name: ["x", "x"]} for name in "abcd"]
+    best = lakejoin.predicates(*same)[0]
+    assert len(best.pairs) == 6 and len(best.enough) == 3
+    (few,) = (note for note in best.notes if "one value only" in note)
+    assert few.startswith("one value only is shared by each of table ") and few.count(" = ") == 3
+
+
+def test_rows_of_several_tables_are_multiplied() -> None:
+    key = {"k": ["x", "y"]}
+    best = lakejoin.predicates(key, {"a": ["x", "x", "y"]}, {"b": ["x", "x", "y"]})[0]
+    assert best.notes == (
+        "rows are multiplied: the inner join has 5 rows, 2 more than any table has in it",
+    )
+
+
+def test_large_counts_are_shown_exactly() -> None:
+    same = {"k": ["x"] * 100_000}
+    found = lakejoin.predicates(*(dict(same) for _ in range(4)))
+    assert found[0].facts.inner == 10**20
+    for shown in (repr(found), found._repr_html_()):
+        assert f"{400_000 - 10**20:,}" in shown and f"{10**20:,}" in shown
+
+
 def test_no_predicate() -> None:
     nothing = lakejoin.predicates({"a": [1]}, {"b": [2]})
     assert not nothing and len(nothing) == 0

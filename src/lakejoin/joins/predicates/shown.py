@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Iterator
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,20 +19,25 @@ _WORDS = 300
 _ROWS = 3  # of a join, in HTML
 
 
-def sfewer_text(score: float) -> str:
+def score_text(score: float) -> str:
     """A score for people: whole, or with few digits.
 
-    >>> sfewer_text(12345), sfewer_text(0.69231), sfewer_text(float("-inf"))
+    >>> score_text(12345), score_text(0.69231), score_text(float("-inf"))
     ('12,345', '0.692', '-inf')
+    >>> score_text(10**17 + 1)
+    '100,000,000,000,000,001'
     """
-    if float(score).is_integer():
-        return f"{score:,.0f}"
-    return f"{score:,.3f}" if abs(score) >= 0.001 else f"{score:.3g}"
+    if isinstance(score, Integral):  # may have more digits than a float
+        return f"{int(score):,}"
+    number = float(score)
+    if number.is_integer():
+        return f"{number:,.0f}"
+    return f"{number:,.3f}" if abs(number) >= 0.001 else f"{number:.3g}"
 
 
 def scores_text(predicate: JoinPredicate) -> str:
     """All scores on one line."""
-    return ", ".join(f"{name} {sfewer_text(value)}" for name, value in predicate.scores.items())
+    return ", ".join(f"{name} {score_text(value)}" for name, value in predicate.scores.items())
 
 
 def fewer_text(predicate: JoinPredicate) -> str:
@@ -52,22 +58,27 @@ def facts_text(predicate: JoinPredicate) -> str:
 
 def notes_of(predicate: JoinPredicate) -> Iterator[str]:
     """Where rows are multiplied, and where a pair says nothing."""
-    facts = predicate.facts
-    if facts.inner > max(facts.involved):
-        times = facts.inner / max(facts.involved)
+    facts, most = predicate.facts, max(predicate.facts.involved)
+    if facts.inner > most and predicate.tables.are_two:
         yield (
-            f"rows are multiplied: no table has the key, and a row has {times:,.1f} partners "
-            "on average"
+            f"rows are multiplied: no table has the key, and a row has {facts.inner / most:,.1f} "
+            "partners on average"
+        )
+    elif facts.inner > most:
+        yield (
+            f"rows are multiplied: the inner join has {facts.inner:,} rows, {facts.inner - most:,} "
+            "more than any table has in it"
         )
     yield from says_little(predicate)
 
 
 def says_little(predicate: JoinPredicate) -> Iterator[str]:
-    """Pairs that are equal in many rows and yet by one value only."""
+    """Pairs that are equal in many rows and yet by one value only, of those that make the join."""
     if predicate.facts.inner > 1:
-        for pair in predicate.found.pairs:
-            if _shared_values(predicate, pair) == 1:
-                yield f"one value only is shared by {predicate.said([pair])}: that says little"
+        few = [one for one in predicate.found.enough if _shared_values(predicate, one) == 1]
+        each = "each of " if len(few) > 1 else ""
+        if few:
+            yield f"one value only is shared by {each}{predicate.said(few)}: that says little"
 
 
 def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:
@@ -141,7 +152,7 @@ def predicates_html(found: Predicates) -> str:
     heads = ["predicate", *found[0].scores, "inner join", "outer join", "groups"]
     parts = ["<table><tr>", *(f"<th>{_escaped(head)}</th>" for head in heads), "</tr>"]
     for one in found:
-        cells = [clipped(one.words, _WORDS), *map(sfewer_text, one.scores.values())]
+        cells = [clipped(one.words, _WORDS), *map(score_text, one.scores.values())]
         cells += [f"{number:,}" for number in (one.facts.inner, one.facts.outer, one.facts.groups)]
         parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
     parts += ["</table>", *(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)]

@@ -181,7 +181,14 @@ def test_a_file_without_names() -> None:
 def test_a_search_that_is_cut_short_is_told() -> None:
     found = PREDICATE.answer("people.csv", "orders.csv", "--most", "1")
     assert not found["complete"] and "cut short" in found["notes"][0]
+    assert "--most 0" in found["notes"][0]
     assert PREDICATE.answer("people.csv", "orders.csv", "--most", "0")["complete"]
+
+
+@pytest.mark.parametrize("option", ["--most", "--rows"])
+def test_counts_are_not_below_zero(option: str) -> None:
+    wrong = PREDICATE.run("people.csv", "orders.csv", option, "-1")
+    assert wrong.exit_code == 2 and f"Invalid value for '{option}'" in wrong.output
 
 
 def test_join_by_a_preference() -> None:
@@ -196,6 +203,8 @@ def test_join_by_a_preference() -> None:
     assert "FROM" in JOIN.run("people.csv", "orders.csv", "--prefer", "h3", "--code", "sql").output
     both = JOIN.refused("people.csv", "orders.csv", "--prefer", "h3", "--on", "Tel")
     assert "give one of the two" in both
+    unknown = JOIN.refused("people.csv", "orders.csv", "--prefer", "h3", "--on", "no=none")
+    assert unknown == both, "before columns are looked for"
     by = JOIN.refused("people.csv", "orders.csv", "--prefer", "h3", "--by", "fuzzy")
     assert "not together with --by fuzzy" in by
     assert JOIN.answer("people.csv", "orders.csv", "--prefer", "h3", "--by", "equal")["rows"] == 4

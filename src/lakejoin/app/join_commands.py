@@ -147,6 +147,8 @@ def join_command(
         if code is not None:
             raise InputError("--code prints the join and -o writes its rows: ask for one of them")
         check_output(output)
+    if prefer is not None:
+        _check_prefer(pairs, asked["by"])
     lake = lake_if_any(index)
     mine, theirs = given_table(left, lake), given_table(right, lake)
     rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
@@ -206,6 +208,14 @@ def _refuse(join: Join, left: Given, right: Given, as_json: bool) -> None:
     raise SystemExit(NoJoin.exit_code)
 
 
+def _check_prefer(pairs: Sequence[str], by: str | None) -> None:
+    """Ends where --prefer contradicts what else is asked, whatever the tables are."""
+    if pairs:
+        raise InputError("--prefer finds the columns and --on names them: give one of the two")
+    if by not in (None, "equal"):
+        raise InputError(f"--prefer joins equal values: not together with --by {by}")
+
+
 def _preferred(
     left: Given, right: Given, prefer: str, options: JoinOptions, as_json: bool
 ) -> Predicates:
@@ -215,10 +225,6 @@ def _preferred(
     from lakejoin.joins.predicates.finding import PredicateOptions
     from lakejoin.joins.predicates.sides import side_of_rows
 
-    if options.on:
-        raise InputError("--prefer finds the columns and --on names them: give one of the two")
-    if options.by not in (None, "equal"):
-        raise InputError(f"--prefer joins equal values: not together with --by {options.by}")
     sides = [side_of_rows(given.name, given.rows) for given in (left, right)]
     with status() as tell:
         found = best_predicates(sides, PredicateOptions(prefer, 1, options.rules), tell)

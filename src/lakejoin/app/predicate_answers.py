@@ -44,7 +44,7 @@ def report_of(found: Predicates, shown: int, index: str | None) -> Report:
 
 
 def _predicate(one: JoinPredicate, shown: int, index: str | None) -> Report:
-    facts, first = one.facts, one.table(max(0, shown))
+    facts, first = one.facts, one.table(shown)
     columns = [column.to_pylist() for column in first.columns]
     return {
         "pairs": _listed(one.pairs),

@@ -25,10 +25,18 @@ _MOST = 100_000
     help="What is wanted of the result; see below.",
 )
 @click.option("-n", "--number", default=5, show_default=True, help="How many predicates.")
-@click.option("--rows", "shown", default=3, show_default=True, help="Joined rows to show.")
+@click.option(
+    "--rows",
+    "shown",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="Joined rows to show.",
+)
 @click.option("--code", type=click.Choice(CODES), help="Print the best one's join as code.")
 @click.option(
     "--most",
+    type=click.IntRange(min=0),
     default=_MOST,
     show_default=True,
     help="Look at no more predicates; 0 for all that could be among the best.",

@@ -152,7 +152,10 @@ def test_it_can_be_read() -> None:
     html = lakejoin.predicates({"<b>": ["x"]}, {"c": ["x"]})[0]._repr_html_()
     assert "&lt;b&gt; = c" in html and "<b>&lt;" in html
     few = lakejoin.predicates(PEOPLE, ORDERS, most=1)
-    assert not few.complete and "cut short" in few.notes[0]
+    assert not few.complete and "cut short" in few.notes[0] and "most=None" in few.notes[0]
+    three = lakejoin.predicates(*({"k": ["x"]} for _ in range(3)), most=1)
+    assert three.none == "no predicate that joins these tables was found"
+    assert lakejoin.predicates(PEOPLE, ORDERS, most=None).complete
 
 
 def test_constants_and_copies_are_told() -> None:
@@ -221,6 +224,9 @@ def test_what_is_wrong_is_refused() -> None:
         lakejoin.predicates(PEOPLE, ORDERS, prefer="best")
     with pytest.raises(InputError, match="at least one predicate"):
         lakejoin.predicates(PEOPLE, ORDERS, n=0)
+    for most in (0, -1):
+        with pytest.raises(InputError, match=f"None to look at all, and not {most}"):
+            lakejoin.predicates(PEOPLE, ORDERS, most=most)
     with pytest.raises(InputError, match="there is no file"):
         lakejoin.predicates("nowhere.csv", ORDERS)
 

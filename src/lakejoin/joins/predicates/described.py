@@ -272,6 +272,8 @@ def best_predicates(
     """
     options = options or PredicateOptions()
     wanted = preferences_named(options.prefer)
+    if options.most is not None and options.most < 1:
+        raise InputError(f"`most` is at least 1, or None to look at all, and not {options.most}")
     if len(sides) < 2:
         raise InputError("a predicate is between two tables or more: name another one")
     tell = progress or (lambda doing: None)

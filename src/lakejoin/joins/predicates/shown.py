@@ -99,7 +99,7 @@ def search_notes(found: Predicates) -> Iterator[str]:
     if not found.complete:
         yield (
             f"the search was cut short after {found.looked_at:,} predicates: there may be better "
-            "ones"
+            "ones; lakejoin predicate --most 0, or most=None, looks at all"
         )
 
 
@@ -108,6 +108,8 @@ def no_predicate(found: Predicates) -> str:
     for side in found.tables.sides:
         if not side.size:
             return f"no predicate joins these tables: {side.name} has no rows"
+    if not found.complete:
+        return "no predicate that joins these tables was found"
     if found.tables.are_two:
         return "no predicate joins these tables: they share no value"
     return "no predicate joins these tables: no rows of all of them can meet"

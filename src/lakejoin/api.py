@@ -184,7 +184,8 @@ def predicates(
     `prefer` is `"coverage"` (h1), `"groups"` (h2), `"compact"` (h3), `"balanced"` (h4) or
     `"strength"` (h5), several of them, or a function of the `Facts` of a join. A function may have
     a method `bound`, which must be no less for a predicate than the function is for it and for all
-    that join more columns; without one all predicates are looked at, though no more than `most`.
+    that join more columns; without one all predicates are looked at, though no more than `most`
+    (None: all).
 
     >>> people = {"id": [1, 2, 3], "boss": [3, 3, 1]}
     >>> calls = {"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]}
@@ -228,7 +229,7 @@ def relations(
     if tables is None:
         tables = open()
     if isinstance(tables, Lake):
-        given = [TableGiven(one.name, one.to_arrow) for one in tables.tables()]
+        given = [TableGiven(one.name, one.to_arrow, one.entry.losses) for one in tables.tables()]
         return related(given, tables.snapshot.manifest.options.rules, progress)
     if isinstance(tables, Mapping):
         return related(tables_given(tables), None, progress)
@@ -527,14 +528,15 @@ class LakeTable:
 
 def side_of(table: Any, default: str = "") -> Side:
     """A table as a side of a predicate; one of the lake is not read as long as codes suffice."""
-    from lakejoin.joins.given import name_given, table_given
+    from lakejoin.joins.given import name_given, table_and_losses
     from lakejoin.joins.predicates.sides import Side, side_of_rows
 
     if isinstance(table, LakeTable):
         stored, snapshot = (table._segment, table.entry), table._snapshot
         rules = snapshot.manifest.options.rules
-        return Side(table.name, table.to_arrow, stored, snapshot.place.uri, rules)
-    return side_of_rows(name_given(table, default), table_given(table))
+        losses = table.entry.losses
+        return Side(table.name, table.to_arrow, stored, snapshot.place.uri, rules, losses)
+    return side_of_rows(name_given(table, default), *table_and_losses(table))
 
 
 def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:

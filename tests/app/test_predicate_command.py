@@ -178,6 +178,20 @@ def test_a_file_without_names() -> None:
     assert [pair[0] for pair in found["predicates"][0]["pairs"]] == ["Tel"]
 
 
+def test_what_reading_lost_is_told(index: Index, tmp_path: Path) -> None:
+    bad = Path("lost/bad.csv")
+    bad.parent.mkdir()
+    bad.write_text("k,v\n001,2\n002,3\n003,4,5,6\n006,5\n")
+    lost = "left out of {}: row with too many cells was fitted, 1 times"
+    assert lost.format(bad) in PREDICATE.run("people.csv", str(bad)).output
+    assert PREDICATE.answer("people.csv", str(bad))["notes"] == [lost.format(bad)]
+    assert lost.format(bad) in lakejoin.predicates("people.csv", bad).notes
+    index(tmp_path / "lost")
+    home = "--index", str(tmp_path / "index")
+    stored = PREDICATE.answer("bad.csv", "bad.csv", *home)
+    assert stored["notes"] == ["bad.csv is joined with itself", lost.format("bad.csv")]
+
+
 def test_a_search_that_is_cut_short_is_told() -> None:
     found = PREDICATE.answer("people.csv", "orders.csv", "--most", "1")
     assert not found["complete"] and "cut short" in found["notes"][0]

@@ -61,7 +61,8 @@ def given_side(name: str, lake: Lake | None) -> Side:
 
     if lake is not None and not file_and_part(name)[0]:
         return api.side_of(_known(name, lake))
-    return side_of_rows(name, given_table(name, lake).rows)
+    given = given_table(name, lake)
+    return side_of_rows(name, given.rows, given.losses)
 
 
 def _known(name: str, lake: Lake) -> LakeTable:

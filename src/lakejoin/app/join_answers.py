@@ -95,10 +95,12 @@ def first_rows(join: Join, limit: int) -> list[list[Any]]:
 
 def print_join(join: Join, report: Report, left: Given, right: Given) -> None:
     """What was found, step by step."""
+    from lakejoin.joins.shown import left_out
+
     screen = console()
     for given in (left, right):
-        for loss in given.losses:
-            _say(screen, f"left out of {given.name}: {loss.reason}, {loss.count:,} times")
+        for lost in left_out(given.name, given.losses):
+            _say(screen, lost)
     _print_headline(screen, report)
     for place, step in enumerate(join.steps):
         if len(join.steps) > 1 or step.kind != "equal":

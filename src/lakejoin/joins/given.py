@@ -10,6 +10,8 @@ from lakejoin.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.model import Loss
+
 
 def table_given(thing: Any) -> pa.Table:
     """The rows of a path (`book.xlsx#sheet` for a part of a file), of a `Table`, or of a frame.
@@ -19,6 +21,11 @@ def table_given(thing: Any) -> pa.Table:
     >>> table_given({"town": ["Bern"], "people": [134]}).column_names
     ['town', 'people']
     """
+    return table_and_losses(thing)[0]
+
+
+def table_and_losses(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
+    """The same, and what reading it left out."""
     from lakejoin.lake.frames import to_table
     from lakejoin.lake.names import unique_names
     from lakejoin.lake.tables import Table
@@ -28,10 +35,11 @@ def table_given(thing: Any) -> pa.Table:
     if isinstance(thing, list) and thing and isinstance(thing[0], Table):
         names = ", ".join(one.name for one in thing[:3])
         raise InputError(f"these are {len(thing)} tables ({names}, …): give one of them")
+    losses = thing.losses if isinstance(thing, Table) else ()
     rows = to_table(thing.rows if isinstance(thing, Table) else thing)
     if len(set(rows.column_names)) < rows.num_columns:
         rows = rows.rename_columns(list(unique_names(rows.column_names)[0]))
-    return rows
+    return rows, losses
 
 
 def plain_columns(table: pa.Table) -> pa.Table:

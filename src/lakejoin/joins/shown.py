@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lakejoin.joins.join import Join
     from lakejoin.joins.pairs import Example
     from lakejoin.joins.steps import Step
+    from lakejoin.model import Loss
 
 _VALUE = 40
 _WORDS = 300
@@ -50,6 +51,16 @@ def as_html(join: Join) -> str:
     notes = [*(f"warning: {warning}" for warning in join.warnings), *map(_note, join.notes)]
     parts += [f"<p>{_escaped(note)}</p>" for note in notes]
     return "".join([*parts, *_table(join)])
+
+
+def left_out(name: str, losses: Iterable[Loss]) -> Iterator[str]:
+    """What reading a table lost.
+
+    >>> from lakejoin.model import Loss
+    >>> list(left_out("a.csv", [Loss("line is not JSON", 3)]))
+    ['left out of a.csv: line is not JSON, 3 times']
+    """
+    return (f"left out of {name}: {loss.reason}, {loss.count:,} times" for loss in losses)
 
 
 def headline(join: Join) -> str:

@@ -13,6 +13,7 @@ import pytest
 import lakejoin
 from conftest import Index
 from lakejoin.errors import InputError
+from lakejoin.joins.predicates import composites
 from lakejoin.joins.predicates.database import Relations
 from lakejoin.joins.predicates.diagram import graphviz, mermaid
 from lakejoin.joins.predicates.relations import Relation
@@ -154,9 +155,29 @@ def test_versions_of_a_table_are_not_related() -> None:
     assert found == {frozenset(("monday", "colours")), frozenset(("tuesday", "colours"))}
 
 
+def test_what_reading_lost_is_told(tmp_path: Path) -> None:
+    for name in "abcdefg":
+        (tmp_path / f"{name}.csv").write_text("k,v\n1,2\n2,3\n3,4,5,6\n4,5\n")
+    found = lakejoin.relations(tmp_path)
+    assert found.notes[0] == "left out of a.csv: row with too many cells was fitted, 1 times"
+    assert len(found.notes) == 6 and found.notes[-1] == "… and something of 2 more tables"
+    by_name = lakejoin.relations({"x": tmp_path / "a.csv", "y": {"k": [1]}})
+    assert by_name.notes == ("left out of x: row with too many cells was fitted, 1 times",)
+
+
+def test_a_limit_of_pairs_of_tables_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(composites, "_MOST_PAIRS", 0)
+    both = {"town": list("aabb"), "land": list("cdcd")}
+    tables = {name: {**both, name: [1, 2, 3, 4]} for name in ("one", "two")}
+    (note,) = lakejoin.relations(tables).notes
+    assert "give fewer tables at once" in note
+
+
 def test_nothing_is_related() -> None:
     tables = {"a": {"x": ["u", "v"]}, "b": {"y": ["w"]}, "empty": {"z": []}}
     found = lakejoin.relations(tables)
+    assert found.table().num_rows == 0
+    assert found.table().schema == lakejoin.relations(shop()).table().schema
     assert len(found) == 0 and "0 relations among 3 tables" in repr(found)
     assert found.diagram() == 'erDiagram\n    t1["a"]\n    t2["b"]\n    t3["empty"]'
 

@@ -82,7 +82,10 @@ def composites(
             left -= len(pairs) > 1
             if left < 0:
                 if notes is not None:
-                    notes.append(f"keys of several columns: only {_MOST_PAIRS:,} pairs of tables")
+                    notes.append(
+                        f"keys of several columns were looked for in {_MOST_PAIRS:,} pairs of "
+                        "tables, and there are more: give fewer tables at once to find all"
+                    )
                 return
             found = _composite(pairs) if len(pairs) > 1 else None
             if found is not None and (found.coverage >= _ALL or not _links(found, refer)):

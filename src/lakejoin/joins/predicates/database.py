@@ -12,7 +12,7 @@ from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.diagram import DIAGRAMS
 from lakejoin.joins.predicates.references import TableGiven
 from lakejoin.joins.predicates.relations import Relation, find_relations
-from lakejoin.joins.shown import clipped, counted
+from lakejoin.joins.shown import clipped, counted, left_out
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
@@ -67,7 +67,19 @@ class Relations(Sequence[Relation]):
         """The relations as a `pyarrow.Table`."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist([one.to_json() for one in self.found])
+        texts = pa.list_(pa.string())
+        schema = pa.schema(
+            [
+                ("table", pa.string()),
+                ("columns", texts),
+                ("key_table", pa.string()),
+                ("key_columns", texts),
+                *((name, pa.int64()) for name in ("rows", "values", "missing", "keys")),
+                ("score", pa.float64()),
+                ("why", pa.string()),
+            ]
+        )
+        return pa.Table.from_pylist([one.to_json() for one in self.found], schema)
 
     def __repr__(self) -> str:
         lines = [f"{_words(one)}  ({one.score:.2f})" for one in self.found]
@@ -103,7 +115,7 @@ def related(
     if len(tables) < 2:
         what = f"there is only {tables[0].name}" if tables else "there is none"
         raise InputError(f"relations are among two tables or more, and {what}")
-    told = list(notes)
+    told = [*notes, *_lost(tables)]
     found = find_relations(tables, rules, progress, told)
     return Relations(tuple(found), tuple(table.name for table in tables), tuple(told))
 
@@ -131,7 +143,8 @@ def tables_at(
                     if isinstance(found, Skipped):
                         skipped.append(found)
                     else:
-                        tables.append(TableGiven(found.name, _held(Table.of(found).rows)))
+                        table = Table.of(found)
+                        tables.append(TableGiven(found.name, _held(table.rows), table.losses))
         except UnreadableFile as problem:
             if len(files) == 1:
                 raise
@@ -146,9 +159,13 @@ def tables_at(
 
 def tables_given(frames: Mapping[str, Any]) -> list[TableGiven]:
     """Frames by their names."""
-    from lakejoin.joins.given import plain_columns, table_given
+    from lakejoin.joins.given import plain_columns, table_and_losses
 
-    return [TableGiven(str(n), _held(plain_columns(table_given(f)))) for n, f in frames.items()]
+    given = []
+    for name, frame in frames.items():
+        rows, losses = table_and_losses(frame)
+        given.append(TableGiven(str(name), _held(plain_columns(rows)), losses))
+    return given
 
 
 def told(table: str, columns: Sequence[str]) -> str:
@@ -166,6 +183,15 @@ def _words(one: Relation) -> str:
 
 def _held(rows: pa.Table) -> Callable[[], pa.Table]:
     return lambda: rows
+
+
+def _lost(tables: Sequence[TableGiven]) -> Iterator[str]:
+    """What reading left out of some tables, and of how many more."""
+    lost = [table for table in tables if table.losses]
+    for table in lost[:_SKIPPED]:
+        yield from left_out(table.name, table.losses)
+    if len(lost) > _SKIPPED:
+        yield f"… and something of {counted(len(lost) - _SKIPPED, 'more table')}"
 
 
 def _listed(skipped: Sequence[object]) -> str:

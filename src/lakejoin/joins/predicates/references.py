@@ -2,8 +2,9 @@
 
 Every column is encoded once, in one dictionary. A column may be referred to where it is nearly
 unique; another may refer to it where nearly all its values are among them. That is asked of a
-sample of the distinct values first, so that no rows of two tables are ever compared; the time grows
-with the columns that are nearly unique times the sampled values of all.
+sample of the distinct values first, and then of all; rows of two tables are compared only where a
+relation is likely (see `relations`). The time grows with the columns that are nearly unique times
+the sampled values of all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lakejoin.joins.options import Progress
 from lakejoin.joins.shared_values import Coded
 from lakejoin.lake.columns import encode_query
 from lakejoin.lake.texts import TextTable
-from lakejoin.model import ColumnType, ValueRules
+from lakejoin.model import ColumnType, Loss, ValueRules
 from lakejoin.signals.chance import Wrong, chance_of, evidence, wrong_values
 from lakejoin.signals.likely_names import NamesAlike, identifies, is_named_for, names_alike
 
@@ -40,10 +41,12 @@ _NO_KEYS = (ColumnType.EMPTY, ColumnType.BOOLEAN, ColumnType.DECIMAL, ColumnType
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableGiven:
-    """A table by its name, with rows that are read when they are encoded and then forgotten."""
+    """A table by its name, with rows that are read when they are encoded and then forgotten;
+    `losses` are what reading its file left out."""
 
     name: str
     load: Callable[[], pa.Table]
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

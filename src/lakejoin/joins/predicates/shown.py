@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.shown import clipped, counted
+from lakejoin.joins.shown import clipped, counted, left_out
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.described import JoinPredicate, Predicates
@@ -96,6 +96,8 @@ def search_notes(found: Predicates) -> Iterator[str]:
     """What should be known of the search as a whole."""
     given = Counter((side.name, side.index) for side in found.tables.sides if found)
     yield from (f"{name} is joined with itself" for (name, _), times in given.items() if times > 1)
+    lost = (one for side in found.tables.sides for one in left_out(side.name, side.losses))
+    yield from dict.fromkeys(lost)
     if not found.complete:
         yield (
             f"the search was cut short after {found.looked_at:,} predicates: there may be better "

@@ -11,7 +11,7 @@ from lakejoin.errors import InputError
 from lakejoin.joins.given import plain_columns
 from lakejoin.joins.joined import result_names
 from lakejoin.joins.predicates.coded import CodedTables, coded_from_lake, coded_tables
-from lakejoin.model import ValueRules
+from lakejoin.model import Loss, ValueRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Side:
     """One of the tables. One that lies in an index has its codes there, and `stored` says where;
-    `index` is the place of the index, and `rules` say which of its values are equal."""
+    `index` is the place of the index, and `rules` say which of its values are equal. `losses` are
+    what reading it left out."""
 
     name: str
     load: Callable[[], pa.Table]
     stored: tuple[Segment, TableEntry] | None = None
     index: str = ""
     rules: ValueRules | None = None
+    losses: tuple[Loss, ...] = ()
 
     @cached_property
     def rows(self) -> pa.Table:
@@ -50,9 +52,9 @@ class Side:
         return tuple(column.name for column in segment.catalog.columns_of(entry))
 
 
-def side_of_rows(name: str, rows: pa.Table) -> Side:
+def side_of_rows(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> Side:
     """A table that has been read."""
-    return Side(name, lambda: rows)
+    return Side(name, lambda: rows, losses=losses)
 
 
 def rules_of(sides: Sequence[Side]) -> ValueRules:

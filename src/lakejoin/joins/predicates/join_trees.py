@@ -5,8 +5,8 @@ Columns that a predicate makes equal, directly or by others, are one *variable*.
 shared variables all stand in another one is folded into it: its sums, by the values of those
 variables, multiply the other's. One factor is left in the end, and its sums are the join's
 (Yannakakis' algorithm, with sums in place of rows). Where the variables go round in a circle none
-can be folded; then the two that share most are joined. What is left is handed back in the opposite
-order, which tells the rows that are involved.
+can be folded; then the two whose join is smallest are joined, unless even that is too large. What
+is left is handed back in the opposite order, which tells the rows that are involved.
 
 Time grows with the rows of the tables (and of those joins in a circle), not with those of the join.
 """
@@ -28,6 +28,7 @@ Array = np.ndarray[Any, Any]
 Column = tuple[int, int]  # the numbers of a table and of one of its columns
 ColumnPair = tuple[Column, Column]
 
+_LARGEST = 2_000_000  # rows of a join in a circle
 _EXACT = 2.0**53  # up to here floating-point numbers hold every integer
 
 
@@ -72,6 +73,10 @@ class _Factor:
 
     def shares(self, other: _Factor) -> list[int]:
         return [variable for variable in self.values if variable in other.values]
+
+
+class TooLarge(Exception):
+    """A predicate goes round in a circle of columns with few values, and cannot be summed up."""
 
 
 Fold = tuple[_Factor, _Factor]  # what was folded, and into what
@@ -143,11 +148,29 @@ class JoinTrees:
                 into.sums = into.sums.times(leaf.sums.by(mine, count).at(theirs))
                 factors = [one for one in factors if one is not leaf]
                 folds.append(ear)
-            elif (circle := _most_shared(factors)) is not None:
+            elif (circle := self._smallest_join(factors)) is not None:
                 factors = [one for one in factors if one not in circle]
                 factors.append(self._joined(*circle))
             else:
                 return factors, folds
+
+    def _smallest_join(self, factors: Sequence[_Factor]) -> tuple[_Factor, _Factor] | None:
+        """The two factors that share variables and have the smallest join."""
+        pairs = [pair for pair in combinations(factors, 2) if pair[0].shares(pair[1])]
+        if not pairs:
+            return None
+        sizes = [self._join_size(*pair) for pair in pairs]
+        if min(sizes) > _LARGEST:
+            raise TooLarge
+        return pairs[sizes.index(min(sizes))]
+
+    def _join_size(self, one: _Factor, other: _Factor) -> float:
+        mine, theirs, count = self._numbers(one, other)
+        rows = (
+            np.bincount(numbers[side.sums.rows > 0], minlength=count).astype(np.float64)
+            for numbers, side in ((mine, one), (theirs, other))
+        )
+        return float(np.dot(*rows))
 
     def _joined(self, one: _Factor, other: _Factor) -> _Factor:
         """Two factors joined on the variables that they share."""
@@ -234,12 +257,6 @@ def _ear(factors: Sequence[_Factor]) -> Fold | None:
             if shared <= into.values.keys():
                 return leaf, into
     return None
-
-
-def _most_shared(factors: Sequence[_Factor]) -> tuple[_Factor, _Factor] | None:
-    pairs = [(len(a.shares(b)), a, b) for a, b in combinations(factors, 2)]
-    most, one, other = max(pairs, key=lambda pair: pair[0], default=(0, None, None))
-    return (one, other) if most and one and other else None
 
 
 def _hand_back(factor: _Factor, left: Array, rows: dict[int, int]) -> None:

@@ -10,7 +10,8 @@ predicate counts only if it connects all of them; on the way there, some are not
   before all tables are connected. But what is below must still connect them by a later pair, so
   that it has no more groups than the largest join with such a pair.
 
-The joins are counted by `join_trees.py`, each from the tables.
+The joins are counted by `join_trees.py`, each from the tables. What takes too much to be counted is
+left out with all below it, and the search is then said to be cut short.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from itertools import combinations
 from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts, least_of
 from lakejoin.joins.predicates.groups import FirstPairs
-from lakejoin.joins.predicates.join_trees import ColumnPair, JoinTrees, variables_of
+from lakejoin.joins.predicates.join_trees import ColumnPair, JoinTrees, TooLarge, variables_of
 from lakejoin.joins.predicates.ranking import Members, Ranking, Rankings
 from lakejoin.joins.predicates.search import Child, Progress, Pruning
 
@@ -50,6 +51,7 @@ class SeveralTables:
         """Looks at all that may be among the best."""
         self._best = Rankings(self.rankings, self.pruning.bounds)
         self._limit = None if self.most is None else max(1, self.most // _AS_MANY)
+        self._left_out = False
         self._trees = JoinTrees(self.coded)
         self._by_size: dict[int, list[frozenset[int]]] = {}
         alone = self._alone()
@@ -58,6 +60,7 @@ class SeveralTables:
         self._facts_alone = [facts for _, facts in children]
         self.looked_at = len(children)
         self._follow((), children)
+        self.complete = self.complete and not self._left_out
 
     def closed(self, members: Members, facts: Facts) -> Members:
         """The predicate with all pairs that are equal in every row of its join."""
@@ -81,7 +84,8 @@ class SeveralTables:
         left, right = self.pairs[number]
         if left in variables and variables[left] == variables.get(right):
             return True
-        return self._joined((*held, number)).inner == self._joined(held).inner
+        more, joined = self._joined((*held, number)), self._joined(held)
+        return more is not None and joined is not None and more.inner == joined.inner
 
     def _alone(self) -> dict[ColumnPair, Facts]:
         """Every pair that shares a value, with the other tables multiplied."""
@@ -121,7 +125,9 @@ class SeveralTables:
             self.looked_at += 1
             if self.looked_at % _TOLD_EVERY == 0:
                 self.tell(f"{self.looked_at:,} predicates looked at")
-            if smaller.groups:
+            if smaller is None:
+                self._left_out = True
+            elif smaller.groups:
                 children.append((number, smaller))
         return children
 
@@ -148,8 +154,12 @@ class SeveralTables:
         same.append(mine)
         return False
 
-    def _joined(self, members: Sequence[int]) -> Facts:
-        return self._trees.facts(self.pairs[number] for number in members)
+    def _joined(self, members: Sequence[int]) -> Facts | None:
+        """What a predicate counts; None if that takes too much."""
+        try:
+            return self._trees.facts(self.pairs[number] for number in members)
+        except TooLarge:
+            return None
 
     def _connects(self, members: Members) -> bool:
         return self._parts(members) == 1

@@ -155,6 +155,7 @@ def test_it_can_be_read() -> None:
     assert not few.complete and "cut short" in few.notes[0] and "most=None" in few.notes[0]
     three = lakejoin.predicates(*({"k": ["x"]} for _ in range(3)), most=1)
     assert three.none == "no predicate that joins these tables was found"
+    assert "<p>note: the search was cut short" in three._repr_html_()
     assert lakejoin.predicates(PEOPLE, ORDERS, most=None).complete
 
 

@@ -161,6 +161,7 @@ def test_what_reading_lost_is_told(tmp_path: Path) -> None:
     found = lakejoin.relations(tmp_path)
     assert found.notes[0] == "left out of a.csv: row with too many cells was fitted, 1 times"
     assert len(found.notes) == 6 and found.notes[-1] == "… and something of 2 more tables"
+    assert "<p>note: left out of a.csv" in found._repr_html_()
     by_name = lakejoin.relations({"x": tmp_path / "a.csv", "y": {"k": [1]}})
     assert by_name.notes == ("left out of x: row with too many cells was fitted, 1 times",)
 

@@ -93,7 +93,8 @@ class Relations(Sequence[Relation]):
             cells += [f"{one.score:.2f}", one.why]
             row = "".join(f"<td>{html.escape(clipped(cell, _NAMES))}</td>" for cell in cells)
             parts.append(f"<tr>{row}</tr>")
-        return "".join([*parts, "</table>"])
+        notes = (f"<p>{html.escape(f'note: {note}')}</p>" for note in self.notes)
+        return "".join([*parts, "</table>", *notes])
 
 
 def related(

@@ -151,16 +151,16 @@ def predicate_html(predicate: JoinPredicate) -> str:
 
 def predicates_html(found: Predicates) -> str:
     """All of them as a table."""
+    notes = "".join(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)
     if not found:
-        return f"<p>{_escaped(found.none)}</p>"
+        return f"<p>{_escaped(found.none)}</p>{notes}"
     heads = ["predicate", *found[0].scores, "inner join", "outer join", "groups"]
     parts = ["<table><tr>", *(f"<th>{_escaped(head)}</th>" for head in heads), "</tr>"]
     for one in found:
         cells = [clipped(one.words, _WORDS), *map(score_text, one.scores.values())]
         cells += [f"{number:,}" for number in (one.facts.inner, one.facts.outer, one.facts.groups)]
         parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
-    parts += ["</table>", *(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)]
-    return "".join(parts)
+    return "".join([*parts, "</table>", notes])
 
 
 def _table(predicate: JoinPredicate) -> Iterator[str]:

@@ -32,7 +32,7 @@ _OF_IDS = 0.1  # of columns alike, those that are called ids come first
 class PredicateOptions:
     """What is wanted: preferences, how many predicates of each, and what is equal.
 
-    At most `most` predicates are looked at (of several tables a fiftieth, as each takes longer);
+    At most `most` predicates are looked at (of several tables a twentieth, as each takes longer);
     None: all that could be among the best.
     """
 

@@ -24,18 +24,19 @@ from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts, least_of
 from lakejoin.joins.predicates.groups import FirstPairs
 from lakejoin.joins.predicates.join_trees import ColumnPair, JoinTrees, TooLarge, variables_of
+from lakejoin.joins.predicates.preferences import PREFERENCES
 from lakejoin.joins.predicates.ranking import Members, Ranking, Rankings
 from lakejoin.joins.predicates.search import Child, Progress, Pruning
 
 _TOLD_EVERY = 20
-_AS_MANY = 50  # predicates of two tables take as long as one of several
+_AS_MANY = 20  # predicates of two tables take as long as one of several
 
 
 @dataclass(eq=False)
 class SeveralTables:
     """A search over several tables; `looked_at` predicates were looked at.
 
-    `most` is what may be looked at of two tables; of more it is a fiftieth, as each takes longer.
+    `most` is what may be looked at of two tables; of more it is a twentieth, as each takes longer.
     """
 
     coded: CodedTables
@@ -59,6 +60,7 @@ class SeveralTables:
         children = [(number, alone[pair]) for number, pair in enumerate(self.pairs)]
         self._facts_alone = [facts for _, facts in children]
         self.looked_at = len(children)
+        self._start()
         self._follow((), children)
         self.complete = self.complete and not self._left_out
 
@@ -87,13 +89,30 @@ class SeveralTables:
         more, joined = self._joined((*held, number)), self._joined(held)
         return more is not None and joined is not None and more.inner == joined.inner
 
+    def _start(self) -> None:
+        """Looks first at what connects all tables by pairs that are good alone.
+
+        So there is something to compare with, and an answer where the search is cut short.
+        """
+        for preference in PREFERENCES:
+            members: Members = ()
+            scores = [preference.score(self._of_two[pair]) for pair in self.pairs]
+            for number in sorted(range(len(self.pairs)), key=lambda one: -scores[one]):
+                if self._parts((*members, number)) < self._parts(members):
+                    members = (*members, number)
+            facts = self._joined(members) if self._connects(members) else None
+            if facts is not None and facts.groups:
+                self._best.add(tuple(sorted(members)), facts)
+
     def _alone(self) -> dict[ColumnPair, Facts]:
         """Every pair that shares a value, with the other tables multiplied."""
+        self._of_two: dict[ColumnPair, Facts] = {}
         found = {}
         for left, right in combinations(range(len(self.coded.tables)), 2):
             two = CodedTables((self.coded.tables[left], self.coded.tables[right]), self.coded.count)
-            for i, j in FirstPairs(two).facts():
+            for (i, j), facts in FirstPairs(two).facts().items():
                 pair = (left, i), (right, j)
+                self._of_two[pair] = facts
                 found[pair] = self._trees.facts([pair])
         return found
 

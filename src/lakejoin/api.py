@@ -137,15 +137,14 @@ def join(
     >>> join(towns, codes, on="town=place").table().column("code").to_pylist()
     ['BE', 'UL']
     """
-    from lakejoin.joins.given import name_given, table_given
     from lakejoin.joins.join import NAMES
     from lakejoin.joins.joining import join_tables
     from lakejoin.joins.on import pairs_given
     from lakejoin.joins.options import JoinOptions
+    from lakejoin.joins.predicates.sides import rules_of
 
-    mine, theirs = (
-        table_given(one.to_arrow() if isinstance(one, LakeTable) else one) for one in (left, right)
-    )
+    sides = side_of(left, NAMES[0]), side_of(right, NAMES[1])
+    mine, theirs = (side.rows for side in sides)
     if isinstance(aggregate, Mapping):
         aggregate = [f"{column}={function}" for column, function in aggregate.items()]
     options = JoinOptions(
@@ -159,9 +158,9 @@ def join(
         within,
         tau,
         encoder,
+        rules=rules_of(sides),
     )
-    names = name_given(left, NAMES[0]), name_given(right, NAMES[1])
-    return join_tables(mine, theirs, options, progress, names)
+    return join_tables(mine, theirs, options, progress, (sides[0].name, sides[1].name))
 
 
 def predicates(
@@ -527,7 +526,7 @@ class LakeTable:
 
 
 def side_of(table: Any, default: str = "") -> Side:
-    """A table as a side of a predicate; one of the lake is not read as long as codes suffice."""
+    """A table as a side of a join; one of the lake is not read as long as codes suffice."""
     from lakejoin.joins.given import name_given, table_and_losses
     from lakejoin.joins.predicates.sides import Side, side_of_rows
 

@@ -106,6 +106,8 @@ def test_values_are_equal_as_in_the_index(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"exact\.index and .*folded\.index differ"):
         lakejoin.predicates(exact, folded)
     assert lakejoin.predicates(exact, folded.to_arrow()).notes == ()
+    with pytest.raises(InputError, match=r"exact\.index and .*folded\.index differ"):
+        lakejoin.join(exact, folded)
 
 
 def fewest(facts: Facts) -> float:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakejoin.joins.join import Join
     from lakejoin.joins.pairs import Example
     from lakejoin.joins.steps import Step
@@ -50,7 +52,7 @@ def as_html(join: Join) -> str:
     parts.append("</ol>")
     notes = [*(f"warning: {warning}" for warning in join.warnings), *map(_note, join.notes)]
     parts += [f"<p>{_escaped(note)}</p>" for note in notes]
-    return "".join([*parts, *_table(join)])
+    return "".join([*parts, *html_rows(join.table(_ROWS))])
 
 
 def left_out(name: str, losses: Iterable[Loss]) -> Iterator[str]:
@@ -130,12 +132,12 @@ def _escaped(text: str) -> str:
     return html.escape(text)
 
 
-def _table(join: Join) -> Iterator[str]:
-    first = join.table(_ROWS)
+def html_rows(rows: pa.Table) -> Iterator[str]:
+    """Some rows as an HTML table, with nothing in a cell that is read as more than text."""
     yield "<table><tr>"
-    yield from (f"<th>{_escaped(clipped(name))}</th>" for name in first.column_names)
+    yield from (f"<th>{_escaped(clipped(name))}</th>" for name in rows.column_names)
     yield "</tr>"
-    for row in zip(*(column.to_pylist() for column in first.columns), strict=True):
+    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         cells = ("" if cell is None else clipped(str(cell)) for cell in row)
         yield "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>"
     yield "</table>"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.shown import clipped, counted, left_out
+from lakejoin.joins.shown import clipped, counted, html_rows, left_out
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.described import JoinPredicate, Predicates
@@ -146,7 +146,7 @@ def predicate_html(predicate: JoinPredicate) -> str:
     told = [scores_text(predicate), facts_text(predicate)]
     told += [f"note: {note}" for note in predicate.notes]
     parts.append(f"<p>{'<br>'.join(map(_escaped, told))}</p>")
-    return "".join([*parts, *_table(predicate)])
+    return "".join([*parts, *html_rows(predicate.table(_ROWS))])
 
 
 def predicates_html(found: Predicates) -> str:
@@ -161,17 +161,6 @@ def predicates_html(found: Predicates) -> str:
         cells += [f"{number:,}" for number in (one.facts.inner, one.facts.outer, one.facts.groups)]
         parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
     return "".join([*parts, "</table>", notes])
-
-
-def _table(predicate: JoinPredicate) -> Iterator[str]:
-    first = predicate.table(_ROWS)
-    yield "<table><tr>"
-    yield from (f"<th>{_escaped(clipped(name))}</th>" for name in first.column_names)
-    yield "</tr>"
-    for row in zip(*(column.to_pylist() for column in first.columns), strict=True):
-        cells = ("" if cell is None else clipped(str(cell)) for cell in row)
-        yield "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>"
-    yield "</table>"
 
 
 def _escaped(text: str) -> str:

@@ -33,7 +33,7 @@ _OFTEN = 0.2
 
 def agreeing(task: Task, found: Found | None) -> Found | None:
     """Rows left over whose other columns agree as those of the rows that met do."""
-    if found is None or task.options.on or not _one_text(found):
+    if found is None or task.options.on or not _one_text(found) or _keys_contradict(found):
         return found
     task.tell("looking for other columns that agree")
     tried = _with_codes(task, found)
@@ -44,6 +44,14 @@ def agreeing(task: Task, found: Found | None) -> Found | None:
             break
         found = found.also(best)
     return found
+
+
+def _keys_contradict(found: Found) -> bool:
+    """Whether rows met by equal values alone: others have another key, and are something else.
+
+    Where values had to be rewritten, a row may be left over because it is written in another way.
+    """
+    return all(way.kind == "equal" for way in found.ways)
 
 
 def told_apart(task: Task, found: Found) -> Found:
@@ -189,7 +197,7 @@ def _pairs(mine: Array, theirs: Array) -> int:
 
 def _is_ambiguous(found: Found) -> bool:
     mine, theirs = _counts(found)
-    return bool(((mine > 0) & (theirs > 0) & (mine * theirs > 1)).any())
+    return bool(((mine > 1) & (theirs > 1)).any())
 
 
 def _counts(found: Found) -> tuple[Array, Array]:
@@ -204,13 +212,11 @@ def _counts(found: Found) -> tuple[Array, Array]:
 def _told(found: Found, agreement: Agreement, values: Codes) -> Told | None:
     """The keys whose rows an agreement tells apart; None where it tells none apart.
 
-    Where nearly all keys have one row in a table, each row of the other has one partner. It picks
-    the one that it agrees with, provided that all rows of its key can. A table that has several
-    rows for many keys is not thinned.
+    Only keys of which both tables have several rows: a reference keeps the one row that it names.
+    And only where every row of the key agrees with one of the other table, so that none is lost.
     """
     mine, theirs = _counts(found)
-    joined = (mine > 0) & (theirs > 0)
-    one_partner = [float(np.mean(counts[joined] == 1)) >= _NEARLY_ALL for counts in (theirs, mine)]
+    joined = (mine > 1) & (theirs > 1)
     both = _with_keys(found, *values)
     all_agree = [
         _none(codes[(codes >= 0) & ~(np.isin(one, other) & (one >= 0))], found.count)
@@ -220,8 +226,6 @@ def _told(found: Found, agreement: Agreement, values: Codes) -> Told | None:
         )
     ]
     can = all_agree[0] & all_agree[1]
-    for picks, agree in zip(one_partner, all_agree, strict=True):
-        can |= agree & picks
     told = Told(agreement.source, agreement.target, joined & can, *values)
     left, right = told.keys_of(found.source_codes, found.codes, found.count)[:2]
     fewer = _pairs_by_key(found, left, right) < mine * theirs

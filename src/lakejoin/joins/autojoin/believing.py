@@ -40,7 +40,7 @@ _NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
 _TOLD_APART = 0.8
 _OFTEN = 0.2
 _LOOKED_AT = 500
-_WORD = 3  # letters of a constant from which on it may be a value
+_WORD = 2  # letters of a constant from which on it may be a value
 _ENDS = re.compile(r"^\W+|\W+$")
 
 

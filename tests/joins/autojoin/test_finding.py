@@ -267,6 +267,18 @@ def test_a_value_of_another_column_is_no_constant() -> None:
         assert set(one.program.columns) == {"first", "last"}
 
 
+def test_the_begin_of_a_key_is_not_another_key() -> None:
+    """Codes of three to five letters: what begins like a short one is another thing."""
+    rng = random.Random(3)
+    codes = sorted({"".join(rng.choices("ABCDEFGHKLMNPRST", k=3 + n % 3)) for n in range(300)})
+    short = [code for code in codes if len(code) == 3]
+    others = [code + rng.choice("UVWXYZ") for code in short[::2]]
+    mine = [code for code in codes if code not in short[::2]] + others
+    found = find_programs(pa.table({"a": mine}), pa.table({"b": codes}))
+    met = {mine[i] for i in found.left_rows.tolist()}
+    assert len(met) > 200 and not met & set(others)
+
+
 def test_of_many_columns_the_telling_ones_are_read() -> None:
     names = [f"{'abcdefghij'[n % 10]}{n}x{n * 37 % 91}" for n in range(60)]
     wide = {f"flag{i}": ["yes", "no"] * 30 for i in range(14)} | {"name": names}

@@ -25,7 +25,7 @@ from lakejoin.joins.autojoin.covering import (
 )
 from lakejoin.joins.autojoin.keytable import KeyTable
 from lakejoin.joins.autojoin.meeting import keys_met
-from lakejoin.joins.autojoin.programs import Program
+from lakejoin.joins.autojoin.programs import Program, is_shorter
 from lakejoin.joins.autojoin.samples import Sample, TextColumn
 from lakejoin.joins.autojoin.sampling import sample_sizes, sampled_rows
 from lakejoin.joins.autojoin.targets import further_targets, key_targets
@@ -241,11 +241,23 @@ def _way(
         len(program.columns),
         target.keys.get(program),
     )
-    programs = covering_programs(tables, options)
+    programs = _without_shorter(covering_programs(tables, options))
     if not programs:
         return None
     doubt = "" if target.named else weighed(tables, program, programs).why_not
     return _Way(forth, program, tables, programs, _reach(tables, programs), doubt)
+
+
+def _without_shorter(programs: list[Believed]) -> list[Believed]:
+    """The programs without those that only cut more off than one before.
+
+    What the longer text did not meet, its beginning meets by accident: ABTC is not ABT.
+    """
+    kept: list[Believed] = []
+    for one in programs:
+        if not any(is_shorter(one.program, other.program) for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _some(rows: Any, size: int, seed: int) -> Any:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.forms import Casing, Form, Runs
@@ -87,6 +87,26 @@ def is_cut(program: Program) -> bool:
     (True, False)
     """
     return len(program.extracts) == 1 and not takes_all(program.extracts[0])
+
+
+def is_shorter(program: Program, other: Program) -> bool:
+    """Whether a program is another one that takes fewer characters of one part.
+
+    >>> whole, cut = Program((Extract("code"),)), Program((Extract("code", (), 0, 3),))
+    >>> is_shorter(cut, whole), is_shorter(whole, cut), is_shorter(cut, cut)
+    (True, False, False)
+    """
+    if len(program.operators) != len(other.operators):
+        return False
+    pairs = zip(program.operators, other.operators, strict=True)
+    differ = [(mine, theirs) for mine, theirs in pairs if mine != theirs]
+    if len(differ) != 1:
+        return False
+    [(mine, theirs)] = differ
+    if not isinstance(mine, Extract) or not isinstance(theirs, Extract) or mine.length is None:
+        return False
+    fewer = theirs.length is None or mine.length < theirs.length
+    return fewer and replace(mine, length=None) == replace(theirs, length=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,6 +279,14 @@ def test_the_begin_of_a_key_is_not_another_key() -> None:
     assert len(met) > 200 and not met & set(others)
 
 
+def test_dates_are_not_made_up() -> None:
+    """The first of every month, and days of which the year and month are among them."""
+    months = [f"{year}-{month:02}-01" for year in range(1980, 2020) for month in range(1, 13)]
+    ends = [f"19{80 + n % 20}-{10 + n % 3}-{n % 28 + 1:02}" for n in range(36)]
+    found = find_programs(pa.table({"Date": months}), pa.table({"end": ends}))
+    assert not found.programs
+
+
 def test_of_many_columns_the_telling_ones_are_read() -> None:
     names = [f"{'abcdefghij'[n % 10]}{n}x{n * 37 % 91}" for n in range(60)]
     wide = {f"flag{i}": ["yes", "no"] * 30 for i in range(14)} | {"name": names}

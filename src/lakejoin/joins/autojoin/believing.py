@@ -41,6 +41,7 @@ _TOLD_APART = 0.8
 _OFTEN = 0.2
 _LOOKED_AT = 500
 _WORD = 2  # letters of a constant from which on it may be a value
+_CENTURY = 2  # digits that may be written before the year of a date
 _ENDS = re.compile(r"^\W+|\W+$")
 
 
@@ -56,6 +57,7 @@ class Weighed:
     cut: bool  # whether only a part of the key is met
     scraps: bool  # whether short texts are met by cut pieces of longer ones
     writes_data: bool = False  # whether a constant is the value of a column that is not used
+    writes_dates: bool = False  # whether constants make up parts of dates
 
     @property
     def nats(self) -> float:
@@ -66,6 +68,8 @@ class Weighed:
         """Why they are not believed, in words; empty if they are."""
         if self.shared_dates:
             return "they are dates, which meet in any two tables"
+        if self.writes_dates:
+            return "it makes up parts of the dates, which meet in any two tables"
         if self.writes_data:
             return "it writes the same value of another column into every row"
         if self.scraps and self.chance > _OFTEN:
@@ -103,15 +107,17 @@ def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighe
         chance = chance_by(asked.unique().drop_null(), _held(outputs))
     mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(made)))
     length = _mean_length(texts)
+    dates = _are_dates(tables)
     return Weighed(
         fewer,
         share,
         max(chance, mixed),
         length,
-        _shared_dates(tables, outputs, made),
+        dates and _are_shared(outputs, made),
         not all(takes_all(part) and not part.splits for part in target.extracts),
         length < _SHORT and is_cut(programs[0].program),
         _writes_data(programs[0].program, tables.source),
+        dates and any(_digits(one.program) > _CENTURY for one in programs),
     )
 
 
@@ -153,9 +159,18 @@ def _mean_length(texts: pa.LargeStringArray) -> float:
     return float(pc.mean(pc.utf8_length(texts)).as_py() or 0.0)
 
 
-def _shared_dates(tables: Tables, outputs: KeyTable, made: Array) -> bool:
-    """Whether the keys are dates, and the source has many rows for one."""
+def _are_dates(tables: Tables) -> bool:
+    """Whether the keys are dates."""
     sample = tables.target.take(sampled_rows(len(tables.target), _LOOKED_AT, 2))
-    if encode_query(sample).profile.type is not ColumnType.DATE:
-        return False
+    return encode_query(sample).profile.type is ColumnType.DATE
+
+
+def _are_shared(outputs: KeyTable, made: Array) -> bool:
+    """Whether the source has many rows for one key."""
     return len(outputs) < _TOLD_APART * max(1, int(np.count_nonzero(made)))
+
+
+def _digits(program: Program) -> int:
+    """How many digits the constants of a program have."""
+    constants = [one.text for one in program.operators if isinstance(one, Constant)]
+    return sum(letter.isdigit() for text in constants for letter in text)

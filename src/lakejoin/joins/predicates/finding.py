@@ -8,12 +8,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
+from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.coded import CodedTables, coded_tables
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.join_trees import Column
 from lakejoin.joins.predicates.preferences import PREFERENCES, Wanted, preferences_named
 from lakejoin.joins.predicates.ranking import Members, Ranking
-from lakejoin.joins.predicates.search import Progress, Pruning, TwoTables
+from lakejoin.joins.predicates.search import Pruning, TwoTables
 from lakejoin.joins.predicates.several import SeveralTables
 from lakejoin.model import ValueRules
 from lakejoin.signals.likely_names import names_alike

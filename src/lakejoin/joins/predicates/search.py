@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from lakejoin.joins.options import Progress
 from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts, least_of
 from lakejoin.joins.predicates.groups import Codes, FirstPairs, Groups, most_splits
@@ -35,7 +36,6 @@ from lakejoin.joins.predicates.ranking import Members, Ranking, Rankings
 
 Array = np.ndarray[Any, Any]
 Place = tuple[int, int]  # the columns of a pair
-Progress = Callable[[str], None]
 Child = tuple[int, Facts]  # a further pair, and the facts of the predicate with it
 
 _TOLD_EVERY = 100
@@ -50,8 +50,9 @@ class Pruning:
 
 
 @dataclass(eq=False)
-class TwoTables:
-    """A search over two tables. `most` predicates are looked at, `looked_at` were."""
+class Search:
+    """What a search is given, and how far it went: `most` predicates may be looked at, `looked_at`
+    were. `pairs` are the pairs of columns by their numbers."""
 
     coded: CodedTables
     rankings: Sequence[Ranking]
@@ -60,8 +61,20 @@ class TwoTables:
     tell: Progress
     looked_at: int = 0
     complete: bool = True
-    places: list[Place] = field(default_factory=list)
     pairs: list[ColumnPair] = field(default_factory=list)
+
+    def count(self) -> None:
+        """One more predicate was looked at."""
+        self.looked_at += 1
+        if self.looked_at % _TOLD_EVERY == 0:
+            self.tell(f"{self.looked_at:,} predicates looked at")
+
+
+@dataclass(eq=False)
+class TwoTables(Search):
+    """A search over two tables."""
+
+    places: list[Place] = field(default_factory=list)
 
     def closed(self, members: Members, facts: Facts) -> Members:
         """The predicate with all pairs that are equal in every row: here all are found so."""
@@ -161,7 +174,7 @@ class TwoTables:
                 self.complete = False
                 break
             smaller = groups.facts(self._codes(number), self.first.sizes)
-            self._count()
+            self.count()
             if smaller.groups:
                 self._best.tell(smaller)
                 if self._best.ranks(smaller) or self._best.may_hold(
@@ -186,8 +199,3 @@ class TwoTables:
         """Whether a predicate, that ends with this pair, or one below it may be among the best."""
         most = facts.groups * self._splits[number + 1]
         return self._best.ranks(facts) or self._best.may_hold(least_of(facts, facts, most))
-
-    def _count(self) -> None:
-        self.looked_at += 1
-        if self.looked_at % _TOLD_EVERY == 0:
-            self.tell(f"{self.looked_at:,} predicates looked at")

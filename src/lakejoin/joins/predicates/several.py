@@ -17,7 +17,7 @@ left out with all below it, and the search is then said to be cut short.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import combinations
 
 from lakejoin.joins.predicates.coded import CodedTables
@@ -25,28 +25,17 @@ from lakejoin.joins.predicates.facts import Facts, least_of
 from lakejoin.joins.predicates.groups import FirstPairs
 from lakejoin.joins.predicates.join_trees import ColumnPair, JoinTrees, TooLarge, variables_of
 from lakejoin.joins.predicates.preferences import PREFERENCES
-from lakejoin.joins.predicates.ranking import Members, Ranking, Rankings
-from lakejoin.joins.predicates.search import Child, Progress, Pruning
+from lakejoin.joins.predicates.ranking import Members, Rankings
+from lakejoin.joins.predicates.search import Child, Search
 
-_TOLD_EVERY = 20
 _AS_MANY = 20  # predicates of two tables take as long as one of several
 
 
-@dataclass(eq=False)
-class SeveralTables:
-    """A search over several tables; `looked_at` predicates were looked at.
+class SeveralTables(Search):
+    """A search over several tables.
 
     `most` is what may be looked at of two tables; of more it is a twentieth, as each takes longer.
     """
-
-    coded: CodedTables
-    rankings: Sequence[Ranking]
-    pruning: Pruning
-    most: int | None
-    tell: Progress
-    looked_at: int = 0
-    complete: bool = True
-    pairs: list[ColumnPair] = field(default_factory=list)
 
     def run(self) -> None:
         """Looks at all that may be among the best."""
@@ -141,9 +130,7 @@ class SeveralTables:
                 self.complete = False
                 break
             smaller = self._joined((*members, number))
-            self.looked_at += 1
-            if self.looked_at % _TOLD_EVERY == 0:
-                self.tell(f"{self.looked_at:,} predicates looked at")
+            self.count()
             if smaller is None:
                 self._left_out = True
             elif smaller.groups:

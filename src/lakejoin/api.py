@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakejoin.joins.predicates.database import Relations
     from lakejoin.joins.predicates.described import Predicates
     from lakejoin.joins.predicates.preferences import Wanted
-    from lakejoin.joins.predicates.sides import Side
+    from lakejoin.joins.sides import Side
     from lakejoin.model import Skipped
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.choice import On
@@ -141,7 +141,7 @@ def join(
     from lakejoin.joins.joining import join_tables
     from lakejoin.joins.on import pairs_given
     from lakejoin.joins.options import JoinOptions
-    from lakejoin.joins.predicates.sides import rules_of
+    from lakejoin.joins.sides import rules_of
 
     sides = side_of(left, NAMES[0]), side_of(right, NAMES[1])
     mine, theirs = (side.rows for side in sides)
@@ -196,7 +196,7 @@ def predicates(
     """
     from lakejoin.joins.predicates.described import best_predicates
     from lakejoin.joins.predicates.finding import PredicateOptions
-    from lakejoin.joins.predicates.sides import rules_of
+    from lakejoin.joins.sides import rules_of
 
     tables = left, right, *more
     once: dict[int, Side] = {}  # a table that is given twice is one, and read once
@@ -528,7 +528,7 @@ class LakeTable:
 def side_of(table: Any, default: str = "") -> Side:
     """A table as a side of a join; one of the lake is not read as long as codes suffice."""
     from lakejoin.joins.given import name_given, table_and_losses
-    from lakejoin.joins.predicates.sides import Side, side_of_rows
+    from lakejoin.joins.sides import Side, side_of_rows
 
     if isinstance(table, LakeTable):
         stored, snapshot = (table._segment, table.entry), table._snapshot

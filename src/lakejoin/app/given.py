@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.api import Lake, LakeTable
-    from lakejoin.joins.predicates.sides import Side
+    from lakejoin.joins.sides import Side
     from lakejoin.model import Loss
 
 
@@ -56,7 +56,7 @@ def given_table(name: str, lake: Lake | None) -> Given:
 
 def given_side(name: str, lake: Lake | None) -> Side:
     """The same for a predicate: a table of the lake is not read as long as its codes suffice."""
-    from lakejoin.joins.predicates.sides import side_of_rows
+    from lakejoin.joins.sides import side_of_rows
     from lakejoin.lake.read import file_and_part
 
     if lake is not None and not file_and_part(name)[0]:

@@ -223,7 +223,7 @@ def _preferred(
     from lakejoin.app.join_answers import report_without
     from lakejoin.joins.predicates.described import best_predicates
     from lakejoin.joins.predicates.finding import PredicateOptions
-    from lakejoin.joins.predicates.sides import side_of_rows
+    from lakejoin.joins.sides import side_of_rows
 
     sides = [side_of_rows(given.name, given.rows) for given in (left, right)]
     with status() as tell:

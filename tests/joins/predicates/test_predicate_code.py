@@ -18,7 +18,7 @@ from lakejoin.joins.predicates.coded import coded_tables
 from lakejoin.joins.predicates.described import JoinPredicate, Tables
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.finding import Pair, Predicate, PredicateOptions
-from lakejoin.joins.predicates.sides import side_of_rows
+from lakejoin.joins.sides import side_of_rows
 from oracle.predicates import Rows
 
 EVERY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

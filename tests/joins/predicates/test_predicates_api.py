@@ -21,7 +21,7 @@ from lakejoin.joins.predicates.coded import coded_tables
 from lakejoin.joins.predicates.described import best_predicates
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.rows import joined_rows
-from lakejoin.joins.predicates.sides import side_of_rows
+from lakejoin.joins.sides import side_of_rows
 from lakejoin.spark.options import BuildOptions
 
 # Figure 1 of the paper.

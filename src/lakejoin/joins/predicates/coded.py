@@ -18,6 +18,7 @@ from lakejoin.model import ValueRules, null_id
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.joins.sides import Side
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.segment import Segment
 
@@ -94,6 +95,14 @@ def coded_from_lake(tables: Sequence[tuple[Segment, TableEntry]]) -> CodedTables
     else:
         local, count = _in_one_dictionary(tables, local)
     return _shared([entry.rows for _, entry in tables], local, count)
+
+
+def coded_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:
+    """The tables as codes: those of the index where all lie in it, else made from the rows."""
+    stored = [side.stored for side in sides if side.stored is not None]
+    if len(stored) == len(sides):
+        return coded_from_lake(stored)
+    return coded_tables([side.rows for side in sides], rules)
 
 
 def _of_segment(segment: Segment, entry: TableEntry) -> list[_Local]:

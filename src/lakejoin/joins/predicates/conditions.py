@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakejoin.joins.predicates.names import joined_names
 from lakejoin.joins.predicates.rows import order_of
-from lakejoin.joins.predicates.sides import joined_names
 from lakejoin.joins.written.plan import Compared, Part, part_of_pair
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.given import subject
 from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.predicates.coded import CodedTables
+from lakejoin.joins.predicates.coded import CodedTables, coded_sides
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.finding import (
     ColumnRef,
@@ -21,9 +21,10 @@ from lakejoin.joins.predicates.finding import (
     PredicateOptions,
     find_predicates,
 )
+from lakejoin.joins.predicates.names import joined_names, labels_of
 from lakejoin.joins.predicates.preferences import Preference, preferences_named
 from lakejoin.joins.predicates.rows import joined_rows
-from lakejoin.joins.predicates.sides import Side, coded_sides, joined_names, labels_of
+from lakejoin.joins.sides import Side
 
 if TYPE_CHECKING:
     import pyarrow as pa

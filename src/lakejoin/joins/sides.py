@@ -1,4 +1,4 @@
-"""Which tables does a predicate join? Each by its name, with rows that are read when needed."""
+"""Which tables are joined? Each by its name, with rows that are read when needed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
 from lakejoin.joins.given import plain_columns
-from lakejoin.joins.joined import result_names
-from lakejoin.joins.predicates.coded import CodedTables, coded_from_lake, coded_tables
 from lakejoin.model import Loss, ValueRules
 
 if TYPE_CHECKING:
@@ -67,43 +65,3 @@ def rules_of(sides: Sequence[Side]) -> ValueRules:
             "again with the --values of the other, or give its tables as files or frames"
         )
     return next(iter(indexed), ValueRules())
-
-
-def coded_sides(sides: Sequence[Side], rules: ValueRules) -> CodedTables:
-    """The tables as codes: those of the index where all lie in it, else made from the rows."""
-    stored = [side.stored for side in sides if side.stored is not None]
-    if len(stored) == len(sides):
-        return coded_from_lake(stored)
-    return coded_tables([side.rows for side in sides], rules)
-
-
-def labels_of(names: Sequence[str]) -> tuple[str, ...]:
-    """A name of its own for every table, where one is given several times.
-
-    >>> labels_of(["a.csv", "b.csv", "a.csv"])
-    ('a.csv', 'b.csv', 'a.csv (2)')
-    """
-    labels: list[str] = []
-    for name in names:
-        label, number = name, 2
-        while label in labels:
-            label, number = f"{name} ({number})", number + 1
-        labels.append(label)
-    return tuple(labels)
-
-
-def joined_names(columns: Sequence[Sequence[str]]) -> list[str]:
-    """The names of the result's columns; of more than two tables, the number of the table is put
-    behind a name that is taken.
-
-    >>> joined_names([["id", "a"], ["id", "b"], ["id", "a"]])
-    ['id', 'a', 'id_2', 'b', 'id_3', 'a_3']
-    >>> joined_names([["id"], ["id"]])
-    ['id', 'id_right']
-    """
-    if len(columns) == 2:
-        return result_names(columns[0], columns[1])
-    names: list[str] = []
-    for number, mine in enumerate(columns, start=1):
-        names = result_names(names, mine, f"_{number}")
-    return names

@@ -1,0 +1,39 @@
+"""How are several tables, and the columns of their join, told apart by name?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakejoin.joins.joined import result_names
+
+
+def labels_of(names: Sequence[str]) -> tuple[str, ...]:
+    """A name of its own for every table, where one is given several times.
+
+    >>> labels_of(["a.csv", "b.csv", "a.csv"])
+    ('a.csv', 'b.csv', 'a.csv (2)')
+    """
+    labels: list[str] = []
+    for name in names:
+        label, number = name, 2
+        while label in labels:
+            label, number = f"{name} ({number})", number + 1
+        labels.append(label)
+    return tuple(labels)
+
+
+def joined_names(columns: Sequence[Sequence[str]]) -> list[str]:
+    """The names of the result's columns; of more than two tables, the number of the table is put
+    behind a name that is taken.
+
+    >>> joined_names([["id", "a"], ["id", "b"], ["id", "a"]])
+    ['id', 'a', 'id_2', 'b', 'id_3', 'a_3']
+    >>> joined_names([["id"], ["id"]])
+    ['id', 'id_right']
+    """
+    if len(columns) == 2:
+        return result_names(columns[0], columns[1])
+    names: list[str] = []
+    for number, mine in enumerate(columns, start=1):
+        names = result_names(names, mine, f"_{number}")
+    return names

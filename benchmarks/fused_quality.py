@@ -33,8 +33,8 @@ from typing import Any
 
 import lakejoin
 from harness import record
-from lakejoin.api import Lake
 from lakejoin.errors import LakejoinError
+from lakejoin.opened import Lake
 
 _MOST = 200  # columns that are asked for
 

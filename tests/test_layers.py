@@ -1,7 +1,7 @@
 """Imports point one way. The layers, and what each may use, are checked on the source itself.
 
 ```
-app > lakejoin (the public names) > api > spark > search | joins
+app > lakejoin (the public names) > api > opened > spark > discovery > search | joins
     > lake | store | encoders | signals > kernels | storage > model > errors
 ```
 
@@ -29,7 +29,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("app",),
     ("",),  # lakejoin/__init__.py: the public names
     ("api",),
+    ("opened",),
     ("spark",),
+    ("discovery",),
     ("search", "joins"),
     ("lake", "store", "encoders", "signals"),
     ("kernels", "storage"),

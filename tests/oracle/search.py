@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lakejoin.api import Lake
+from lakejoin.opened import Lake
 from lakejoin.storage import Place
 from lakejoin.store.components import Component
 from lakejoin.store.encode import SegmentBuilder

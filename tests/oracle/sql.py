@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import lakejoin
-from lakejoin.api import Lake
+from lakejoin.opened import Lake
 
 
 def rows(sql: str, lake: Lake, **frames: Any) -> int:

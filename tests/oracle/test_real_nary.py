@@ -18,7 +18,7 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.api import Lake
+from lakejoin.opened import Lake
 from lakejoin.search.hits import Excluded
 from lakejoin.search.known_table import KnownTable
 from lakejoin.search.mate.engine import Mate

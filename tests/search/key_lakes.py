@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lakejoin.api import Lake
+from lakejoin.opened import Lake
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.superkeys import SuperKeyComponent, SuperKeyOptions
 from oracle.lakes import PlainTable

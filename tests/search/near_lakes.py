@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.api import Lake
 from lakejoin.encoders import open_encoder
 from lakejoin.encoders.mixed import Mix
 from lakejoin.model import ColumnType
+from lakejoin.opened import Lake
 from lakejoin.search.tau import LARGEST
 from lakejoin.store.meaning import MeaningComponent, MeaningOptions
 from lakejoin.store.postings import PostingsComponent

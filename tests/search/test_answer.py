@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lakejoin.api import Lake
 from lakejoin.errors import InputError
+from lakejoin.opened import Lake
 from lakejoin.search.answer import Answer
 from lakejoin.search.display import as_html, as_text
 from lakejoin.search.result import Result

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.api import Lake
 from lakejoin.errors import DamagedIndex
+from lakejoin.opened import Lake
 from lakejoin.search import containment
 from lakejoin.search.answer import Answer
 from lakejoin.store.components import COMPONENTS

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.api import Lake
 from lakejoin.errors import InputError
+from lakejoin.opened import Lake
 from lakejoin.search import keys
 from lakejoin.search.answer import Answer, Failed
 from lakejoin.search.mate.hits import KeyCounters, KeyHits

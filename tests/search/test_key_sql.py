@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.api import Lake
+from lakejoin.opened import Lake
 from lakejoin.search.answer import Answer
 from lakejoin.spark.build import BuildOptions
 from oracle.lakes import PlainTable

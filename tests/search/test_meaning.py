@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.api import Lake
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import InputError
+from lakejoin.opened import Lake
 from lakejoin.search.answer import Answer, Answers
 from lakejoin.search.meanings import Meanings
 from lakejoin.search.result import NearResult

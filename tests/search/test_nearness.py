@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.api import Lake
 from lakejoin.errors import InputError
+from lakejoin.opened import Lake
 from lakejoin.search.answer import Answer
 from lakejoin.search.nearby.within import parse_within
 from lakejoin.search.nearness import number_text

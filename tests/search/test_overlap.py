@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.api import Lake
 from lakejoin.errors import InputError
 from lakejoin.model import ValueRules
+from lakejoin.opened import Lake
 from lakejoin.search.hits import Excluded
 from lakejoin.search.overlap import ALGORITHMS, Overlap, OverlapIndex, overlaps_of
 from lakejoin.search.overlap.costs import ReadCosts

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.api import Lake
 from lakejoin.errors import InputError, UnknownTable
+from lakejoin.opened import Lake
 from lakejoin.search.answer import Answer, Answers, Failed
 from oracle.lakes import PlainTable
 from oracle.search import lake_of

@@ -10,7 +10,7 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.api import Lake
+from lakejoin.opened import Lake
 from lakejoin.spark.build import BuildOptions
 from oracle.sql import rows
 

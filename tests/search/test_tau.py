@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.api import Lake
+from lakejoin.opened import Lake
 from lakejoin.search.tau import GRID, SAMPLE, Taus, choose_tau, default_tau, knee_of, sample_of
 from lakejoin.search.tau_plot import as_svg, as_text
 from oracle.lakes import PlainTable

@@ -18,8 +18,8 @@ from lakejoin.app.printing import console, counted
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 
 if TYPE_CHECKING:
-    from lakejoin.api import Lake
     from lakejoin.model import Skipped, SourceFile
+    from lakejoin.opened import Lake
 
 _PAPERS = {"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"}
 _NAMED = 5  # files that are passed over by name
@@ -45,8 +45,8 @@ def run_batch(
     Files that are no tables by their kind are passed over, and named. Raises at the end, once all
     is printed, where some failed.
     """
+    from lakejoin.discovery.fused.answer import FusedAnswer
     from lakejoin.search.answer import Answer, Failed
-    from lakejoin.search.fused.answer import FusedAnswer
 
     queries = Queries(batch)
     screen = console()

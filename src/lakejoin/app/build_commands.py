@@ -16,6 +16,7 @@ from lakejoin import api
 from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, counted, print_json, seconds, size
 from lakejoin.errors import InputError
+from lakejoin.opened import index_place
 from lakejoin.store.sketches import PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def compact_command(
 
     with _progress(quiet=as_json) as listener:
         report = compact_index(
-            api.index_place(index), Cluster(None, master, _settings(conf)), listener, wait
+            index_place(index), Cluster(None, master, _settings(conf)), listener, wait
         )
     if as_json:
         print_json(asdict(report))

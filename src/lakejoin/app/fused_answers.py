@@ -10,13 +10,13 @@ from rich.text import Text
 from lakejoin.app.answers import Asked, print_notes
 from lakejoin.app.pasting import join_line
 from lakejoin.app.printing import clip, console, counted, print_json, seconds
+from lakejoin.discovery.fused.display import adds_text, misses_text
 from lakejoin.errors import InputError
 from lakejoin.search.display import bar, fan_out_text, percent
-from lakejoin.search.fused.display import adds_text, misses_text
 
 if TYPE_CHECKING:
-    from lakejoin.search.fused.answer import FusedAnswer, FusedResult
-    from lakejoin.search.fused.ways import Way
+    from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
+    from lakejoin.discovery.fused.ways import Way
 
 EVERY = 0  # --explain without a number
 _INDENT = "     "

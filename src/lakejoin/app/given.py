@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from lakejoin import api
 from lakejoin.errors import InputError, MissingIndex, UnknownTable
+from lakejoin.opened import side_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.api import Lake, LakeTable
     from lakejoin.joins.sides import Side
     from lakejoin.model import Loss
+    from lakejoin.opened import Lake, LakeTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +61,7 @@ def given_side(name: str, lake: Lake | None) -> Side:
     from lakejoin.lake.read import file_and_part
 
     if lake is not None and not file_and_part(name)[0]:
-        return api.side_of(_known(name, lake))
+        return side_of(_known(name, lake))
     given = given_table(name, lake)
     return side_of_rows(name, given.rows, given.losses)
 

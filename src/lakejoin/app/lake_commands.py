@@ -13,7 +13,7 @@ from lakejoin.app.printing import clip, counted, print_json, print_table, size
 from lakejoin.errors import DamagedIndex
 
 if TYPE_CHECKING:
-    from lakejoin.api import LakeTable
+    from lakejoin.opened import LakeTable
 
 Command = Callable[..., Any]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.discovery.fused.agreeing import MyWords, agreement
+from lakejoin.discovery.fused.chances import Chances
 from lakejoin.search.fuse import Signals, Weighed, weigh, worth_first
-from lakejoin.search.fused.agreeing import MyWords, agreement
-from lakejoin.search.fused.chances import Chances
 from lakejoin.search.query import locate
 from lakejoin.signals.chance import LEAST
 from lakejoin.signals.likely_names import names_alike

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.discovery.fused.chances import held_in
 from lakejoin.model import null_id
-from lakejoin.search.fused.chances import held_in
 from lakejoin.search.mine import NO_CELL
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, overload
 
+from lakejoin.discovery.fused.ways import Way
 from lakejoin.search.display import percent
-from lakejoin.search.fused.ways import Way
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +55,7 @@ class FusedResult:
         }
 
     def __repr__(self) -> str:
-        from lakejoin.search.fused.display import result_text
+        from lakejoin.discovery.fused.display import result_text
 
         return result_text(self)
 
@@ -116,11 +116,11 @@ class FusedAnswer(Sequence[FusedResult]):
         }
 
     def __repr__(self) -> str:
-        from lakejoin.search.fused.display import as_text
+        from lakejoin.discovery.fused.display import as_text
 
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from lakejoin.search.fused.display import as_html
+        from lakejoin.discovery.fused.display import as_html
 
         return as_html(self)

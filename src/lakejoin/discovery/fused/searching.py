@@ -15,11 +15,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult, score_of
+from lakejoin.discovery.fused.ways import ColumnWays, Way
 from lakejoin.errors import InputError
 from lakejoin.model import ColumnType
 from lakejoin.search.fuse import Signals
-from lakejoin.search.fused.answer import FusedAnswer, FusedResult, score_of
-from lakejoin.search.fused.ways import ColumnWays, Way
 from lakejoin.search.mine import searched
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.signals.chance import LEAST

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import lakejoin
 from app.commands import SEARCH
 from fake_spark import FakeSpark
-from lakejoin.api import Lake
+from lakejoin.discovery.fused.answer import FusedAnswer
 from lakejoin.errors import InputError
+from lakejoin.opened import Lake
 from lakejoin.search.fuse import Signals, weigh
-from lakejoin.search.fused.answer import FusedAnswer
 from oracle.lakes import PlainTable
 from search.key_lakes import key_lake
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lakejoin.search.display import WIDTH, fan_out_text, one_line, percent
 
 if TYPE_CHECKING:
-    from lakejoin.search.fused.answer import FusedAnswer, FusedResult
-    from lakejoin.search.fused.ways import Way
+    from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
+    from lakejoin.discovery.fused.ways import Way
 
 MISSES = 3  # that are told of
 _ADDED = 8  # columns that are named

@@ -1,0 +1,1 @@
+"""What searching and joining do together: one question, one answer."""

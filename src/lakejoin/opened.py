@@ -1,0 +1,369 @@
+"""An opened index: the lake and its tables, as a Python user has them in hand."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from lakejoin.errors import needed
+from lakejoin.storage import Place
+from lakejoin.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.discovery.fused.answer import FusedAnswer
+    from lakejoin.encoders.opening import Given
+    from lakejoin.joins.sides import Side
+    from lakejoin.model import Skipped
+    from lakejoin.search.answer import Answer, Answers, Failed
+    from lakejoin.search.choice import On
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.store.catalog import ColumnEntry, TableEntry
+    from lakejoin.store.meaning import MeaningOptions
+    from lakejoin.store.segment import Segment
+
+DEFAULT_INDEX = ".lakejoin"
+
+PathLike = str | os.PathLike[str]
+
+
+def index_place(index: PathLike | None) -> Place:
+    """Where the index is: as given, else `LAKEJOIN_INDEX`, else `./.lakejoin`."""
+    return Place.of(index or os.environ.get("LAKEJOIN_INDEX") or DEFAULT_INDEX)
+
+
+class Lake:
+    """An opened index: one version of it, which stays as it is while a build commits another."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @property
+    def _index(self) -> str | None:
+        """Where the index is, unless a command finds it without being told."""
+        place = self._snapshot.place.uri
+        return None if place == index_place(None).uri else place
+
+    def __repr__(self) -> str:
+        totals = self._snapshot.manifest.totals
+        return f"<Lake {self._snapshot.place}: {totals.tables:,} tables, {totals.rows:,} rows>"
+
+    def __len__(self) -> int:
+        return self._snapshot.manifest.totals.tables
+
+    def info(self) -> dict[str, Any]:
+        """The figures of the index, with the keys of `lakejoin info --json`."""
+        manifest = self._snapshot.manifest
+        totals = manifest.totals
+        return {
+            "tables": totals.tables,
+            "columns": totals.columns,
+            "rows": totals.rows,
+            "cells": totals.cells,
+            "values": totals.values,
+            "values_exact": totals.values_exact,
+            "bytes": totals.bytes,
+            "segments": len(manifest.segments),
+            "version": manifest.version,
+            "created": manifest.created,
+            "parts": list(manifest.options.parts or ()),
+            "encoder": _encoder(manifest.options.meaning),
+            "lakes": list(manifest.lakes),
+            "index": self._snapshot.place.uri,
+        }
+
+    def tables(self, pattern: str | None = None) -> list[LakeTable]:
+        """The tables by name: all, those that fit a glob, or those whose name contains a text."""
+        found = self._snapshot.tables(pattern)
+        return [LakeTable(self._snapshot, segment, entry) for segment, entry in found]
+
+    def table(self, name: str) -> LakeTable:
+        """The table of that name."""
+        return LakeTable(self._snapshot, *self._snapshot.table(name))
+
+    @overload
+    def search(
+        self,
+        table: Any,
+        on: On = ...,
+        k: int | None = ...,
+        *,
+        by: Literal["fused"],
+        others: bool = ...,
+    ) -> FusedAnswer: ...
+    @overload
+    def search(
+        self,
+        table: Any,
+        on: Literal["*"],
+        k: int | None = ...,
+        by: str = ...,
+        min: float | None = ...,
+        others: bool = ...,
+        verified: bool = ...,
+        algorithm: str = ...,
+        initial: str | int | None = ...,
+        *,
+        tau: float | str | None = ...,
+        encoder: Given = ...,
+        method: str | None = ...,
+        measure: str | None = ...,
+        within: float | str | None = ...,
+        metric: str | None = ...,
+    ) -> Answers: ...
+    @overload
+    def search(
+        self,
+        table: Any,
+        on: On = ...,
+        k: int | None = ...,
+        by: str = ...,
+        min: float | None = ...,
+        others: bool = ...,
+        verified: bool = ...,
+        algorithm: str = ...,
+        initial: str | int | None = ...,
+        *,
+        tau: float | str | None = ...,
+        encoder: Given = ...,
+        method: str | None = ...,
+        measure: str | None = ...,
+        within: float | str | None = ...,
+        metric: str | None = ...,
+    ) -> Answer: ...
+    def search(
+        self,
+        table: Any,
+        on: On = None,
+        k: int | None = None,
+        by: str = "overlap",
+        min: float | None = None,
+        others: bool = False,
+        verified: bool = True,
+        algorithm: str = "auto",
+        initial: str | int | None = None,
+        *,
+        tau: float | str | None = None,
+        encoder: Given = None,
+        method: str | None = None,
+        measure: str | None = None,
+        within: float | str | None = None,
+        metric: str | None = None,
+    ) -> Answer | Answers | FusedAnswer:
+        """The columns of the lake that join with a column of `table`, the best first; or the tables
+        that join with several of its columns together.
+
+        `table` is a path, the name of a table in the lake, a `LakeTable`, or a frame (pandas,
+        polars, Arrow, DuckDB, a mapping of columns, a list of values). `on` is the name of a
+        column or its zero-based place; left out, it is the most key-like text column; `"*"`
+        searches for every column and gives `Answers`. Two or more names or places are a composite
+        key: the tables are found that hold most of its combinations, whatever their columns are
+        called. `{"country": "land", "name": None}` allows only their column `land` for `country`.
+
+        `by="overlap"`: the `k` columns (10) that share the most distinct values, exactly.
+        `by="containment"`: every column that contains at least `min` (0.6) of the values. Small
+        queries are counted; for others sketches find the columns, and each is then verified.
+        `verified=False` shows what the sketches tell. `others` leaves out the table itself and its
+        exact copies. `algorithm` says how overlaps are counted (`by="overlap"` only). A composite
+        key is always counted exactly; `initial` is the key column by which rows are fetched: its
+        name, its place in `table`, `"cardinality"` for the one with the fewest distinct values, or
+        `"items"`, as where it is left out, for the cheapest. It changes the time, not the answer.
+
+        `by="meaning"`: every text column of which at least `min` (0.6) of the values have a partner
+        within `tau`, a share of the largest distance of two vectors, or the best `k`. Left out, tau
+        is the encoder's own; `"auto"` chooses it (`answer.taus`). `encoder` has to be the index's,
+        and may be left out unless it is a function. `by="distance"`: the same for numbers, places
+        and vectors that lie `within="500m"` (places), `"1%"` or `0.5` of each other; two columns of
+        `on` are a latitude and a longitude. `measure="all"` counts pairs, and not values that have
+        a partner. `method` (by meaning) changes the time and not the answer; `metric` is for
+        vectors: `"l2"`, `"l1"`, `"angular"`, `"haversine"`.
+
+        `by="fused"`: the `k` tables (10) that join best, whichever of my columns they join by, as a
+        `FusedAnswer`. `on` left out is every column that may be a key. What only meets by accident
+        is told apart (`answer.misses`); the table itself and its copies are left out.
+
+        >>> lakejoin.open("data.index").search("mine.csv", on="city")  # doctest: +SKIP
+        >>> lakejoin.open("data.index").search("mine.csv", on=["first", "last"])  # doctest: +SKIP
+        >>> lakejoin.open("data.index").search("mine.csv", "city", by="meaning")  # doctest: +SKIP
+        """
+        since = time.perf_counter()
+        from lakejoin.search.answer import Answers
+        from lakejoin.search.choice import choose
+        from lakejoin.search.near_options import NearAsked
+        from lakejoin.search.needed_part import check_part
+        from lakejoin.search.options import SearchOptions
+
+        near = NearAsked(tau, encoder, method, measure, within, metric).near(by)
+        options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
+        check_part(self._snapshot, by, self._index)
+        mine, notes = self._mine(table)
+        found = []
+        try:
+            if by == "fused":
+                return self._fused(mine, on, options.k, notes, since)
+            choice = choose(mine, on, self._snapshot.manifest.options.all_columns, by)
+            notes = (*notes, choice.said) if choice.said else notes
+            if by == "distance":
+                return self._searcher.search_near(mine, choice.places, options, notes, since)
+            if choice.is_key:
+                return self._searcher.search_key(mine, choice, options, notes, since)
+            for place in choice.places:
+                found.append(self._searcher.search(mine, place, options, notes, since))
+                since = time.perf_counter()
+        finally:
+            mine.forget()  # an answer needs less than the whole table, encoded
+        return Answers(found) if choice.every else found[0]
+
+    def _fused(
+        self, mine: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
+    ) -> FusedAnswer:
+        from lakejoin.discovery.fused.searching import fused_search
+        from lakejoin.search.choice import choose
+
+        all_columns = self._snapshot.manifest.options.all_columns
+        choice = None if on is None else choose(mine, on, all_columns)
+        return fused_search(self._searcher, mine, choice, k, notes, since)
+
+    def search_many(
+        self,
+        queries: Iterable[Any],
+        on: On = None,
+        threads: int | None = None,
+        **options: Any,
+    ) -> Iterator[Answer | Answers | FusedAnswer | Failed]:
+        """The answers for many queries, in their order, worked out by several threads.
+
+        A query is a table as `search` takes it, or a pair of a table and its column (or the columns
+        of a composite key). Options are those of `search`. A query that cannot be answered gives a
+        `Failed` with its error; the others are answered all the same.
+
+        >>> tables = ["a.csv", ("b.csv", "city"), ("c.csv", ["first", "last"])]
+        >>> for answer in lake.search_many(tables, k=5):  # doctest: +SKIP
+        ...     print(answer.error or answer)
+        """
+        from lakejoin.search.choice import in_order
+        from lakejoin.search.many import each
+
+        on = in_order(on)  # once, for every query
+
+        def one(query: Any) -> Answer | Answers | FusedAnswer:
+            table, column = query if _is_pair(query) else (query, on)
+            found: Answer | Answers | FusedAnswer = self.search(table, column, **options)
+            return found
+
+        return each(queries, one, lambda query: _query_name(query, on), threads)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        from lakejoin.search.searcher import Searcher
+
+        return Searcher(self._snapshot)
+
+    def _mine(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
+        from lakejoin.search.known_table import KnownTable
+        from lakejoin.search.meant import table_of
+
+        if isinstance(table, LakeTable):
+            # Of this very segment, also where another `Lake` has opened it; else as a frame.
+            for number, segment in enumerate(self._snapshot.segments):
+                gone = table.entry.number in segment.record.dead
+                if segment.place == table._segment.place and not gone:
+                    return KnownTable(self._snapshot, number, table.entry), ()
+            return table_of(table.to_arrow(), self._snapshot)
+        return table_of(table, self._snapshot)
+
+    def skipped(self) -> list[Skipped]:
+        """The files, and parts of files, that gave no table, with reasons."""
+        return self._snapshot.skipped()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What lies beneath: segments and their arrays."""
+        return self._snapshot
+
+
+class LakeTable:
+    """A table of the index, rebuilt from its codes on demand."""
+
+    def __init__(self, snapshot: Snapshot, segment: Segment, entry: TableEntry) -> None:
+        self._snapshot = snapshot
+        self._segment = segment
+        self.entry = entry
+
+    def __repr__(self) -> str:
+        return f"<LakeTable {self.name}: {self.entry.rows:,} rows, {self.entry.width} columns>"
+
+    @property
+    def name(self) -> str:
+        """Its path in the lake, with `#` and the part for what lies inside a container."""
+        return self.entry.name
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.entry.rows
+
+    def columns(self) -> list[ColumnEntry]:
+        """Its columns with their profiles."""
+        return self._segment.catalog.columns_of(self.entry)
+
+    def to_arrow(self, begin: int = 0, end: int | None = None) -> pa.Table:
+        """Rows [begin, end) with their original texts, as a `pyarrow.Table`."""
+        return self._segment.to_arrow(self.entry, begin, end)
+
+    def to_pandas(self) -> Any:
+        """The rows as a `pandas.DataFrame`."""
+        needed("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a `polars.DataFrame`."""
+        return needed("polars").from_arrow(self.to_arrow())
+
+
+def side_of(table: Any, default: str = "") -> Side:
+    """A table as a side of a join; one of the lake is not read as long as codes suffice."""
+    from lakejoin.joins.given import name_given, table_and_losses
+    from lakejoin.joins.sides import Side, side_of_rows
+
+    if isinstance(table, LakeTable):
+        stored, snapshot = (table._segment, table.entry), table._snapshot
+        rules = snapshot.manifest.options.rules
+        losses = table.entry.losses
+        return Side(table.name, table.to_arrow, stored, snapshot.place.uri, rules, losses)
+    return side_of_rows(name_given(table, default), *table_and_losses(table))
+
+
+def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:
+    if meaning is None:
+        return None
+    return {"given": meaning.encoder, "identity": meaning.identity, "kept": meaning.keep}
+
+
+def _is_pair(query: Any) -> bool:
+    if not isinstance(query, tuple) or len(query) != 2:
+        return False
+    on = query[1]
+    several = isinstance(on, list | tuple) and all(isinstance(one, str | int) for one in on)
+    return isinstance(on, str | int | None | Mapping) or several or _is_array_of_names(on)
+
+
+def _is_array_of_names(on: Any) -> bool:
+    from lakejoin.search.choice import in_order
+
+    if not hasattr(on, "tolist") and not hasattr(on, "to_list"):
+        return False
+    names = in_order(on)  # else it may be a value of a table that is given as a tuple
+    return isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names)
+
+
+def _query_name(query: Any, on: On = None) -> tuple[str, On]:
+    table, on = query if _is_pair(query) else (query, on)
+    if isinstance(table, LakeTable):
+        return table.name, on
+    return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table", on

@@ -268,7 +268,17 @@ def test_more_chance_never_scores_more(signals: Signals, more: float) -> None:
 KEYS = ["query", "by", "k", "results", "misses", "notes", "seconds", "seconds_by"]
 RESULT = ["rank", "table", "score", "ways", "adds", "accidental", "reason"]
 WAY = [
-    *("kind", "mine", "theirs", "matched", "containment", "row_coverage", "fan_out", "chance"),
+    *(
+        "kind",
+        "how",
+        "mine",
+        "theirs",
+        "matched",
+        "containment",
+        "row_coverage",
+        "fan_out",
+        "chance",
+    ),
     *("score", "reasons", "accidental"),
 ]
 

@@ -205,8 +205,8 @@ def search_command(
 
     \b
     or with query{table, columns}, by, k, results[] or misses[] with rank, table, score, ways[] with
-    kind, mine, theirs, matched, containment, row_coverage, fan_out, chance, score, reasons[] with
-    what, nats, words, accidental, adds, accidental, reason, notes[], seconds, seconds_by{…},
+    kind, how, mine, theirs, matched, containment, row_coverage, fan_out, chance, score, reasons[]
+    with what, nats, words, accidental, adds, accidental, reason, notes[], seconds, seconds_by{…},
     result{…}, sql
     """
     from lakejoin.app.answers import Asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -18,18 +18,72 @@ from lakejoin.signals.likely_names import names_alike
 if TYPE_CHECKING:
     from lakejoin.search.mine import MyTable
     from lakejoin.search.query import Query
-    from lakejoin.search.result import Result
+    from lakejoin.search.result import Found
 
 Array = np.ndarray[Any, Any]
+Kind = Literal["equal", "rewritten", "meaning", "near"]
+
+
+class Met(Protocol):
+    """What a way needs to know of the values that meet; results of the engines tell it."""
+
+    @property
+    def rank(self) -> int:
+        """Its place among what was found for the same columns of mine."""
+
+    @property
+    def table(self) -> str:
+        """The table."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table, in the order of mine."""
+
+    @property
+    def matched(self) -> int:
+        """How many of my values find a partner."""
+
+    @property
+    def containment(self) -> float:
+        """That share of my values."""
+
+    @property
+    def query_size(self) -> int:
+        """How many values of mine there are."""
+
+    @property
+    def column_size(self) -> int:
+        """How many values theirs are."""
+
+    @property
+    def row_coverage(self) -> float | None:
+        """The share of my rows that find a partner."""
+
+    @property
+    def fan_out(self) -> float | None:
+        """The rows of the join per row of mine."""
+
+    @property
+    def found(self) -> Found | None:
+        """Where it lies in the index."""
+
+    def sql(self) -> str:
+        """DuckDB SQL that makes the join."""
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way to join: my columns with theirs, what was found, and what it is worth."""
+    """One way to join: my columns with theirs, what was found, and what it is worth.
+
+    `kind` says whether values are equal, equal once rewritten, mean the same or lie near; `how` is
+    in words by which program, or within which distance, and empty for equal values.
+    """
 
     columns: tuple[str, ...]
-    result: Result
+    result: Met
     signals: Signals
+    kind: Kind = "equal"
+    how: str = ""
 
     @cached_property
     def weighed(self) -> Weighed:
@@ -43,9 +97,15 @@ class Way:
 
     @property
     def pairs(self) -> str:
-        """Which of my columns is equal to which of theirs."""
-        both = zip(self.columns, self.result.columns, strict=True)
-        return " and ".join(f"{mine} = {theirs}" for mine, theirs in both)
+        """Which of my columns goes with which of theirs, and how."""
+        mine, theirs = self.columns, self.result.columns
+        sign = "=" if self.kind == "equal" else "~"
+        if len(mine) == len(theirs):
+            both = zip(mine, theirs, strict=True)
+            told = " and ".join(f"{one} {sign} {other}" for one, other in both)
+        else:  # a place may be one column or two
+            told = f"{', '.join(mine)} {sign} {', '.join(theirs)}"
+        return f"{told} ({self.how})" if self.how else told
 
     @property
     def why(self) -> str:
@@ -60,7 +120,8 @@ class Way:
     def to_dict(self) -> dict[str, Any]:
         """The way as JSON has it."""
         return {
-            "kind": "equal",
+            "kind": self.kind,
+            "how": self.how,
             "mine": list(self.columns),
             "theirs": list(self.result.columns),
             "matched": self.result.matched,
@@ -77,7 +138,7 @@ class Way:
         }
 
 
-def unique_of(result: Result) -> float:
+def unique_of(result: Met) -> float:
     """Distinct values for each row that has one: of my columns or of theirs, the larger."""
     found = result.found
     assert found is not None, "a result of a search has its place"
@@ -103,7 +164,7 @@ class ColumnWays:
     def _words(self) -> MyWords:
         return MyWords(self._mine, self._place, self.query)
 
-    def quick(self, result: Result) -> Way:
+    def quick(self, result: Met) -> Way:
         """What is known without looking at their values: as if chance gave little."""
         fewer = max(1, min(result.query_size, result.column_size))
         signals = Signals(

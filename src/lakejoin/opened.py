@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.discovery.fused.answer import FusedAnswer
+    from lakejoin.discovery.fused.searching import Asked
     from lakejoin.encoders.opening import Given
     from lakejoin.joins.sides import Side
     from lakejoin.model import Skipped
@@ -219,15 +220,42 @@ class Lake:
             mine.forget()  # an answer needs less than the whole table, encoded
         return Answers(found) if choice.every else found[0]
 
+    def search_progressively(
+        self, table: Any, on: On = None, k: int | None = None
+    ) -> Iterator[FusedAnswer]:
+        """The answers of a fused search as they get better: the first at once, from sketches, and
+        the last one (`answer.final`) as `search` gives it.
+
+        >>> for answer in lake.search_progressively("mine.csv"):  # doctest: +SKIP
+        ...     print(answer[:3])
+        """
+        since = time.perf_counter()
+        from lakejoin.discovery.fused.searching import fused_answers
+        from lakejoin.search.options import SearchOptions
+
+        k = SearchOptions("fused", k).k
+        mine, notes = self._mine(table)
+        try:
+            yield from fused_answers(self._searcher, mine, self._asked(mine, on, k, notes, since))
+        finally:
+            mine.forget()
+
     def _fused(
         self, mine: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
     ) -> FusedAnswer:
         from lakejoin.discovery.fused.searching import fused_search
+
+        return fused_search(self._searcher, mine, self._asked(mine, on, k, notes, since))
+
+    def _asked(
+        self, mine: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
+    ) -> Asked:
+        from lakejoin.discovery.fused.searching import Asked
         from lakejoin.search.choice import choose
 
         all_columns = self._snapshot.manifest.options.all_columns
         choice = None if on is None else choose(mine, on, all_columns)
-        return fused_search(self._searcher, mine, choice, k, notes, since)
+        return Asked(choice, k, notes, since)
 
     def search_many(
         self,

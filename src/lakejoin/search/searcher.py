@@ -71,6 +71,20 @@ class Searcher:
             return self.search_near(mine, (place,), options, notes, since)
         begin = time.perf_counter() if since is None else since
         options = (options or SearchOptions()).for_column().settled()
+        results, told, counters = self._column(mine, place, options)
+        told = (*notes, *told)
+        return _answer(mine.query(place), results, options, counters, told, begin)
+
+    def results(
+        self, mine: MyTable, place: int, options: SearchOptions
+    ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
+        """The results of `search` and what is said of them; evidence is gathered when it is asked
+        for, and not for the first ones at once."""
+        return self._column(mine, place, options.for_column().settled())[:2]
+
+    def _column(
+        self, mine: MyTable, place: int, options: SearchOptions
+    ) -> tuple[tuple[Result, ...], tuple[str, ...], Counters]:
         query = mine.query(place)
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
@@ -82,8 +96,7 @@ class Searcher:
             self._result(i, hits, located, copies, options.verified) for i in range(len(hits))
         )
         said = self._notes(query, results, options, hits.estimate is not None)
-        told = (*notes, *mine.notes(), *left_out, *said)
-        return _answer(query, results, options, hits.counters, told, begin)
+        return results, (*mine.notes(), *left_out, *said), hits.counters
 
     def search_key(
         self,

@@ -72,7 +72,8 @@ class FusedAnswer(Sequence[FusedResult]):
 
     `columns` are those of mine that were searched for, each by itself, or several together as a
     key. `misses` are tables that share values with mine by accident, the nearest first. `seconds`
-    is how long the caller waited, and `seconds_by` what each part of the search took of it.
+    is how long the caller waited, and `seconds_by` what each part of the search took of it. One
+    that is not `final` comes before the search is over, and a better one after it.
     """
 
     table: str
@@ -83,6 +84,7 @@ class FusedAnswer(Sequence[FusedResult]):
     seconds: float = 0.0
     seconds_by: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    final: bool = True
 
     by: ClassVar[str] = "fused"
     error: ClassVar[None] = None  # beside `Failed`, where many are searched for

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.signals.chance import Wrong, chance_by, chance_of, wrong_values
+from lakejoin.signals.chance import KNOWN, Wrong, chance_by, chance_of, wrong_values
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SAMPLE = 500
+_SAMPLE = 150
 
 
 class Chances:
@@ -32,7 +32,7 @@ class Chances:
         """The share of wrong values, of the smaller column, that the other one holds."""
         theirs = segment.postings.codes_of(column)
         if len(self._query) > size:
-            return chance_by(_some(segment, theirs), self._held_by_mine)
+            return chance_by(_some(segment, theirs), self._held_by_mine, _SAMPLE)
         return chance_of(
             [_met(one, theirs) for one in self._located_in(number, segment)],
         )
@@ -91,6 +91,6 @@ def _met(located: Wrong, theirs: Array) -> Wrong:
 
 def _some(segment: Segment, codes: Array) -> pa.LargeStringArray:
     """The values of codes: all, or a sample."""
-    if len(codes) > _SAMPLE:
-        codes = np.sort(np.random.default_rng(0).choice(codes, _SAMPLE, replace=False))
+    if len(codes) > KNOWN:
+        codes = np.sort(np.random.default_rng(0).choice(codes, KNOWN, replace=False))
     return segment.dictionary.texts.take(codes)

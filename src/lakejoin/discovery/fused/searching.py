@@ -1,18 +1,19 @@
 """One question, one answer: every plausible key of my table is searched for, and tables are ranked.
 
-For each of my columns that may be a key the exact engine gives the columns of the lake that share
-most values; for several columns together, the engine for composite keys does. Those that look best
-are then compared with chance, and the best of these row by row (`search/fuse.py` weighs it all).
-Several columns of one table are one result.
+For each of my columns that may be a key, sketches tell at once which tables may join; then the
+exact engine gives the columns of the lake that share most values. Those that look best are compared
+with chance, and the best of these row by row (`search/fuse.py` weighs it all). Several columns of
+one table are one result.
 
-Time grows with the columns of mine that are searched for, and with `_AGAINST_CHANCE` and `_BY_ROWS`
-of their results, not with the lake beyond what the engines take.
+Time grows with the columns of mine that are searched for, and with how many of their results are
+looked at closely, not with the lake beyond what the engines take.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult, score_of
@@ -31,50 +32,43 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
-_KEYS = 4  # columns of mine that are searched for where none is named
+_KEYS = 8  # columns of mine that are searched for where none is named
 _FETCHED = 150  # columns of the lake for each of mine
-_AGAINST_CHANCE = 60
-_BY_ROWS = 20
+_AGAINST_CHANCE = 40
+_BY_ROWS = 10
 _FEWEST = 2  # values that must meet
 _NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
-_OPTIONS = SearchOptions(k=_FETCHED, others=True)
+_EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
+_SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
 
 
-def fused_search(
-    searcher: Searcher,
-    mine: MyTable,
-    choice: Choice | None,
-    k: int | None = None,
-    notes: Sequence[str] = (),
-    since: float | None = None,
-) -> FusedAnswer:
-    """The tables that join with mine on the columns of a choice, or on any that may be a key.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked beside the table: the columns (None: every one that may be a key), and how many
+    tables. `since` is when the caller began to wait, by `time.perf_counter`."""
 
-    `since` is when the caller began to wait, by `time.perf_counter`: now, if left out.
-    """
-    begin = time.perf_counter() if since is None else since
-    run = _Run(searcher, mine)
-    if choice is not None and choice.is_key:
-        columns: tuple[tuple[str, ...], ...] = (tuple(mine.names[i] for i in choice.places),)
-        ways = run.by_key(choice)
-    else:
-        places = choice.places if choice else plausible_keys(mine, searcher)
-        columns = tuple((mine.names[place],) for place in places)
-        ways = [way for place in places for way in run.by_column(place)]
-    tables = _by_table(ways)
-    limit = k or DEFAULT_K
-    joined = [one for one in tables if not one[0].weighed.accidental][:limit]
-    missed = [one for one in tables if one[0].weighed.accidental][:limit]
-    return FusedAnswer(
-        table=mine.name,
-        columns=columns,
-        results=tuple(_result(rank, one) for rank, one in enumerate(joined, 1)),
-        misses=tuple(_result(rank, one) for rank, one in enumerate(missed, 1)),
-        k=limit,
-        seconds=time.perf_counter() - begin,
-        seconds_by=run.seconds,
-        notes=tuple(dict.fromkeys((*notes, *run.notes))),
-    )
+    choice: Choice | None
+    k: int | None = None
+    notes: tuple[str, ...] = ()
+    since: float = 0.0
+
+
+def fused_search(searcher: Searcher, mine: MyTable, asked: Asked) -> FusedAnswer:
+    """The tables that join with mine."""
+    run = _Run(searcher, mine, asked)
+    for _ in run.exact():
+        pass
+    return run.answer(final=True)
+
+
+def fused_answers(searcher: Searcher, mine: MyTable, asked: Asked) -> Iterator[FusedAnswer]:
+    """The same, the first answer at once from sketches, each better than the one before."""
+    run = _Run(searcher, mine, asked)
+    if run.sketched():
+        yield run.answer()
+    for _ in run.exact():
+        yield run.answer()
+    yield run.answer(final=True)
 
 
 def plausible_keys(mine: MyTable, searcher: Searcher) -> tuple[int, ...]:
@@ -99,22 +93,53 @@ def plausible_keys(mine: MyTable, searcher: Searcher) -> tuple[int, ...]:
 
 
 class _Run:
-    """The searches for one question, with the time of each part and what was said."""
+    """The searches for one question: the ways that were found so far, the time of each part, and
+    what was said."""
 
-    def __init__(self, searcher: Searcher, mine: MyTable) -> None:
+    def __init__(self, searcher: Searcher, mine: MyTable, asked: Asked) -> None:
         self._searcher = searcher
         self._mine = mine
-        self.seconds: dict[str, float] = {}
-        self.notes: list[str] = []
+        self._asked = asked
+        self._begin = asked.since or time.perf_counter()
+        self._key = asked.choice if asked.choice and asked.choice.is_key else None
+        self._places = _places(searcher, mine, asked.choice)
+        self._ways: list[Way] = []
+        self._seconds: dict[str, float] = {}
+        self._notes: list[str] = [*asked.notes]
 
-    def by_column(self, place: int) -> list[Way]:
+    # -- stages --------------------------------------------------------------------------------
+
+    def sketched(self) -> bool:
+        """What sketches tell of columns that are no numbers: those meet anything."""
+        begin = time.perf_counter()
+        named = self._asked.choice is not None
+        for place in () if self._key else self._places:
+            if named or self._mine.profile(place).type is not ColumnType.INTEGER:
+                results, _ = self._searcher.results(self._mine, place, _SKETCHED)
+                column = ColumnWays(self._mine, place)
+                self._ways += [column.quick(one) for one in results]
+        self._took("sketches", begin)
+        return bool(self._ways)
+
+    def exact(self) -> Iterator[None]:
+        """Takes one stage after the other; after each there is more to be answered."""
+        self._ways = []
+        if self._key is not None:
+            self._ways = self._by_key(self._key)
+            yield
+            return
+        for place in self._places:
+            self._ways += self._by_column(place)
+        yield
+
+    def _by_column(self, place: int) -> list[Way]:
         """The ways to join by one column of mine."""
         begin = time.perf_counter()
-        answer = self._searcher.search(self._mine, place, _OPTIONS)
-        self.notes += answer.notes
+        results, said = self._searcher.results(self._mine, place, _EXACT)
+        self._notes += said
         begin = self._took("overlap", begin)
         column = ColumnWays(self._mine, place)
-        ways = [column.quick(one) for one in answer if one.matched >= _FEWEST]
+        ways = [column.quick(one) for one in results if one.matched >= _FEWEST]
         ways = [column.against_chance(way) for way in _best(ways)[:_AGAINST_CHANCE]]
         begin = self._took("chance", begin)
         # Also those that looked best before: where every code is taken, only the rows can tell.
@@ -123,14 +148,14 @@ class _Run:
         self._took("rows", begin)
         return ways
 
-    def by_key(self, choice: Choice) -> list[Way]:
+    def _by_key(self, choice: Choice) -> list[Way]:
         """The ways to join by several columns of mine together.
 
         Combinations of values meet by chance far less than values: little is taken for it.
         """
         begin = time.perf_counter()
-        answer = self._searcher.search_key(self._mine, choice, _OPTIONS)
-        self.notes += answer.notes
+        answer = self._searcher.search_key(self._mine, choice, _EXACT)
+        self._notes += answer.notes
         columns = tuple(self._mine.names[place] for place in choice.places)
         ways = [
             Way(columns, one, _of_key(columns, one)) for one in answer if one.matched >= _FEWEST
@@ -140,8 +165,37 @@ class _Run:
 
     def _took(self, what: str, begin: float) -> float:
         now = time.perf_counter()
-        self.seconds[what] = self.seconds.get(what, 0.0) + now - begin
+        self._seconds[what] = self._seconds.get(what, 0.0) + now - begin
         return now
+
+    # -- the answer ----------------------------------------------------------------------------
+
+    def answer(self, final: bool = False) -> FusedAnswer:
+        """What is known so far."""
+        tables = _by_table(self._ways)
+        limit = self._asked.k or DEFAULT_K
+        joined = [one for one in tables if not one[0].weighed.accidental][:limit]
+        missed = [one for one in tables if one[0].weighed.accidental][:limit]
+        return FusedAnswer(
+            table=self._mine.name,
+            columns=self._columns,
+            results=tuple(_result(rank, one) for rank, one in enumerate(joined, 1)),
+            misses=tuple(_result(rank, one) for rank, one in enumerate(missed, 1)),
+            k=limit,
+            seconds=time.perf_counter() - self._begin,
+            seconds_by=dict(self._seconds),
+            notes=tuple(dict.fromkeys(self._notes)),
+            final=final,
+        )
+
+    @property
+    def _columns(self) -> tuple[tuple[str, ...], ...]:
+        names = tuple(self._mine.names[place] for place in self._places)
+        return (names,) if self._key else tuple((name,) for name in names)
+
+
+def _places(searcher: Searcher, mine: MyTable, choice: Choice | None) -> tuple[int, ...]:
+    return choice.places if choice else plausible_keys(mine, searcher)
 
 
 def _of_key(columns: Sequence[str], result: Result) -> Signals:

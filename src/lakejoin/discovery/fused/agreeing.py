@@ -39,29 +39,20 @@ _SHIFTS = (1, 2, 3)
 _WORD = re.compile(r"\w{2,}")
 
 
-class MyWords:
-    """The words of rows of my table, without those of the column that joins."""
+class RowWords:
+    """The words of rows of my table, without those of the columns that join."""
 
-    def __init__(self, mine: MyTable, place: int, query: Query) -> None:
-        import pyarrow.compute as pc
-
+    def __init__(self, mine: MyTable, joined: Sequence[int]) -> None:
         self._mine = mine
-        self._others = [i for i in range(len(mine.names)) if i != place][:_COLUMNS]
-        tokens, cells = mine.cells(place)
-        known = np.flatnonzero(cells != NO_CELL)
-        first = np.zeros(len(tokens), np.int64)
-        first[cells[known][::-1]] = known[::-1]
-        # The first row of each value of the query.
-        self._row = first[pc.index_in(query.tokens, value_set=tokens).to_numpy()]
+        self._others = [i for i in range(len(mine.names)) if i not in joined][:_COLUMNS]
 
     @cached_property
     def _columns(self) -> list[tuple[pa.LargeStringArray, Array]]:
         self._mine.read(self._others)  # at once: a file is read once for all
         return [self._mine.cells(place) for place in self._others]
 
-    def of(self, places: Array, values: Sequence[str]) -> list[Words]:
-        """The words of the first row of some of my values, which stand at `places` of the query."""
-        rows = self._row[places]
+    def at(self, rows: Array) -> list[Words]:
+        """The words of some rows."""
         words: list[set[str]] = [set() for _ in rows]
         for tokens, cells in self._columns:
             numbers = cells[rows]
@@ -69,7 +60,27 @@ class MyWords:
             texts = tokens.take(numbers[known]).to_pylist()
             for place, text in zip(known.tolist(), texts, strict=True):
                 words[place].update(_WORD.findall(text))
-        return [frozenset(one) - words_of(value) for one, value in zip(words, values, strict=True)]
+        return list(map(frozenset, words))
+
+
+class MyWords:
+    """The words of rows of my table, by the values of the one column that joins."""
+
+    def __init__(self, mine: MyTable, place: int, query: Query) -> None:
+        import pyarrow.compute as pc
+
+        self._words = RowWords(mine, (place,))
+        tokens, cells = mine.cells(place)
+        known = np.flatnonzero(cells != NO_CELL)
+        first = np.zeros(len(tokens), np.int64)
+        first[cells[known][::-1]] = known[::-1]
+        # The first row of each value of the query.
+        self._row = first[pc.index_in(query.tokens, value_set=tokens).to_numpy()]
+
+    def of(self, places: Array, values: Sequence[str]) -> list[Words]:
+        """The words of the first row of some of my values, which stand at `places` of the query."""
+        words = self._words.at(self._row[places])
+        return [one - words_of(value) for one, value in zip(words, values, strict=True)]
 
 
 def words_of(text: str) -> Words:
@@ -95,8 +106,10 @@ def agreement(
         return 0.0
     values = query.tokens.take(met).to_pylist()
     ours = mine.of(met, values)
-    theirs = _their_words(segment, entry, column, codes[met], values)
-    return agreeing(ours, theirs)
+    rows = _first_rows(segment, entry, column, codes[met])
+    theirs = their_words(segment, entry, (column,), rows)
+    without = [one - words_of(value) for one, value in zip(theirs, values, strict=True)]
+    return agreeing(ours, without)
 
 
 def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:
@@ -125,23 +138,30 @@ def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:
     return max(0.0, met - max(moved, default=met))
 
 
-def _their_words(
-    segment: Segment, entry: TableEntry, column: int, codes: Array, values: Sequence[str]
+def their_words(
+    segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
 ) -> list[Words]:
-    """The words of the first row of each code, without those of its value."""
+    """The words of some rows of a table of theirs, without those of the columns that join."""
+    words: list[set[str]] = [set() for _ in rows]
+    columns = range(entry.first, entry.first + entry.width)
+    others = [number for number in columns if number not in joined][:_COLUMNS]
+    if not others or not len(rows):
+        return list(map(frozenset, words))
+    # The texts of all columns at once: each look-up costs something however few they are.
+    ids = np.concatenate([_codes_at(segment, other, entry.rows, rows) for other in others])
+    texts = segment.rows.texts(ids, segment.dictionary.texts).to_pylist()
+    for place, text in enumerate(texts):
+        if text is not None:
+            words[place % len(rows)].update(_WORD.findall(text))
+    return list(map(frozenset, words))
+
+
+def _first_rows(segment: Segment, entry: TableEntry, column: int, codes: Array) -> Array:
+    """The first row of each of some codes, which a column has."""
     of_rows = segment.rows.codes(column, entry.rows)
     places = np.flatnonzero(np.isin(of_rows, codes))
     found, first = np.unique(of_rows[places], return_index=True)
-    rows = places[first[np.searchsorted(found, codes)]]
-    words: list[set[str]] = [set() for _ in rows]
-    others = [n for n in range(entry.first, entry.first + entry.width) if n != column][:_COLUMNS]
-    for other in others:
-        ids = _codes_at(segment, other, entry.rows, rows)
-        texts = segment.rows.texts(ids, segment.dictionary.texts).to_pylist()
-        for into, text in zip(words, texts, strict=True):
-            if text is not None:
-                into.update(_WORD.findall(text))
-    return [frozenset(one) - words_of(value) for one, value in zip(words, values, strict=True)]
+    return np.asarray(places[first[np.searchsorted(found, codes)]])
 
 
 def _codes_at(segment: Segment, column: int, total: int, rows: Array) -> Array:

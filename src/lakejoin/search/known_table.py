@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,9 @@ class KnownTable:
         self._number = number
         self._entry = entry
         self._columns = self._segment.catalog.columns_of(entry)
+        # Both are asked for again and again by a search that looks at rows.
+        self._queries: dict[int, Query] = {}
+        self._cells: dict[int, tuple[pa.LargeStringArray, Array]] = {}
 
     @property
     def name(self) -> str:
@@ -72,11 +76,19 @@ class KnownTable:
 
     def query(self, place: int) -> Query:
         """One column, to be searched for."""
-        number = self._columns[place].number
-        return query_of_lake_column(self._snapshot, self._number, number, self.name)
+        if place not in self._queries:
+            number = self._columns[place].number
+            query = query_of_lake_column(self._snapshot, self._number, number, self.name)
+            self._queries[place] = query
+        return self._queries[place]
 
     def cells(self, place: int) -> tuple[pa.LargeStringArray, Array]:
         """A column row by row."""
+        if place not in self._cells:
+            self._cells[place] = self._cells_of(place)
+        return self._cells[place]
+
+    def _cells_of(self, place: int) -> tuple[pa.LargeStringArray, Array]:
         from lakejoin.store.rows import NULL
 
         codes = self._segment.rows.codes(self._columns[place].number, self._entry.rows)
@@ -95,4 +107,19 @@ class KnownTable:
         return originals_of(self._segment, self._columns[place].number)
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Lets go of columns; they are made anew when they are asked for again."""
+        self._queries.clear()
+        self._cells.clear()
+
+
+class KnownElsewhere(KnownTable):
+    """A table of the lake, searched for in segments among which its own is not."""
+
+    @property
+    def home(self) -> tuple[int, int] | None:
+        """It is in none of them."""
+        return None
+
+    def query(self, place: int) -> Query:
+        """One column, to be searched for."""
+        return replace(super().query(place), home=None)

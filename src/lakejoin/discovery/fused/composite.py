@@ -1,0 +1,320 @@
+"""The ways to join by several columns together: what chance would give, and whether rows agree.
+
+Two kinds of wrong combinations tell it. Mixed ones have each part from another row: the first name
+of one person with the last name of another. Neighbours have one part from the value next to the
+right one in its column: the number after it, the name after it in the alphabet; so numbers that
+rise together with years do so in any two tables, and are met by neighbours as well. Both are made
+of the smaller side and looked up in the other one, and the kind that meets most is taken.
+
+Where every country has every year, wrong combinations meet as well as right ones, and nothing is
+learnt from them. Such a way is as good as its parts: each must be believed by itself, by its values
+or by its name, and what is taken is the one that says most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.discovery.fused.agreeing import RowWords, agreeing, their_words, words_of
+from lakejoin.discovery.fused.chances import Chances, held_in
+from lakejoin.discovery.fused.ways import Way, unique_of
+from lakejoin.search.choice import Choice
+from lakejoin.search.fuse import BELIEVED, Signals
+from lakejoin.search.mate.query import KeyQuery, distinct_rows, key_query
+from lakejoin.search.mine import NO_CELL
+from lakejoin.search.options import SearchOptions
+from lakejoin.signals.chance import LEAST, evidence
+from lakejoin.signals.likely_names import CONTAINED, names_alike
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.discovery.fused.ways import Met
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.result import Found
+    from lakejoin.search.searcher import Searcher
+
+Array = np.ndarray[Any, Any]
+Columns = Sequence[Array] | Array  # an array for each column
+Texts = Callable[[Array], "pa.LargeStringArray"]
+
+_FETCHED = 40  # tables
+_AGAINST_CHANCE = 20
+_BY_ROWS = 10
+_FEWEST = 2  # combinations that must meet
+_WRONG = 250  # combinations of each kind
+_WHOLE = r"^-?\d{1,15}$"
+_ROWS = 64
+_DENSE = 0.3  # of the combinations meet
+_KEY = 0.99  # distinct values for each row: one of theirs for each of mine
+_ALL = 0.95  # of the rows that meet by one column
+
+
+def by_composite(searcher: Searcher, mine: MyTable, places: Sequence[int]) -> list[Way]:
+    """The ways to join by some columns of mine together; the best are compared closely."""
+    key = Choice(tuple(places), (None,) * len(places))
+    answer = searcher.search_key(mine, key, SearchOptions(k=_FETCHED, others=True))
+    ways = KeyWays(mine, places)
+    found = _best([ways.quick(one) for one in answer if one.matched >= _FEWEST])
+    found = [ways.against_chance(way) for way in found[:_AGAINST_CHANCE]]
+    looked_at = _best(found)[:_BY_ROWS]
+    return [ways.with_agreement(way) if way in looked_at else way for way in found]
+
+
+def worth_telling(together: Sequence[Way], alone: Sequence[Way]) -> list[Way]:
+    """The ways by several columns that say more than those by one column of the same table.
+
+    Left out are those that meet by accident where one column does not; and those of which one
+    column finds as many rows by itself, and in theirs each value once.
+    """
+    by_table: dict[str, list[Way]] = {}
+    for way in alone:
+        if not way.weighed.accidental:
+            by_table.setdefault(way.result.table, []).append(way)
+    return [way for way in together if _says_more(way, by_table.get(way.result.table, ()))]
+
+
+def _says_more(way: Way, alone: Sequence[Way]) -> bool:
+    if way.weighed.accidental:
+        return not alone
+    pairs = set(zip(way.columns, way.result.columns, strict=True))
+    covered = way.result.row_coverage or 0.0
+    return not any(
+        (one.columns[0], one.result.columns[0]) in pairs
+        and unique_of(one.result) >= _KEY
+        and covered >= _ALL * (one.result.row_coverage or 0.0)
+        for one in alone
+    )
+
+
+class KeyWays:
+    """The ways by which several columns of mine join tables of the lake."""
+
+    def __init__(self, mine: MyTable, places: Sequence[int]) -> None:
+        self._mine = mine
+        self._places = tuple(places)
+        self._known: dict[int, list[Array]] = {}
+        self._parts: dict[int, Chances] = {}
+
+    @cached_property
+    def query(self) -> KeyQuery:
+        """The combinations that are searched for."""
+        return key_query(self._mine, self._places)
+
+    def quick(self, result: Met) -> Way:
+        """What is known without looking at their values: as if chance gave little."""
+        query = self.query
+        fewer = max(1, min(result.query_size, result.column_size))
+        pairs = zip(query.columns, result.columns, strict=True)
+        names = [names_alike(one, other).alike for one, other in pairs]
+        share = min(1.0, result.matched / fewer)
+        signals = Signals(fewer, share, LEAST, result.containment, sum(names) / len(names))
+        return Way(query.columns, result, signals)
+
+    def against_chance(self, way: Way) -> Way:
+        """The same, knowing what chance would give."""
+        chance = max(LEAST, self._chance(_found(way), way.result.column_size))
+        signals = replace(way.signals, chance=chance)
+        if evidence(signals.values, signals.share, signals.chance) < BELIEVED:
+            signals = self._by_parts(signals, way) or signals
+        return replace(way, signals=signals)
+
+    def with_agreement(self, way: Way) -> Way:
+        """The same, knowing whether other columns agree in the rows that meet."""
+        found = _found(way)
+        met = found.meeting().places
+        if len(met) > _ROWS:
+            met = met[np.linspace(0, len(met) - 1, _ROWS).astype(np.int64)]
+        if len(met) < 2:
+            return way
+        numbers = list(self.query.combinations[met].T)
+        codes = [of_part[met] for of_part in self._located(found)]
+        mine = first_rows(self._cells, numbers)
+        theirs = first_rows(_codes_of(found), codes)
+        parts = zip(self.query.tokens, numbers, strict=True)
+        values = zip(*(tokens.take(own).to_pylist() for tokens, own in parts), strict=True)
+        joined = [frozenset().union(*map(words_of, one)) for one in values]
+        return way.with_rows(
+            agreeing(
+                [one - own for one, own in zip(self._words.at(mine), joined, strict=True)],
+                [
+                    one - own
+                    for one, own in zip(
+                        their_words(found.segment, found.entry, found.columns, theirs),
+                        joined,
+                        strict=True,
+                    )
+                ],
+            )
+        )
+
+    # -- wrong combinations -----------------------------------------------------------------------
+
+    def _chance(self, found: Found, size: int) -> float:
+        """The share of wrong combinations of the smaller side that the other one holds."""
+        theirs = _codes_of(found)
+        if len(self.query) <= size:
+            codes = self._codes(found)
+            wrong = [[of[own] for of, own in zip(codes, one, strict=True)] for one in self._wrong]
+            held = theirs
+        else:
+            combinations = distinct_rows(theirs)[0].T
+            wrong = wrong_combinations(combinations, found.segment.dictionary.texts.take)
+            held = self._located(found)
+        return max((share_held(held, one) for one in wrong), default=0.0)
+
+    @cached_property
+    def _wrong(self) -> list[list[Array]]:
+        """My wrong combinations, as numbers of my values."""
+        tokens = self.query.tokens
+        return wrong_combinations(self.query.combinations.T, *(one.take for one in tokens))
+
+    def _by_parts(self, signals: Signals, way: Way) -> Signals | None:
+        """The signals of a way of which combinations tell nothing, as its parts are believed."""
+        found = _found(way)
+        if signals.share < _DENSE:
+            return None
+        best, most = None, 0.0
+        for part, theirs in enumerate(way.result.columns):
+            size, share, chance = self._part(part, found)
+            nats = evidence(size, share, chance)
+            if nats < BELIEVED and not _named_alike(way.columns[part], theirs):
+                return None
+            if nats > max(most, BELIEVED):
+                best, most = replace(signals, values=size, chance=chance), nats
+        return best
+
+    def _part(self, part: int, found: Found) -> tuple[int, float, float]:
+        """Of a column alone: how many values the smaller one has, the share that is in both, and
+        that of wrong ones."""
+        query, column = self._mine.query(self._places[part]), found.columns[part]
+        chances = self._parts.setdefault(part, Chances(query))
+        theirs = found.segment.postings.codes_of(column)
+        mine = found.segment.dictionary.find(query.tokens)
+        fewer = max(1, min(len(mine), len(theirs)))
+        share = min(1.0, int(held_in(mine, theirs).sum()) / fewer)
+        return fewer, share, chances.of(found.number, found.segment, column, len(theirs))
+
+    # -- my columns -------------------------------------------------------------------------------
+
+    @cached_property
+    def _cells(self) -> list[Array]:
+        return [self._mine.cells(place)[1] for place in self._places]
+
+    @cached_property
+    def _words(self) -> RowWords:
+        return RowWords(self._mine, self._places)
+
+    def _codes(self, found: Found) -> list[Array]:
+        """The codes of my values in a segment, by part."""
+        if found.number not in self._known:
+            find = found.segment.dictionary.find
+            self._known[found.number] = [find(tokens) for tokens in self.query.tokens]
+        return self._known[found.number]
+
+    def _located(self, found: Found) -> list[Array]:
+        """My combinations as codes of a segment, by part."""
+        numbers = zip(self._codes(found), self.query.combinations.T, strict=True)
+        return [codes[own] for codes, own in numbers]
+
+
+def wrong_combinations(columns: Columns, *texts: Texts, most: int = _WRONG) -> list[list[Array]]:
+    """Combinations that are wrong, kind by kind: mixed ones, and neighbours in each part.
+
+    `columns` have distinct combinations of numbers; by them, `texts` gives the values of a part, or
+    of any part.
+
+    >>> import pyarrow as pa
+    >>> names = pa.array(["ada", "bob", "cid"], pa.large_string()).take
+    >>> mixed, first, last = wrong_combinations(np.array([[0, 1, 2], [2, 0, 1]]), names, most=3)
+    >>> np.stack(first).tolist(), np.stack(last).tolist()
+    ([[1, 2, 1], [2, 0, 1]], [[0, 1, 2], [1, 1, 2]])
+    """
+    rows = len(columns[0])
+    if not rows:
+        return []
+    random = np.random.default_rng(0)
+    drawn = np.arange(rows) if rows <= most else np.sort(random.choice(rows, most, replace=False))
+    kinds = [[one[random.integers(0, rows, most)] for one in columns]]
+    for part, column in enumerate(columns):
+        moved = [one[drawn] for one in columns]
+        moved[part] = _neighbours(column, texts[part % len(texts)])[drawn]
+        kinds.append(moved)
+    return kinds
+
+
+def _neighbours(column: Array, texts: Texts) -> Array:
+    """For each cell, the value next to its own among those of the column; of the last, the one
+    before it."""
+    distinct, numbers = np.unique(column, return_inverse=True)
+    order = _in_order(texts(distinct))
+    beside = np.append(order[1:], order[-2:-1] if len(order) > 1 else order)
+    following = np.empty(len(order), np.int64)
+    following[order] = beside
+    return np.asarray(distinct[following[numbers]])
+
+
+def _in_order(values: pa.LargeStringArray) -> Array:
+    """The places of values in their order: of numbers, or else of the alphabet."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pc.all(pc.match_substring_regex(values, _WHOLE)).as_py():
+        values = values.cast(pa.int64())
+    return np.asarray(pc.sort_indices(values)).astype(np.int64)
+
+
+def share_held(columns: Columns, asked: Columns) -> float:
+    """The share of some combinations that some columns hold.
+
+    >>> share_held(np.array([[1, 2], [7, 8]]), np.array([[1, 1], [7, 8]]))
+    0.5
+    """
+    return float((first_rows(columns, asked) >= 0).mean())
+
+
+def first_rows(columns: Columns, asked: Columns) -> Array:
+    """The first row that holds each of some combinations, -1 where none does.
+
+    No row holds one of which a part is `NO_CELL`: no value, or one that is not known there.
+
+    >>> columns = np.array([[1, 1, 2, 1], [7, 8, 8, 8]])
+    >>> first_rows(columns, np.array([[1, 2], [8, 7]])).tolist()
+    [1, -1]
+    """
+    rows = np.arange(len(columns[0]))
+    for column, wanted in zip(columns, asked, strict=True):
+        some = column[rows]
+        rows = rows[held_in(some, np.unique(wanted)) & (some != NO_CELL)]
+    number = np.zeros(len(rows) + len(asked[0]), np.uint64)
+    for column, wanted in zip(columns, asked, strict=True):
+        cells = np.concatenate([column[rows], wanted]).astype(np.uint64)
+        # Two numbers below 2^32 make one; ranked again, it is below 2^32 too.
+        ranked = np.unique((number << np.uint64(32)) | cells, return_inverse=True)[1]
+        number = ranked.astype(np.uint64)
+    first = np.full(int(number.max(initial=0)) + 1, -1)
+    first[number[: len(rows)][::-1]] = rows[::-1]
+    return np.asarray(first[number[len(rows) :]])
+
+
+def _named_alike(mine: str, theirs: str) -> bool:
+    return mine.lower() == theirs.lower() or names_alike(mine, theirs).alike >= CONTAINED
+
+
+def _codes_of(found: Found) -> list[Array]:
+    """The codes of the joined columns of theirs, row by row."""
+    return [found.segment.rows.codes(column, found.entry.rows) for column in found.columns]
+
+
+def _best(ways: Sequence[Way]) -> list[Way]:
+    return sorted(ways, key=lambda way: (-way.weighed.score, way.result.rank))
+
+
+def _found(way: Way) -> Found:
+    assert way.result.found is not None, "a result of a search has its place"
+    return way.result.found

@@ -1,0 +1,153 @@
+"""Which columns of my table are a key together, where none of them is one alone?
+
+Of two columns with many values each every row has another pair, whatever they are: a town and a
+number of inhabitants. That says nothing. A county and its state say something: were they thrown
+together, some hundred pairs would come twice, and none does. So what counts is how many rows would
+share their pair with another one if the columns had nothing to do with each other, and do not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lakejoin.model import ColumnType
+from lakejoin.search.mine import NO_CELL, searched
+
+if TYPE_CHECKING:
+    from lakejoin.model import ColumnProfile
+    from lakejoin.search.mine import MyTable
+
+Array = np.ndarray[Any, Any]
+
+MOST = 3  # keys
+UNIQUE = 0.95  # distinct values for each row that has one: of a key
+_PARTS = 12  # columns that are looked at
+_FULL = 0.5  # of the rows have a value
+_ROWS = 10_000  # that are looked at, or about as many
+_LONG = 80  # letters: texts that are written, and not looked up
+_SURPRISE = 5.0  # nats
+_NO_PART = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
+
+
+class _Key(NamedTuple):
+    places: tuple[int, ...]
+    texts: int
+    surprise: float
+
+
+def plausible_composites(
+    mine: MyTable, all_columns: bool = False, most: int = MOST
+) -> list[tuple[int, ...]]:
+    """The places of columns that are a key together, the likeliest key first.
+
+    These are pairs; or three columns, where there is neither a pair nor a column that is a key.
+    `all_columns` says that the index searches columns of every type.
+    """
+    profiles = mine.profiles()
+    usable = [i for i, profile in enumerate(profiles) if _usable(profile, all_columns)]
+    parts = [place for place in usable if profiles[place].uniqueness < UNIQUE]
+    # Keys are mostly texts, and stand in front.
+    parts.sort(key=lambda place: (profiles[place].type is not ColumnType.TEXT, place))
+    parts = sorted(parts[:_PARTS])
+    together = _Together(mine)
+    for width in (2, 3) if len(parts) == len(usable) else (2,):
+        keys = [
+            key
+            for places in combinations(parts, width)
+            if (key := _key(together, places, [profiles[place] for place in places]))
+        ]
+        if keys:
+            keys.sort(key=lambda key: (-min(key.surprise, _SURPRISE), -key.texts, key.places))
+            return [key.places for key in keys[:most]]
+    return []
+
+
+def _usable(profile: ColumnProfile, all_columns: bool) -> bool:
+    return (
+        searched(profile.type, all_columns)
+        and profile.type not in _NO_PART
+        and profile.distinct > 1
+        and profile.nulls <= (1 - _FULL) * profile.rows
+        and profile.mean_length <= _LONG
+    )
+
+
+def _key(
+    together: _Together, places: tuple[int, ...], profiles: Sequence[ColumnProfile]
+) -> _Key | None:
+    """Some columns, if they are a key together and it is a surprise, or all are texts."""
+    rows = profiles[0].rows
+    if math.prod(profile.distinct for profile in profiles) < UNIQUE * _FULL * rows:
+        return None  # too few combinations for the rows
+    texts = sum(profile.type is ColumnType.TEXT for profile in profiles)
+    expected = expected_repeats([together.counts(place) for place in places])
+    if expected < _SURPRISE and texts < len(places):
+        return None
+    share, whole, distinct = together.combinations(places)
+    if distinct < max(2, UNIQUE * whole) or whole < _FULL * share * rows:
+        return None
+    return _Key(places, texts, surprise(share * expected, whole - distinct))
+
+
+def expected_repeats(counts: Sequence[Array]) -> float:
+    """How many pairs of rows would be equal in all columns, if these were independent.
+
+    `counts` are, by column, in how many rows each value is.
+
+    >>> round(expected_repeats([np.array([5, 5]), np.array([5, 5])]), 1)
+    8.9
+    """
+    rows = max(int(one.sum()) for one in counts)
+    pairs = rows * (rows - 1) / 2
+    expected = pairs
+    for one in counts:
+        own = one.astype(np.float64)
+        expected *= float((own * (own - 1)).sum() / 2) / max(pairs, 1.0)
+    return expected
+
+
+def surprise(expected: float, seen: int) -> float:
+    """How unlikely it is to see so few, in nats.
+
+    >>> surprise(100, 0), round(surprise(100, 50), 1), surprise(3, 5)
+    (100.0, 15.3, 0.0)
+    """
+    if seen >= expected:
+        return 0.0
+    return expected - seen + (seen * math.log(seen / expected) if seen else 0.0)
+
+
+class _Together:
+    """The columns of my table row by row; of a long one some rows are looked at."""
+
+    def __init__(self, mine: MyTable) -> None:
+        self._mine = mine
+        self._step = math.ceil(max(1, mine.rows()) / _ROWS)
+        self.counts = cache(self._counts)
+        self._cells = cache(lambda place: self._mine.cells(place)[1])
+
+    def _counts(self, place: int) -> Array:
+        """In how many rows each value of a column is."""
+        cells = self._cells(place)
+        return np.bincount(cells[cells != NO_CELL])
+
+    def combinations(self, places: Sequence[int]) -> tuple[float, int, int]:
+        """The share of rows that was looked at, how many of them have a value in all columns, and
+        how many combinations these have.
+
+        Rows are looked at that have certain values in one of the columns, and then all of them: so
+        as many combinations repeat as in the whole table.
+        """
+        from lakejoin.search.mate.query import distinct_rows
+
+        cells = [self._cells(place) for place in places]
+        lead = max(cells, key=lambda one: int(one[one != NO_CELL].max(initial=0)))
+        some = lead % self._step == 0
+        _, counts = distinct_rows([one[some] for one in cells])
+        return float(some.mean()), int(counts.sum()), len(counts)

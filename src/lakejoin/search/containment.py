@@ -11,10 +11,12 @@ import numpy as np
 
 from lakejoin.search.hits import Excluded, Hits
 from lakejoin.search.query import SMALL, Query, locate
+from lakejoin.search.ranked import Ranked, put_together
 from lakejoin.store.dictionary import NOT_FOUND
 
 if TYPE_CHECKING:
     from lakejoin.search.overlap.costs import ReadCosts
+    from lakejoin.search.vectors.hits import VectorHits
     from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
@@ -24,6 +26,19 @@ Array = np.ndarray[Any, Any]
 MOST_VALUES = SMALL
 MOST_ENTRIES = 1 << 18
 SPARE = 3  # times k candidates are verified where the best k are sought with sketches
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contained:
+    """What a part of an index says to a search by containment.
+
+    `entries` of posting lists were added up for the columns `counted`; None where the query has too
+    many values. `steps` are what sketches found at falling thresholds.
+    """
+
+    entries: int | None
+    counted: Ranked | None
+    steps: tuple[Ranked, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +60,59 @@ class Containment:
             return self._sketched(query, segments, excluded, self.k)
         hits = self._counted(query, segments, excluded)
         if hits is None:
-            # The best k by sketches are not quite the best k: some more are verified.
-            wanted = None if self.k is None or self.min else SPARE * self.k
-            hits = _verified(query, segments, self._sketched(query, segments, excluded, wanted))
+            hits = self._sketched(query, segments, excluded, self._sought)
+        return self.complete(hits, query, segments)
+
+    # -- in parts -------------------------------------------------------------------------------
+
+    def gather(self, query: Query, segments: Sequence[Segment], excluded: Excluded) -> Contained:
+        """What these segments, a part of an index, can say: which of it is needed, all parts tell
+        together."""
+        from lakejoin.search.lsh_ensemble import Ensemble, SketchedQuery
+
+        counted, entries = None, None
+        if self.verified and len(query) <= MOST_VALUES:
+            entries = sum(_entries(query, number, one) for number, one in enumerate(segments))
+            hits = self._counted(query, segments, excluded)
+            counted = None if hits is None else _ranked(at_least(hits, query, self.min), segments)
+        sketched = Ensemble(self.min, self._sought)
+        steps = sketched.steps(SketchedQuery.of(query), segments, excluded)
+        return Contained(entries, counted, tuple(_ranked(hits, segments) for hits in steps))
+
+    def put_together(self, parts: Sequence[Contained], numbers: Sequence[Array]) -> Ranked:
+        """What all parts found, by counting where one search over all segments would count;
+        `numbers` are those of their segments in the whole index."""
+        from lakejoin.search.lsh_ensemble import reached, thresholds
+
+        entries = [part.entries for part in parts]
+        if None not in entries and sum(filter(None, entries)) <= MOST_ENTRIES:
+            counted = [part.counted for part in parts if part.counted is not None]
+            return put_together(counted, numbers, self.k)
+        k, step = self._sought, 0
+        if k is not None:
+            falling = list(thresholds(self.min))
+            while step + 1 < len(falling):
+                found = sum(reached(part.steps[step].hits, falling[step]) for part in parts)
+                if found >= k:
+                    break
+                step += 1
+        return put_together([part.steps[step] for part in parts], numbers, k)
+
+    def complete(self, found: Hits, query: Query, segments: Sequence[Segment]) -> Hits:
+        """The answer of what was put together: what sketches found is verified."""
+        if not self.verified:
+            return found
+        hits = found if found.estimate is None else _verified(query, segments, found)
         hits = at_least(hits, query, self.min)
         return hits if self.k is None else hits.take(np.arange(min(self.k, len(hits))))
+
+    @property
+    def _sought(self) -> int | None:
+        """How many columns sketches have to find. The best k by sketches are not quite the best k:
+        some more are verified."""
+        if not self.verified:
+            return self.k
+        return None if self.k is None or self.min else SPARE * self.k
 
     def _counted(
         self, query: Query, segments: Sequence[Segment], excluded: Excluded
@@ -89,16 +152,28 @@ def _verified(query: Query, segments: Sequence[Segment], hits: Hits) -> Hits:
     from lakejoin.search.overlap import overlaps_of
 
     matched = np.zeros(len(hits), dtype=np.int64)
-    size = np.zeros(len(hits), dtype=np.int64)
     for number in np.unique(hits.segment).tolist():
         segment, here = segments[number], hits.segment == number
-        columns = hits.column[here]
-        matched[here] = overlaps_of(segment, locate(query, number, segment), columns)
-        size[here] = segment.postings.set_sizes(columns)
-    order = np.lexsort((hits.column, hits.segment, size, -matched))
+        codes = locate(query, number, segment)
+        matched[here] = overlaps_of(segment, codes, hits.column[here])
+    order = np.lexsort((hits.column, hits.segment, sizes_of(hits, segments), -matched))
     order = order[matched[order] > 0]
     counters = replace(hits.counters, sets_read=len(hits))
     return replace(hits, matched=matched, counters=counters).take(order)
+
+
+def _ranked(hits: Hits, segments: Sequence[Segment]) -> Ranked:
+    score = hits.matched if hits.estimate is None else hits.estimate
+    return Ranked(hits, sizes_of(hits, segments), score)
+
+
+def sizes_of(hits: Hits | VectorHits, segments: Sequence[Segment]) -> Array:
+    """How many distinct values the columns have that were found."""
+    size = np.zeros(len(hits), dtype=np.int64)
+    for number in np.unique(hits.segment).tolist():
+        here = hits.segment == number
+        size[here] = segments[number].postings.set_sizes(hits.column[here])
+    return size
 
 
 def enough(query: Sized, least: float) -> int:

@@ -7,7 +7,7 @@ VLDB 2016; chapter 2 of the thesis). See docs/lsh-ensemble.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -107,17 +107,25 @@ class Ensemble:
         """The same for a query of which only the hashes are known."""
         if self.k is None or sketched.size == 0:
             return self._at(self.min, sketched, segments, excluded)
-        threshold = 1.0
-        tried: list[Counters] = []
-        while True:
-            hits = self._at(max(threshold, self.min), sketched, segments, excluded)
-            tried.append(hits.counters)
-            enough = hits.estimate is not None and (hits.estimate >= threshold).sum() >= self.k
-            if enough or threshold <= max(self.min, _FALL):
-                break
-            threshold = round(threshold - _FALL, 2)
-        hits = replace(hits, counters=_of_all(tried))
+        steps = list(self.steps(sketched, segments, excluded))
+        hits = replace(steps[-1], counters=_of_all([step.counters for step in steps]))
         return hits.take(np.arange(min(self.k, len(hits))))
+
+    def steps(
+        self, sketched: SketchedQuery, segments: Sequence[Segment], excluded: Excluded
+    ) -> Iterator[Hits]:
+        """What is found at falling thresholds, until the best k are; at one, where all are sought.
+
+        In a part of the segments the thresholds are the same, and at least as many.
+        """
+        if self.k is None:
+            yield self._at(self.min, sketched, segments, excluded)
+            return
+        for threshold in thresholds(self.min):
+            hits = self._at(max(threshold, self.min), sketched, segments, excluded)
+            yield hits
+            if reached(hits, threshold) >= self.k:
+                return
 
     def _at(
         self,
@@ -155,6 +163,24 @@ class Ensemble:
             gone = excluded.columns[number]
             parts.append(found.without(gone) if len(gone) else found)
         return _hits(parts, query.size)
+
+
+def thresholds(least: float) -> Iterator[float]:
+    """The thresholds at which the best k are sought, one after the other.
+
+    >>> list(thresholds(0.88))
+    [1.0, 0.95, 0.9, 0.85]
+    """
+    threshold = 1.0
+    yield threshold
+    while threshold > max(least, _FALL):
+        threshold = round(threshold - _FALL, 2)
+        yield threshold
+
+
+def reached(hits: Hits, threshold: float) -> int:
+    """How many of the columns found are estimated to contain at least so much."""
+    return 0 if hits.estimate is None else int(np.count_nonzero(hits.estimate >= threshold))
 
 
 @lru_cache(maxsize=4096)

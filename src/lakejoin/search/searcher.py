@@ -25,13 +25,14 @@ from lakejoin.search.result import Found, NearResult, Result
 
 if TYPE_CHECKING:
     from lakejoin.search.choice import Choice
-    from lakejoin.search.mate.hits import KeyCounters
+    from lakejoin.search.keys import KeySearch
+    from lakejoin.search.mate.hits import KeyCounters, KeyHits
     from lakejoin.search.meaning import MeaningSearch
     from lakejoin.search.meanings import Meanings
     from lakejoin.search.mine import MyTable
     from lakejoin.search.nearness import DistanceSearch
     from lakejoin.search.overlap.costs import ReadCosts
-    from lakejoin.search.vectors.hits import VectorCounters
+    from lakejoin.search.vectors.hits import VectorCounters, VectorHits
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
@@ -107,14 +108,12 @@ class Searcher:
         since: float | None = None,
     ) -> Answer:
         """The answer for several columns of a table of mine together; `since` as for `search`."""
-        from lakejoin.search.keys import KeySearch
-
         begin = time.perf_counter() if since is None else since
         options = (options or SearchOptions()).for_key().settled()
-        search = KeySearch(self.snapshot, self._places, mine, key, options, self._costs)
+        search = self._key(mine, key, options)
         copies = Copies(self.snapshot.segments, self._places, mine, key.places[0])
         excluded, left_out = self._excluded(copies, options)
-        hits = search.hits(excluded)
+        hits = self._key_hits(search, excluded)
         results = search.results(hits, copies)
         told = (*notes, *mine.notes(), *left_out, *search.notes(hits, results, excluded))
         answer = _answer(search.query, results, options, hits.counters, told, begin)
@@ -135,13 +134,24 @@ class Searcher:
         copies = Copies(self.snapshot.segments, self._places, mine, places[0])
         excluded, left_out = self._excluded(copies, options)
         search = self._near(mine, places, options, excluded)
-        hits = search.hits()
+        hits = self._near_hits(search)
         results = search.results(hits, copies)
         said = [*search.notes(hits, results), *_unlisted(results, options)]
         told = (*notes, *mine.notes(), *left_out, *said)
         answer = _answer(search.query, results, options, hits.counters, told, begin)
         search.forget()
         return replace(answer, reach=search.reach)
+
+    def _key(self, mine: MyTable, key: Choice, options: SearchOptions) -> KeySearch:
+        from lakejoin.search.keys import KeySearch
+
+        return KeySearch(self.snapshot, self._places, mine, key, options, self._costs)
+
+    def _key_hits(self, search: KeySearch, excluded: Excluded) -> KeyHits:
+        return search.hits(excluded)
+
+    def _near_hits(self, search: MeaningSearch | DistanceSearch) -> VectorHits:
+        return search.hits()
 
     def _near(
         self, mine: MyTable, places: Sequence[int], options: SearchOptions, excluded: Excluded
@@ -167,7 +177,7 @@ class Searcher:
         if not options.others:
             return Excluded(self._dead), []
         tables = copies.all()
-        said = _left_out(tables, copies.mine.home is not None)
+        said = left_out_said(sum(map(len, tables)), copies.mine.home is not None)
         return Excluded(self._without(tables)), said
 
     @cached_property
@@ -278,8 +288,9 @@ def _answer(
     )
 
 
-def _left_out(tables: Sequence[Array], itself: bool) -> list[str]:
-    count = sum(map(len, tables)) - itself
+def left_out_said(tables: int, itself: bool) -> list[str]:
+    """What is said of tables that were left out; `itself` tells that mine is one of them."""
+    count = tables - itself
     copies = f"{count:,} exact " + ("copy" if count == 1 else "copies")
     if itself:
         return ["the table itself is left out" + (f", and {copies} of it" if count else "")]

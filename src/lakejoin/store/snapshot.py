@@ -33,11 +33,12 @@ class Checked:
 
 
 class Snapshot:
-    """An opened version of the index at a place."""
+    """An opened version of the index at a place: the current one, or the one of a manifest, which
+    may name only some of its segments."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, manifest: Manifest | None = None) -> None:
         self.place = place
-        self.manifest: Manifest = read_manifest(place)
+        self.manifest: Manifest = read_manifest(place) if manifest is None else manifest
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:

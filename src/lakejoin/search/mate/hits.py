@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from lakejoin.search.hits import Summed
+
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
-class KeyCounters:
+class KeyCounters(Summed):
     """What a search for a composite key looked at, summed over the segments.
 
     `tables` hold a value of every key column; of these `tables_read` had their rows looked at. In

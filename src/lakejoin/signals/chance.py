@@ -2,9 +2,9 @@
 
 Row numbers, years, small codes and flags meet in any two tables. What chance gives is measured with
 values that are certainly wrong: each value of the smaller column is changed a little, a whole
-number by a step, a text in one letter or digit, and looked up in the other column. Numbers that
-count up are met by wrong values as often as by the right ones; of two-letter codes every third
-wrong one is a code as well; of names of towns hardly any is a town.
+number by a step, a text in one letter or digit (`wrong.py`), and looked up in the other column.
+Numbers that count up are met by wrong values as often as by the right ones; of two-letter codes
+every third wrong one is a code as well; of names of towns hardly any is a town.
 
 The evidence is n KL(share || chance), in nats: n values of which a share is met where chance would
 have that part of it met; it is the logarithm of how much likelier such a share is without chance.
@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from lakejoin.signals.wrong import wrong_numbers, wrong_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +29,10 @@ Held = Callable[["pa.LargeStringArray"], Any]  # which of these texts are held, 
 
 # Never less: unrelated tables do share a word now and then.
 LEAST = 0.02
+# So many values of a column tell how it makes its own; more are not looked at.
+KNOWN = 5_000
 _SAMPLE = 500
-_STEPS = (1, -1, 2, -2, 5, 10, -10, 100, 1000)
 _WHOLE = r"^-?\d{1,15}$"
-_SHIFTS = (1, 2, 3)
 
 
 def chance_of_meeting(values: pa.LargeStringArray, others: pa.LargeStringArray) -> float:
@@ -49,9 +50,10 @@ def chance_of_meeting(values: pa.LargeStringArray, others: pa.LargeStringArray) 
     return chance_by(values, lambda wrong: pc.is_in(wrong, value_set=others))
 
 
-def chance_by(values: pa.LargeStringArray, held: Held) -> float:
+def chance_by(values: pa.LargeStringArray, held: Held, sample: int = _SAMPLE) -> float:
     """The share of wrong values that are held, at least `LEAST`; `held` tells it of texts."""
-    return chance_of([Wrong(one.share, _held(one.ways, held)) for one in wrong_values(values)])
+    wrong = wrong_values(values, sample)
+    return chance_of([Wrong(one.share, _held(one.ways, held)) for one in wrong])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +68,24 @@ def wrong_values(values: pa.LargeStringArray, sample: int = _SAMPLE) -> list[Wro
     """Wrong values for some of these, as texts; null where none can be made."""
     import pyarrow.compute as pc
 
-    if len(values) > sample:
-        places = np.random.default_rng(0).choice(len(values), sample, replace=False)
-        values = values.take(np.sort(places))
+    values = _some(values, KNOWN)
     whole = pc.match_substring_regex(values, _WHOLE)
-    numbers, texts = values.filter(whole), values.filter(pc.invert(whole))
-    kinds = ((numbers, _wrong_numbers), (texts, _wrong_texts))
-    return [Wrong(len(some) / len(values), make(some)) for some, make in kinds if len(some)]
+    kinds = (
+        (values.filter(whole), wrong_numbers),
+        (values.filter(pc.invert(whole)), wrong_texts),
+    )
+    return [
+        Wrong(share, make(known, _some(known, math.ceil(share * sample))))
+        for known, make in kinds
+        if (share := len(known) / max(1, len(values)))
+    ]
+
+
+def _some(values: pa.LargeStringArray, most: int) -> pa.LargeStringArray:
+    if len(values) <= most:
+        return values
+    places = np.random.default_rng(0).choice(len(values), most, replace=False)
+    return values.take(np.sort(places))
 
 
 def chance_of(met: Sequence[Wrong]) -> float:
@@ -98,45 +111,6 @@ def evidence(values: int, share: float, chance: float) -> float:
         return 0.0
     rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
     return values * (share * math.log(share / chance) + rest)
-
-
-def _wrong_numbers(values: pa.LargeStringArray) -> list[list[str | None]]:
-    """Whole numbers after some steps."""
-    import pyarrow as pa
-
-    moved = values.cast(pa.int64()).to_numpy() + np.array(_STEPS)[:, None]
-    return [[str(n) for n in each] for each in moved.tolist()]
-
-
-def _wrong_texts(values: pa.LargeStringArray) -> list[list[str | None]]:
-    """Texts with another letter, in some places."""
-    texts = [(text, _places(text)) for text in values.to_pylist()]
-    return [
-        [_changed(text, at[place], shift) for text, at in texts for shift in _SHIFTS]
-        for place in (-1, -2, 0)
-    ]
-
-
-def _places(text: str) -> dict[int, int]:
-    """Where the first, the last and the last but one of its letters and digits stand."""
-    # Looked for from either end: a text may be endless.
-    first = next((i for i, character in enumerate(text) if character.isalnum()), -1)
-    places = (i for i in range(len(text) - 1, -1, -1) if text[i].isalnum())
-    last, before = (*islice(places, 2), -1, -1)[:2]
-    return {-1: last, -2: before, 0: first}
-
-
-def _changed(text: str, at: int, shift: int) -> str | None:
-    """The text with the letter or digit there moved on in its alphabet; none where it has none."""
-    return None if at < 0 else text[:at] + _next(text[at], shift) + text[at + 1 :]
-
-
-def _next(character: str, shift: int) -> str:
-    for first, size in (("0", 10), ("a", 26), ("A", 26)):
-        place = ord(character) - ord(first)
-        if 0 <= place < size:
-            return chr(ord(first) + (place + shift) % size)
-    return chr(ord("a") + (ord(character) + shift) % 26)
 
 
 def _held(ways: Sequence[Sequence[str | None]], held: Held) -> Array:

@@ -14,7 +14,7 @@ or by its name, and what is taken is the one that says most.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,14 +43,14 @@ Array = np.ndarray[Any, Any]
 Columns = Sequence[Array] | Array  # an array for each column
 Texts = Callable[[Array], "pa.LargeStringArray"]
 
-_FETCHED = 40  # tables
-_AGAINST_CHANCE = 20
-_BY_ROWS = 10
+_FETCHED = 20  # tables
+_AGAINST_CHANCE = 12
+_BY_ROWS = 6
 _FEWEST = 2  # combinations that must meet
 _WRONG = 250  # combinations of each kind
 _WHOLE = r"^-?\d{1,15}$"
 _ROWS = 64
-_DENSE = 0.3  # of the combinations meet
+_DENSE = 0.5  # of the combinations meet, of those that could
 _KEY = 0.99  # distinct values for each row: one of theirs for each of mine
 _ALL = 0.95  # of the rows that meet by one column
 
@@ -159,29 +159,32 @@ class KeyWays:
         """The share of wrong combinations of the smaller side that the other one holds."""
         theirs = _codes_of(found)
         if len(self.query) <= size:
-            codes = self._codes(found)
-            wrong = [[of[own] for of, own in zip(codes, one, strict=True)] for one in self._wrong]
-            held = theirs
-        else:
-            combinations = distinct_rows(theirs)[0].T
-            wrong = wrong_combinations(combinations, found.segment.dictionary.texts.take)
-            held = self._located(found)
-        return max((share_held(held, one) for one in wrong), default=0.0)
+            numbers = zip(self._codes(found), self._wrong.columns, strict=True)
+            wrong = replace(self._wrong, columns=[codes[own] for codes, own in numbers])
+            return wrong.most_held_by(theirs)
+        combinations = distinct_rows(theirs)[0].T
+        wrong = wrong_combinations(combinations, found.segment.dictionary.texts.take)
+        return wrong.most_held_by(self._located(found))
 
     @cached_property
-    def _wrong(self) -> list[list[Array]]:
-        """My wrong combinations, as numbers of my values."""
+    def _wrong(self) -> WrongCombinations:
+        """Those of mine, as numbers of my values."""
         tokens = self.query.tokens
         return wrong_combinations(self.query.combinations.T, *(one.take for one in tokens))
 
     def _by_parts(self, signals: Signals, way: Way) -> Signals | None:
-        """The signals of a way of which combinations tell nothing, as its parts are believed."""
+        """The signals of a way of which wrong combinations meet as well, if its parts are believed;
+        none if they are not, or if few meet of the combinations that could."""
         found = _found(way)
-        if signals.share < _DENSE:
+        held = [self._held(part, found) for part in range(len(way.columns))]
+        parts = zip(held, self.query.combinations.T, strict=True)
+        possible = np.logical_and.reduce([own[numbers] for own, numbers in parts])
+        met = way.result.matched / max(1, int(possible.sum()))
+        if max(signals.share, met) < _DENSE:
             return None
         best, most = None, 0.0
         for part, theirs in enumerate(way.result.columns):
-            size, share, chance = self._part(part, found)
+            size, share, chance = self._part(part, found, int(held[part].sum()))
             nats = evidence(size, share, chance)
             if nats < BELIEVED and not _named_alike(way.columns[part], theirs):
                 return None
@@ -189,16 +192,22 @@ class KeyWays:
                 best, most = replace(signals, values=size, chance=chance), nats
         return best
 
-    def _part(self, part: int, found: Found) -> tuple[int, float, float]:
+    def _held(self, part: int, found: Found) -> Array:
+        """Which values of a part their column holds."""
+        return held_in(
+            self._codes(found)[part], found.segment.postings.codes_of(found.columns[part])
+        )
+
+    def _part(self, part: int, found: Found, matched: int) -> tuple[int, float, float]:
         """Of a column alone: how many values the smaller one has, the share that is in both, and
         that of wrong ones."""
-        query, column = self._mine.query(self._places[part]), found.columns[part]
-        chances = self._parts.setdefault(part, Chances(query))
-        theirs = found.segment.postings.codes_of(column)
-        mine = found.segment.dictionary.find(query.tokens)
-        fewer = max(1, min(len(mine), len(theirs)))
-        share = min(1.0, int(held_in(mine, theirs).sum()) / fewer)
-        return fewer, share, chances.of(found.number, found.segment, column, len(theirs))
+        if part not in self._parts:
+            self._parts[part] = Chances(self._mine.query(self._places[part]))
+        column, mine = found.columns[part], len(self.query.tokens[part])
+        theirs = len(found.segment.postings.codes_of(column))
+        fewer = max(1, min(mine, theirs))
+        chance = self._parts[part].of(found.number, found.segment, column, theirs)
+        return fewer, min(1.0, matched / fewer), chance
 
     # -- my columns -------------------------------------------------------------------------------
 
@@ -223,29 +232,47 @@ class KeyWays:
         return [codes[own] for codes, own in numbers]
 
 
-def wrong_combinations(columns: Columns, *texts: Texts, most: int = _WRONG) -> list[list[Array]]:
-    """Combinations that are wrong, kind by kind: mixed ones, and neighbours in each part.
+@dataclass(frozen=True, slots=True)
+class WrongCombinations:
+    """Combinations that are wrong, by column, and the `kind` of each."""
 
-    `columns` have distinct combinations of numbers; by them, `texts` gives the values of a part, or
-    of any part.
+    columns: Columns
+    kind: Array
+
+    def most_held_by(self, columns: Columns) -> float:
+        """The share of a kind that some columns hold, of the kind where it is the largest."""
+        if not len(self.kind):
+            return 0.0
+        held = np.bincount(self.kind, first_rows(columns, self.columns) >= 0)
+        return float((held / np.bincount(self.kind)).max())
+
+
+def wrong_combinations(columns: Columns, *texts: Texts, most: int = _WRONG) -> WrongCombinations:
+    """Mixed combinations (kind 0), and neighbours in each part (1, 2 …).
+
+    `columns` have distinct combinations of numbers; by them, `texts` gives the values of each part,
+    or one function those of all.
 
     >>> import pyarrow as pa
     >>> names = pa.array(["ada", "bob", "cid"], pa.large_string()).take
-    >>> mixed, first, last = wrong_combinations(np.array([[0, 1, 2], [2, 0, 1]]), names, most=3)
-    >>> np.stack(first).tolist(), np.stack(last).tolist()
-    ([[1, 2, 1], [2, 0, 1]], [[0, 1, 2], [1, 1, 2]])
+    >>> wrong = wrong_combinations(np.array([[0, 1, 2], [2, 0, 1]]), names, most=3)
+    >>> [column[wrong.kind == 1].tolist() for column in wrong.columns]
+    [[1, 2, 1], [2, 0, 1]]
+    >>> [column[wrong.kind == 2].tolist() for column in wrong.columns]
+    [[0, 1, 2], [1, 1, 2]]
     """
-    rows = len(columns[0])
+    rows, parts = len(columns[0]), len(columns)
     if not rows:
-        return []
+        return WrongCombinations(columns, np.zeros(0, np.int64))
     random = np.random.default_rng(0)
     drawn = np.arange(rows) if rows <= most else np.sort(random.choice(rows, most, replace=False))
-    kinds = [[one[random.integers(0, rows, most)] for one in columns]]
+    made = []
     for part, column in enumerate(columns):
-        moved = [one[drawn] for one in columns]
-        moved[part] = _neighbours(column, texts[part % len(texts)])[drawn]
-        kinds.append(moved)
-    return kinds
+        mixed, right = column[random.integers(0, rows, len(drawn))], column[drawn]
+        beside = _neighbours(column, texts[part % len(texts)])[drawn]
+        kinds = [beside if other == part else right for other in range(parts)]
+        made.append(np.concatenate([mixed, *kinds]))
+    return WrongCombinations(made, np.repeat(np.arange(parts + 1), len(drawn)))
 
 
 def _neighbours(column: Array, texts: Texts) -> Array:
@@ -267,15 +294,6 @@ def _in_order(values: pa.LargeStringArray) -> Array:
     if pc.all(pc.match_substring_regex(values, _WHOLE)).as_py():
         values = values.cast(pa.int64())
     return np.asarray(pc.sort_indices(values)).astype(np.int64)
-
-
-def share_held(columns: Columns, asked: Columns) -> float:
-    """The share of some combinations that some columns hold.
-
-    >>> share_held(np.array([[1, 2], [7, 8]]), np.array([[1, 1], [7, 8]]))
-    0.5
-    """
-    return float((first_rows(columns, asked) >= 0).mean())
 
 
 def first_rows(columns: Columns, asked: Columns) -> Array:

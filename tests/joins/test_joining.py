@@ -96,7 +96,7 @@ def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.Monkey
 
 
 def test_programs_that_are_not_believed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    doubted = Doubted("lower(a) = b", 2, 1, "chance would give as many")
+    doubted = Doubted("lower(a) = b", 2, 1, "chance would give as many", Learned())
     monkeypatch.setattr(finding, "find_programs", lambda *_, **__: Learned(doubted=doubted))
     join = lakejoin.join({"a": ["x", "y"]}, {"b": ["p", "q"]}, by="transform")
     assert join.no_join == (

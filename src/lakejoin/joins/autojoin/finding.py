@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.believing import weighed
+from lakejoin.joins.autojoin.believing import Weighed, weighed
 from lakejoin.joins.autojoin.columns import text_columns
 from lakejoin.joins.autojoin.covering import (
     ENOUGH,
@@ -66,6 +66,7 @@ class Learned:
     `which` tells it for every pair. They meet what `target` gives on the other side: a column as it
     is, or a part of one, or several together; `key_of` numbers these keys, row by row, from 0 to
     `key_count`. With no program, nothing was found; `doubted` is then the best that was tried.
+    `weighed` is what speaks for it all, where no columns were named.
     """
 
     source_side: str = ""  # the side that the programs rewrite: left or right
@@ -77,6 +78,7 @@ class Learned:
     key_of: Array = field(default_factory=_no_rows)
     key_count: int = 0
     doubted: Doubted | None = None
+    weighed: Weighed | None = None
 
     def __bool__(self) -> bool:
         return bool(self.programs)
@@ -99,12 +101,16 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """What came nearest to a join and is not believed: the words say what would meet what."""
+    """What came nearest to a join and is not believed: the words say what would meet what.
+
+    `learned` has the programs, for those who know more: that other columns agree, for instance.
+    """
 
     words: str
     left_rows: int
     right_rows: int
     why: str
+    learned: Learned
 
 
 def find_programs(
@@ -189,7 +195,12 @@ class _Way:
     tables: Tables
     programs: list[Believed]
     reach: tuple[int, int, int]
-    doubt: str  # why it is not believed, if it is not
+    weighed: Weighed | None  # where no columns were named
+
+    @property
+    def doubt(self) -> str:
+        """Why it is not believed, if it is not."""
+        return self.weighed.why_not if self.weighed else ""
 
     @property
     def complete(self) -> bool:
@@ -244,8 +255,8 @@ def _way(
     programs = _without_shorter(covering_programs(tables, options))
     if not programs:
         return None
-    doubt = "" if target.named else weighed(tables, program, programs).why_not
-    return _Way(forth, program, tables, programs, _reach(tables, programs), doubt)
+    speaks = None if target.named else weighed(tables, program, programs)
+    return _Way(forth, program, tables, programs, _reach(tables, programs), speaks)
 
 
 def _without_shorter(programs: list[Believed]) -> list[Believed]:
@@ -283,7 +294,7 @@ def _most_reached(ways: list[_Way], rules: ValueRules) -> Doubted | None:
     learned = _joined(way, rules)
     mine, theirs = str(way.programs[0].program), str(way.target)
     words = f"{mine} = {theirs}" if way.forth else f"{theirs} = {mine}"
-    return Doubted(words, *learned.joined, way.doubt)
+    return Doubted(words, *learned.joined, way.doubt, learned)
 
 
 def _joined(way: _Way, rules: ValueRules) -> Learned:
@@ -319,4 +330,5 @@ def _joined(way: _Way, rules: ValueRules) -> Learned:
         np.concatenate(which)[order],
         key.codes,
         key.count,
+        weighed=way.weighed,
     )

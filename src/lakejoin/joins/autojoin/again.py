@@ -1,0 +1,48 @@
+"""What do learned programs join in other rows? Those of the whole tables, after samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.keys import NO_KEY, KeyColumn, Keys
+from lakejoin.lake.columns import encode_query
+from lakejoin.model import ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.joins.autojoin.finding import Learned
+
+Array = np.ndarray[Any, Any]
+
+
+def keys_again(learned: Learned, left: pa.Table, right: pa.Table, rules: ValueRules) -> Keys:
+    """The keys of the rows of two tables; a row has that of the first program that finds one.
+
+    >>> import pyarrow as pa
+    >>> from lakejoin.joins.autojoin.finding import find_programs
+    >>> mine = pa.table({"code": [f"{n * 7919 % 10_007:05}" for n in range(40)]})
+    >>> theirs = pa.table({"id": [f"X-{n * 7919 % 10_007:05}" for n in range(10, 60)]})
+    >>> learned = find_programs(mine[:20], theirs[:20])
+    >>> keys = keys_again(learned, mine, theirs, ValueRules())
+    >>> len(set(keys.left.tolist()) & set(keys.right.tolist()) - {NO_KEY})
+    30
+    """
+    assert learned.target is not None, "programs lead to a key"
+    source, target = (left, right) if learned.source_side == "left" else (right, left)
+    key = KeyColumn(encode_query(apply(learned.target, target), rules))
+    exists = np.zeros(key.count + 1, bool)  # the last for `NO_KEY`
+    exists[key.codes[key.codes >= 0]] = True
+    codes = np.full(source.num_rows, NO_KEY, np.int64)
+    for one in learned.programs:
+        waiting = np.flatnonzero(codes == NO_KEY)
+        if not len(waiting):
+            break
+        made = apply(one.program, source.take(waiting))
+        met = key.codes_of(encode_query(made, rules))
+        codes[waiting] = np.where(exists[met], met, NO_KEY)
+    sides = (codes, key.codes) if learned.source_side == "left" else (key.codes, codes)
+    return Keys(*sides, key.count)

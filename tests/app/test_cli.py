@@ -18,7 +18,7 @@ from lakejoin.app.cli import cli, main
 
 COMMANDS = [
     *("index", "compact", "info", "tables", "columns", "show", "skipped", "check"),
-    *("search", "join", "predicate", "predicates", "demo"),
+    *("search", "join", "predicate", "predicates", "mcp", "demo"),
 ]
 
 
@@ -133,7 +133,7 @@ def test_the_page_names_every_command_and_option() -> None:
         }
         assert named == options, name
         keys = (command.help or "").partition("JSON keys:")[2]
-        for key in re.findall(r"[a-z_]+", re.sub(r"as of\s+`.*?`", "", keys)):
+        for key in re.findall(r"[a-zA-Z_]+", re.sub(r"as of\s+`.*?`", "", keys)):
             assert key in ("with", "or") or f"`{key}`" in sections[name], (name, key)
 
 

@@ -72,3 +72,27 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder"):
         check_output(tmp_path / "folder.csv")
     check_output(tmp_path / "OUT.CSV")
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_is_there_is_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:
+
+        def refuse(self: Path, target: Path) -> None:
+            raise PermissionError("no links here")
+
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    path = tmp_path / "out.csv"
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield BATCHES[0]
+        path.write_text("somebody else was quicker")
+
+    with pytest.raises(InputError, match="is never overwritten"):
+        write(slow(), BATCHES[0].schema, path, over=False)
+    assert path.read_text() == "somebody else was quicker"
+    path.unlink()
+    assert write(BATCHES, BATCHES[0].schema, path, over=False) == path.stat().st_size
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]

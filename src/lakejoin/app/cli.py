@@ -26,6 +26,7 @@ _COMMANDS = {
     "join": "lakejoin.app.join_commands:join_command",
     "predicate": "lakejoin.app.predicate_commands:predicate_command",
     "predicates": "lakejoin.app.predicate_commands:predicates_command",
+    "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
 }
 _UNTOUCHED = "stopped; what was there before is untouched"
@@ -37,6 +38,7 @@ _STOPPED = {
     **dict.fromkeys(
         ("info", "tables", "columns", "show", "skipped", "check"), "stopped; nothing was changed"
     ),
+    "mcp": "the server was stopped",
 }
 
 
@@ -85,6 +87,7 @@ def cli() -> None:
       lakejoin join mine.csv TABLE       joins them
       lakejoin predicate mine.csv TABLE  which columns to equate, for what you want of the result
       lakejoin predicates data/          which tables refer to which
+      lakejoin mcp                       serves the lake to agents
 
     The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every
     command takes --json.

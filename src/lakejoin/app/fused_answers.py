@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lakejoin.app.answers import Asked, print_notes
-from lakejoin.app.pasting import join_line
+from lakejoin.app.pasting import join_line, on_of_way
 from lakejoin.app.printing import clip, console, counted, print_json, seconds
 from lakejoin.discovery.fused.display import adds_text, misses_text
 from lakejoin.errors import InputError
@@ -141,15 +141,5 @@ def _print_misses(screen: Console, answer: FusedAnswer, explain: int | None) -> 
 
 def _join_command(result: FusedResult, asked: Asked) -> str:
     """The command that makes the join, to be pasted into a shell."""
-    way = result.ways[0].result
-    found = way.found
-    assert found is not None, "a result of a search has its place"
-    theirs = [one.name for one in found.segment.catalog.columns_of(found.entry)]
-    on = []
-    for part, pair in enumerate(zip(result.ways[0].columns, way.columns, strict=True)):
-        plain = "=" not in "".join(pair) and theirs.count(pair[1]) == 1
-        plain = plain and list(found.mine.names).count(pair[0]) == 1
-        # Places cannot be misread.
-        words = pair if plain else (str(found.places[part]), str(found.place(part)))
-        on += ["--on", "=".join(words)]
+    on = [word for pair in on_of_way(result.ways[0]) for word in ("--on", pair)]
     return join_line(asked.table, result.table, [*on, "-o", "joined.csv"], asked.index)

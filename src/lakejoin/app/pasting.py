@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lakejoin.discovery.fused.ways import Way
     from lakejoin.joins.join import Join
     from lakejoin.joins.predicates.described import JoinPredicate
 
@@ -76,6 +77,21 @@ def on_words(
             text if _is_plain(text, left, right) else _places(mine, theirs, left, right),
         ]
     return words
+
+
+def on_of_way(way: Way) -> list[str]:
+    """The pairs of columns of a way to join, as `--on` takes them; places where names would be
+    misread."""
+    found = way.result.found
+    assert found is not None, "a result of a search has its place"
+    theirs = [one.name for one in found.segment.catalog.columns_of(found.entry)]
+    pairs = []
+    for part, pair in enumerate(zip(way.columns, way.result.columns, strict=True)):
+        plain = "=" not in "".join(pair) and theirs.count(pair[1]) == 1
+        plain = plain and list(found.mine.names).count(pair[0]) == 1
+        words = pair if plain else (str(found.places[part]), str(found.place(part)))
+        pairs.append("=".join(words))
+    return pairs
 
 
 def _is_plain(text: str, left: Sequence[str], right: Sequence[str]) -> bool:

@@ -20,8 +20,12 @@ Sink = IO[bytes]
 Opener = Callable[[Sink, "pa.Schema"], Any]
 
 
-def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
+def write(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path, over: bool = True
+) -> int:
     """Writes a table and gives its size in bytes; until it is whole, the old file stays.
+
+    Unless it may write `over` that file: then one that is there is an error, and stays.
 
     >>> import pyarrow as pa, tempfile
     >>> batch = pa.record_batch({"town": ["Bern", "Ulm"], "people": [134, None]})
@@ -34,7 +38,7 @@ def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path
     """
     target = Path(path)
     opener = _opener(target)
-    with _whole(target) as sink, opener(sink, schema) as writer:
+    with _whole(target, over) as sink, opener(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return target.stat().st_size
@@ -51,7 +55,7 @@ def check_output(path: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def _whole(target: Path) -> Iterator[Sink]:
+def _whole(target: Path, over: bool) -> Iterator[Sink]:
     """A file that gets its name only once everything is in it and on disk."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draft")
     try:
@@ -59,9 +63,26 @@ def _whole(target: Path) -> Iterator[Sink]:
             yield sink
             sink.flush()
             os.fsync(sink.fileno())
-        draft.replace(target)
+        if over:
+            draft.replace(target)
+        else:
+            _name_anew(draft, target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _name_anew(draft: Path, target: Path) -> None:
+    """Gives a file a name that no other has, also where somebody else takes it at the same time."""
+    try:
+        try:
+            target.hardlink_to(draft)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links: the name is taken, then the file put there
+            target.touch(exist_ok=False)
+            draft.replace(target)
+    except FileExistsError:
+        raise InputError(f"{target} is there already and is never overwritten") from None
 
 
 def _opened(draft: Path, target: Path) -> Sink:

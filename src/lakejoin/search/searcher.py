@@ -172,6 +172,26 @@ class Searcher:
 
         return Meanings(self.snapshot)
 
+    def table_of(self, number: int, column: int) -> int:
+        """The number of the table that a column of a segment belongs to."""
+        return self._places[number].table_of(column)
+
+    def place_of(
+        self, mine: MyTable, places: tuple[int, ...], number: int, columns: tuple[int, ...]
+    ) -> Found:
+        """Where columns of mine and of a table lie whose values need not be equal."""
+        segments, size = self.snapshot.segments, partial(self._places[number].size_of, columns[0])
+        query, table = mine.query(places[0]), self.table_of(number, columns[0])
+        located = Located(query, segments)
+        meeting = partial(meet, located, number, columns[0])
+        manifest, segment = self.snapshot.manifest, segments[number]
+        return Found(query, segment, number, table, columns, mine, places, manifest, meeting, size)
+
+    def excluded(self, mine: MyTable, place: int) -> Excluded:
+        """The columns of my table, of its copies and of tables that have gone."""
+        copies = Copies(self.snapshot.segments, self._places, mine, place)
+        return Excluded(self._without(copies.all()))
+
     def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[Excluded, list[str]]:
         """What must not be found, and what is said of it."""
         if not options.others:

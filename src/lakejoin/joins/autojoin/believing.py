@@ -64,8 +64,8 @@ class Weighed:
         return evidence(self.values, self.share, self.chance)
 
     @property
-    def why_not(self) -> str:
-        """Why they are not believed, in words; empty if they are."""
+    def why_made_up(self) -> str:
+        """Why they are not believed however many values meet, in words; empty if nothing is."""
         if self.shared_dates:
             return "they are dates, which meet in any two tables"
         if self.writes_dates:
@@ -74,6 +74,20 @@ class Weighed:
             return "it writes the same value of another column into every row"
         if self.scraps and self.chance > _OFTEN:
             return f"of other scraps as short {self.chance:.0%} meet as well"
+        return ""
+
+    @property
+    def tells(self) -> bool:
+        """Whether what meets says something even if it is a small share of the values."""
+        return not self.why_made_up and (
+            self.share >= self._least or (self.length >= _SHORT and not self.cut)
+        )
+
+    @property
+    def why_not(self) -> str:
+        """Why they are not believed, in words; empty if they are."""
+        if made_up := self.why_made_up:
+            return made_up
         if self.share < self._least:
             return f"only {self.share:.0%} of the values meet"
         if self.share >= _NEARLY_ALL and self.chance <= 2 * _RARE and self.nats >= _FEW_NATS:

@@ -1,0 +1,320 @@
+"""Which tables join once values are rewritten? Found by shared pieces, confirmed by Auto-Join.
+
+Columns that share rare words and parts of words with mine (`search/rewritable.py`) may hold the
+same things, written differently. Of the best tables some rows are put beside rows of mine that
+share a piece with them, and programs are learned (`joins/autojoin/`). What they join is then
+counted on all rows, and weighed like any other way: wrong values must not meet as well, and other
+columns may agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.discovery.fused.agreeing import RowWords, agreeing, their_words
+from lakejoin.discovery.fused.lines import Lines, lines_of
+from lakejoin.discovery.fused.ways import Way
+from lakejoin.errors import InputError
+from lakejoin.joins.autojoin.again import keys_again
+from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.finding import Learned, find_programs
+from lakejoin.joins.keys import Keys
+from lakejoin.search.fuse import Signals
+from lakejoin.search.mine import originals_of
+from lakejoin.signals.chance import LEAST, chance_of_meeting
+from lakejoin.signals.likely_names import names_alike
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.model import ValueRules
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.result import Found
+    from lakejoin.search.rewritable import Likely
+    from lakejoin.search.searcher import Searcher
+
+Array = np.ndarray[Any, Any]
+
+_TABLES = 10  # that are looked at
+_COLUMNS = 4  # of each side
+_SAMPLE = 300  # rows of each side, beside those that share a piece
+_ROWS = 64  # whose other columns are compared
+_LOOKED_AT = 150  # values that are made wrong
+_FEWEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Rewriting:
+    """What meets once values are rewritten; the figures of a result."""
+
+    rank: int
+    table: str
+    columns: tuple[str, ...]
+    matched: int
+    query_size: int
+    column_size: int
+    row_coverage: float
+    fan_out: float
+    found: Found
+    learned: Learned
+
+    @property
+    def containment(self) -> float:
+        """The share of my values that meet."""
+        return self.matched / max(1, self.query_size)
+
+    def sql(self) -> str:
+        """Refused: a program is written by the join itself."""
+        raise InputError(
+            f"values of {self.table} are rewritten: lakejoin join writes the SQL (--code sql)"
+        )
+
+
+def rewritten_ways(searcher: Searcher, mine: MyTable, likely: Sequence[Likely]) -> list[Way]:
+    """The ways by which tables join once values are rewritten, of columns that may do so."""
+    found = []
+    for rank, (_, group) in enumerate(list(_by_table(searcher, likely).items())[:_TABLES], 1):
+        way = _Pair(searcher, mine, group).way(rank)
+        if way is not None:
+            found.append(way)
+    return found
+
+
+def _by_table(searcher: Searcher, likely: Sequence[Likely]) -> dict[tuple[int, int], list[Likely]]:
+    tables: dict[tuple[int, int], list[Likely]] = {}
+    for one in likely:
+        key = one.number, searcher.table_of(one.number, one.column)
+        tables.setdefault(key, []).append(one)
+    return tables
+
+
+class _Pair:
+    """My table and one of theirs, by columns that share pieces."""
+
+    def __init__(self, searcher: Searcher, mine: MyTable, likely: Sequence[Likely]) -> None:
+        self._searcher = searcher
+        self._mine = mine
+        self._first = likely[0]
+        self._segment = searcher.snapshot.segments[self._first.number]
+        self._table = searcher.table_of(self._first.number, self._first.column)
+        self._entry = self._segment.catalog.table(self._table)
+        self._rules: ValueRules = searcher.snapshot.manifest.options.rules
+        names = [one.name for one in self._segment.catalog.columns_of(self._entry)]
+        places = dict.fromkeys(one.place for one in likely)
+        columns = dict.fromkeys(one.column for one in likely)
+        self._places = _told_apart({p: mine.names[p] for p in places})
+        self._columns = _told_apart({c: names[c - self._entry.first] for c in columns})
+
+    def way(self, rank: int) -> Way | None:
+        """How they join, if they do."""
+        learned = self._learned()
+        if learned is None:
+            return None
+        mine, theirs = self._used(learned)
+        left = lines_of({name: self._mine.originals(place) for name, place in mine.items()})
+        right = lines_of(
+            {name: originals_of(self._segment, column) for name, column in theirs.items()}
+        )
+        keys = keys_again(learned, left.table, right.table, self._rules)
+        meeting = _Meeting(keys, left, right)
+        if meeting.matched < _FEWEST:
+            return None
+        result = self._result(rank, learned, meeting, mine, theirs)
+        signals = self._signals(learned, meeting, result)
+        how = _words(learned)
+        return Way(tuple(mine), result, signals, "rewritten", how)
+
+    # -- learning ------------------------------------------------------------------------------
+
+    def _learned(self) -> Learned | None:
+        """Programs learned from rows of both, also those in doubt; None if none rewrites."""
+        left = self._sample_of_mine()
+        right = self._sample_of_theirs(left)
+        learned = find_programs(left.table, right.table, rules=self._rules)
+        if not learned and learned.doubted:
+            learned = learned.doubted.learned
+        if not learned or learned.target is None:
+            return None
+        plain = learned.target.is_identity and all(
+            one.program.is_identity for one in learned.programs
+        )
+        return None if plain else learned
+
+    def _sample_of_mine(self) -> Lines:
+        names = list(self._places)[:_COLUMNS]
+        lines = lines_of({name: self._mine.originals(self._places[name]) for name in names})
+        return lines.take(_some(len(lines), _SAMPLE))
+
+    def _sample_of_theirs(self, left: Lines) -> Lines:
+        """Rows that share a piece with mine, and others."""
+        from lakejoin.search.rewritable import partners_by_pieces
+
+        names = list(self._columns)[:_COLUMNS]
+        right = lines_of({name: originals_of(self._segment, self._columns[name]) for name in names})
+        mine = left.table.column(0).combine_chunks()
+        theirs = right.table.column(0).combine_chunks()
+        _, partners = partners_by_pieces(mine, theirs)
+        chosen = np.union1d(partners, _some(len(right), _SAMPLE))
+        return right.take(chosen)
+
+    def _used(self, learned: Learned) -> tuple[dict[str, int], dict[str, int]]:
+        """The columns of both sides that programs take text from."""
+        assert learned.target is not None, "programs lead to a key"
+        sides = learned.source_columns, learned.target.columns
+        mine, theirs = sides if learned.source_side == "left" else sides[::-1]
+        return (
+            {name: self._places[name] for name in mine},
+            {name: self._columns[name] for name in theirs},
+        )
+
+    # -- figures -------------------------------------------------------------------------------
+
+    def _result(
+        self,
+        rank: int,
+        learned: Learned,
+        meeting: _Meeting,
+        mine: dict[str, int],
+        theirs: dict[str, int],
+    ) -> Rewriting:
+        first = self._first
+        found = self._searcher.place_of(
+            self._mine, tuple(mine.values()), first.number, tuple(theirs.values())
+        )
+        rows = max(1, self._mine.rows())
+        return Rewriting(
+            rank,
+            self._entry.name,
+            tuple(theirs),
+            meeting.matched,
+            len(meeting.left),
+            meeting.their_keys,
+            min(1.0, meeting.rows_matched / rows),
+            meeting.pairs / rows,
+            found,
+            learned,
+        )
+
+    def _signals(self, learned: Learned, meeting: _Meeting, result: Rewriting) -> Signals:
+        """Values count only where nothing else speaks against the programs than their number."""
+        mine, theirs = (_made(learned, side, meeting) for side in ("left", "right"))
+        fewer, more = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
+        chance = chance_of_meeting(fewer.take(_some(len(fewer), _LOOKED_AT)), more)
+        chance = min(1.0, max(LEAST, chance, learned.programs[0].by_chance))
+        share = meeting.shared / max(1, len(fewer))
+        weighed = learned.weighed
+        if weighed is not None and not weighed.tells:
+            share = 0.0
+        names = names_alike(next(iter(result_names(result))), result.columns[0]).alike
+        rows = self._agreement(meeting, result)
+        return Signals(len(fewer), min(1.0, share), chance, result.containment, names, rows)
+
+    def _agreement(self, meeting: _Meeting, result: Rewriting) -> float:
+        left, right = meeting.some(_ROWS)
+        if len(left) < _FEWEST:
+            return 0.0
+        found = result.found
+        ours = RowWords(self._mine, found.places).at(left)
+        theirs = their_words(self._segment, self._entry, found.columns, right)
+        return agreeing(ours, theirs)
+
+
+def result_names(result: Rewriting) -> tuple[str, ...]:
+    """The names of my columns."""
+    return tuple(result.found.mine.names[place] for place in result.found.places)
+
+
+@dataclass(frozen=True, eq=False)
+class _Meeting:
+    """Lines of both sides by their keys."""
+
+    keys: Keys
+    left: Lines
+    right: Lines
+
+    @cached_property
+    def _of_key(self) -> Array:
+        """How many rows of theirs hold each key; the last is for none."""
+        held = self.keys.right >= 0
+        rows = np.zeros(self.keys.count + 1)
+        np.add.at(rows, self.keys.right[held], self.right.weights[held])
+        return rows
+
+    @cached_property
+    def _met(self) -> Array:
+        return self._of_key[self.keys.left] > 0
+
+    @property
+    def matched(self) -> int:
+        """My lines that find a partner."""
+        return int(self._met.sum())
+
+    @property
+    def shared(self) -> int:
+        """The keys that both have."""
+        return len(np.unique(self.keys.left[self._met]))
+
+    @property
+    def their_keys(self) -> int:
+        """The keys that theirs have."""
+        return int((self._of_key > 0).sum())
+
+    @property
+    def rows_matched(self) -> float:
+        """My rows that find a partner."""
+        return float(self.left.weights[self._met].sum())
+
+    @property
+    def pairs(self) -> float:
+        """The rows of the join."""
+        return float((self.left.weights * self._of_key[self.keys.left]).sum())
+
+    def some(self, most: int) -> tuple[Array, Array]:
+        """Rows of mine and of theirs that meet, one for each key, spread over all."""
+        first = np.full(self.keys.count + 1, -1)
+        held = np.flatnonzero(self.keys.right >= 0)[::-1]
+        first[self.keys.right[held]] = held
+        met = np.flatnonzero(self._met)
+        _, once = np.unique(self.keys.left[met], return_index=True)
+        met = met[np.sort(once)]
+        if len(met) > most:
+            met = met[np.linspace(0, len(met) - 1, most).astype(np.int64)]
+        return self.left.rows[met], self.right.rows[first[self.keys.left[met]]]
+
+
+def _made(learned: Learned, side: str, meeting: _Meeting) -> pa.LargeStringArray:
+    """The distinct texts that one side compares."""
+    import pyarrow.compute as pc
+
+    assert learned.target is not None, "programs lead to a key"
+    program = learned.programs[0].program if side == learned.source_side else learned.target
+    table = (meeting.left if side == "left" else meeting.right).table
+    texts: Any = pc.utf8_lower(apply(program, table))
+    return texts.unique().drop_null()
+
+
+def _words(learned: Learned) -> str:
+    """What is rewritten, and how."""
+    assert learned.target is not None, "programs lead to a key"
+    programs = [learned.programs[0].program, learned.target]
+    told = [str(one) for one in programs if not one.is_identity]
+    return " = ".join(told if learned.source_side == "left" else told[::-1])
+
+
+def _told_apart(names: dict[int, str]) -> dict[str, int]:
+    """By name; of columns with the same name the first."""
+    found: dict[str, int] = {}
+    for number, name in names.items():
+        found.setdefault(name, number)
+    return found
+
+
+def _some(size: int, most: int) -> Array:
+    if size <= most:
+        return np.arange(size)
+    return np.sort(np.random.default_rng(0).choice(size, most, replace=False))

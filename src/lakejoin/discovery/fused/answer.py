@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, overload
 
+from lakejoin.discovery.fused.adds import Added
 from lakejoin.discovery.fused.ways import Way
 from lakejoin.search.display import percent
 
@@ -14,13 +15,13 @@ from lakejoin.search.display import percent
 class FusedResult:
     """A table of the lake, and the ways in which it joins with mine; the first is the one to take.
 
-    `adds` are the names of its columns beside those of the first way.
+    `adds` are its columns beside those of the first way, and how full they would be.
     """
 
     rank: int
     table: str
     ways: tuple[Way, ...]
-    adds: tuple[str, ...]
+    adds: tuple[Added, ...]
 
     @property
     def score(self) -> float:
@@ -49,7 +50,7 @@ class FusedResult:
             "table": self.table,
             "score": self.score,
             "ways": [way.to_dict() for way in self.ways],
-            "adds": list(self.adds),
+            "adds": [asdict(one) for one in self.adds],
             "accidental": self.accidental,
             "reason": self.reason,
         }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakejoin.search.display import WIDTH, fan_out_text, one_line, percent
 
 if TYPE_CHECKING:
+    from lakejoin.discovery.fused.adds import Added
     from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
     from lakejoin.discovery.fused.ways import Way
 
@@ -57,13 +58,21 @@ def figures(way: Way) -> str:
 
 
 def adds_text(result: FusedResult) -> str:
-    """What the table would add."""
+    """What the table would add, and for how many of my rows; columns that are less full say so."""
     if not result.adds:
         return "adds no column"
-    names = ", ".join(map(one_line, result.adds[:_ADDED]))
+    most = max((one.full or 0.0 for one in result.adds), default=0.0)
+    names = ", ".join(_added(one, most) for one in result.adds[:_ADDED])
     more = len(result.adds) - _ADDED
     noun = "1 column" if len(result.adds) == 1 else f"{len(result.adds):,} columns"
-    return f"adds {noun}: {names}" + (f" and {more:,} more" if more > 0 else "")
+    rows = f" for {percent(most)} of my rows" if result.adds[0].full is not None else ""
+    return f"adds {noun}{rows}: {names}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def _added(one: Added, most: float) -> str:
+    name = one_line(one.name)
+    full = "" if one.full is None else percent(one.full)
+    return f"{name} ({full})" if full and full != percent(most) else name
 
 
 def misses_text(answer: FusedAnswer) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakejoin.discovery.fused.adds import adds_measured, adds_of
 from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult, score_of
 from lakejoin.discovery.fused.ways import ColumnWays, Way
 from lakejoin.errors import InputError
@@ -176,10 +177,14 @@ class _Run:
         limit = self._asked.k or DEFAULT_K
         joined = [one for one in tables if not one[0].weighed.accidental][:limit]
         missed = [one for one in tables if one[0].weighed.accidental][:limit]
+        begin = time.perf_counter()
+        results = tuple(_result(rank, one, final) for rank, one in enumerate(joined, 1))
+        if final:
+            self._took("adds", begin)
         return FusedAnswer(
             table=self._mine.name,
             columns=self._columns,
-            results=tuple(_result(rank, one) for rank, one in enumerate(joined, 1)),
+            results=results,
             misses=tuple(_result(rank, one) for rank, one in enumerate(missed, 1)),
             k=limit,
             seconds=time.perf_counter() - self._begin,
@@ -220,9 +225,7 @@ def _by_table(ways: Sequence[Way]) -> list[list[Way]]:
     return sorted(ordered, key=lambda one: (-score_of(one), one[0].result.rank))
 
 
-def _result(rank: int, ways: Sequence[Way]) -> FusedResult:
-    found = ways[0].result.found
-    assert found is not None, "a result of a search has its place"
-    entries = found.segment.catalog.columns_of(found.entry)
-    adds = tuple(one.name for one in entries if one.number not in found.columns)
+def _result(rank: int, ways: Sequence[Way], final: bool = False) -> FusedResult:
+    """A table; what it adds is measured only of those that are told in the end."""
+    adds = adds_measured(ways[0]) if final else adds_of(ways[0])
     return FusedResult(rank, ways[0].result.table, tuple(ways), adds)

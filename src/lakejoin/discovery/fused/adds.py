@@ -1,0 +1,226 @@
+"""Which columns would a table add to mine, and how full would they be?
+
+A row of mine gets a value where it meets rows of theirs of which one has a value in that column.
+A column of theirs without nulls is as full as rows of mine meet; of the others, the rows that meet
+are looked at: those of all values of mine that meet, or of some where they have many rows. Ways
+whose values are not equal do not say which rows meet: there, nulls are taken to be spread evenly.
+
+Columns that say nothing new go last: constant ones, and those that my table has already, as the
+rows that meet show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.discovery.fused.chances import held_in
+from lakejoin.model import null_id
+from lakejoin.search.mate.query import KeyQuery
+from lakejoin.search.mine import NO_CELL
+from lakejoin.search.query import Query
+
+if TYPE_CHECKING:
+    from lakejoin.discovery.fused.ways import Way
+    from lakejoin.search.result import Found
+    from lakejoin.store.catalog import ColumnEntry
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+_CELLS = 1_000_000  # of theirs that are looked at for one table, or those of one value of mine
+_VALUES = 2_000  # of mine
+_ROWS = 64  # of both that are compared
+_COLUMNS = 40  # of mine that theirs are compared with
+_SAME = 0.9  # of the rows have the same value in a column that both have
+_FEWEST = 3  # rows
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A column that a table would add, and the share of my rows that would get a value.
+
+    `full` is None where it was not measured.
+    """
+
+    name: str
+    full: float | None = None
+
+
+def adds_of(way: Way) -> tuple[Added, ...]:
+    """The columns beside those that join, not measured."""
+    return tuple(Added(one.name) for one in _others(_found(way)))
+
+
+def adds_measured(way: Way) -> tuple[Added, ...]:
+    """The columns beside those that join, measured; those that say nothing new last."""
+    found, covered = _found(way), way.result.row_coverage
+    others = _others(found)
+    if covered is None:
+        return adds_of(way)
+    if way.kind == "equal" and isinstance(found.query, Query | KeyQuery):
+        rows = _MetRows(found, sum(_has_some(one) for one in others))
+        filled = [covered * rows.filled(one) for one in others]
+        known = rows.known(others)
+    else:
+        filled = [covered * (1 - _null_share(one)) for one in others]
+        known = [False] * len(others)
+    added = list(map(Added, (one.name for one in others), filled))
+    stale = [old or one.profile.distinct <= 1 for one, old in zip(others, known, strict=True)]
+    order = sorted(range(len(added)), key=lambda place: stale[place])
+    return tuple(added[place] for place in order)
+
+
+class _MetRows:
+    """Rows of theirs that some of my values meet, and the first row of mine of each."""
+
+    def __init__(self, found: Found, partly_filled: int) -> None:
+        self._found = found
+        meeting = found.meeting()
+        chosen = _some(meeting.theirs, _CELLS // max(1, partly_filled))
+        self._weights = found.query.counts[meeting.places[chosen]]
+        cells = [found.mine.cells(place) for place in found.places]
+        numbers = _numbers(found, meeting.places[chosen])
+        find, codes = found.segment.dictionary.find, found.segment.rows.codes
+        self._mine = first_of(rows_with([own for _, own in cells], numbers), len(chosen))
+        self._rows, self._value = rows_with(
+            [codes(column, found.entry.rows) for column in found.columns],
+            [find(tokens.take(own)) for (tokens, _), own in zip(cells, numbers, strict=True)],
+        )
+        self._theirs = first_of((self._rows, self._value), len(chosen))
+
+    def filled(self, column: ColumnEntry) -> float:
+        """The share of my rows that meet which get a value of a column."""
+        if not _has_some(column):
+            return 1.0 - _null_share(column)
+        there = ~_is_null(self._found, column.number, self._rows)
+        got = np.bincount(self._value[there], minlength=len(self._weights)) > 0
+        return float(self._weights[got].sum() / max(1, self._weights.sum()))
+
+    def known(self, columns: Sequence[ColumnEntry]) -> list[bool]:
+        """Whether my table has each column already: one of mine is the same in rows that meet."""
+        both = np.flatnonzero((self._mine >= 0) & (self._theirs >= 0))[:_ROWS]
+        mine = self._codes_of_mine(self._mine[both])
+        found = []
+        for column in columns:
+            theirs = _codes_at(self._found, column.number, self._theirs[both])
+            here = (mine != NO_CELL) & (theirs != NO_CELL)
+            same = ((mine == theirs) & here).sum(axis=1)
+            enough = here.sum(axis=1) >= _FEWEST
+            found.append(bool((enough & (same >= _SAME * here.sum(axis=1))).any()))
+        return found
+
+    def _codes_of_mine(self, rows: Array) -> Array:
+        """The codes of some rows of mine in their segment, a line for each column of mine.
+
+        A value that the segment does not know has a number that no code has.
+        """
+        from lakejoin.store.dictionary import NOT_FOUND
+
+        table, segment = self._found.mine, self._found.segment
+        lines = np.full((min(_COLUMNS, len(table.names)), len(rows)), np.int64(NO_CELL))
+        for line, place in zip(lines, range(len(table.names)), strict=False):
+            tokens, cells = table.cells(place)
+            some = cells[rows]
+            known = some != NO_CELL
+            codes = segment.dictionary.find(tokens.take(some[known]))
+            line[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
+        return lines
+
+
+def rows_with(columns: Sequence[Array], asked: Sequence[Array]) -> tuple[Array, Array]:
+    """The rows that hold one of some combinations, ascending, and which one.
+
+    `asked` has distinct combinations, an array for each column. None holds `NO_CELL`.
+
+    >>> columns = [np.array([1, 1, 2, 1]), np.array([7, 8, 8, 8])]
+    >>> rows, which = rows_with(columns, [np.array([1, 2, 1]), np.array([8, 7, 7])])
+    >>> rows.tolist(), which.tolist()
+    ([0, 1, 3], [2, 0, 0])
+    """
+    rows = np.arange(len(columns[0]))
+    for column, wanted in zip(columns, asked, strict=True):
+        some = column[rows]
+        rows = rows[held_in(some, np.unique(wanted)) & (some != NO_CELL)]
+    number = np.zeros(len(rows) + len(asked[0]), np.uint64)
+    for column, wanted in zip(columns, asked, strict=True):
+        cells = np.concatenate([column[rows], wanted]).astype(np.uint64)
+        # Two numbers below 2^32 make one; ranked again, it is below 2^32 too.
+        ranked = np.unique((number << np.uint64(32)) | cells, return_inverse=True)[1]
+        number = ranked.astype(np.uint64)
+    which = np.full(int(number.max(initial=0)) + 1, -1)
+    which[number[len(rows) :]] = np.arange(len(asked[0]))
+    found = which[number[: len(rows)]]
+    return rows[found >= 0], found[found >= 0]
+
+
+def first_of(rows: tuple[Array, Array], combinations: int) -> Array:
+    """The first row of each combination, -1 where there is none."""
+    first = np.full(combinations, -1)
+    first[rows[1][::-1]] = rows[0][::-1]
+    return first
+
+
+def _numbers(found: Found, places: Array) -> list[Array]:
+    """My values at some places of the query as numbers of my cells, by column."""
+    import pyarrow.compute as pc
+
+    query = found.query
+    if isinstance(query, KeyQuery):
+        return list(query.combinations[places].T)
+    assert isinstance(query, Query), "values that are equal are those of columns"
+    tokens, _ = found.mine.cells(found.places[0])
+    return [pc.index_in(query.tokens.take(places), value_set=tokens).to_numpy()]
+
+
+def _some(rows: Array, most: int) -> Array:
+    """Places of values with so many rows each: all, or some that have not many more together."""
+    if len(rows) <= _VALUES and rows.sum() <= most:
+        return np.arange(len(rows))
+    order = np.random.default_rng(0).permutation(len(rows))[:_VALUES]
+    few = int(np.searchsorted(np.cumsum(rows[order]), most))
+    return np.sort(order[: max(1, few)])
+
+
+def _others(found: Found) -> list[ColumnEntry]:
+    entries = found.segment.catalog.columns_of(found.entry)
+    return [one for one in entries if one.number not in found.columns]
+
+
+def _null_share(column: ColumnEntry) -> float:
+    return column.profile.nulls / max(1, column.profile.rows)
+
+
+def _has_some(column: ColumnEntry) -> bool:
+    """Whether it has values and nulls."""
+    return 0 < column.profile.nulls < column.profile.rows
+
+
+def _is_null(found: Found, column: int, rows: Array) -> Array:
+    """Which of some rows of a column are null; the others are not decoded."""
+    from lakejoin.store.rows import NULL
+
+    cells, ids = found.segment.rows.local(column, found.entry.rows)
+    if cells is None:
+        return np.asarray(ids[rows] == NULL)
+    return np.asarray(cells[rows] == null_id(cells.dtype))
+
+
+def _codes_at(found: Found, column: int, rows: Array) -> Array:
+    """The codes of a few rows of a column."""
+    segment: Segment = found.segment
+    cells, ids = segment.rows.local(column, found.entry.rows)
+    if cells is None:
+        return segment.rows.codes_of(ids[rows]).astype(np.int64)
+    codes = np.full(len(rows), np.int64(NO_CELL))
+    known = cells[rows] != null_id(cells.dtype)
+    codes[known] = segment.rows.codes_of(ids[cells[rows][known]])
+    return codes
+
+
+def _found(way: Way) -> Found:
+    assert way.result.found is not None, "a result of a search has its place"
+    return way.result.found

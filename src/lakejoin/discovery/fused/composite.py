@@ -125,7 +125,11 @@ class KeyWays:
         return replace(way, signals=signals)
 
     def with_agreement(self, way: Way) -> Way:
-        """The same, knowing whether other columns agree in the rows that meet."""
+        """The same, knowing whether other columns agree in the rows that meet.
+
+        They must agree more than rows do that share a part: texts in one language have words in
+        common, whatever they are about.
+        """
         found = _found(way)
         met = found.meeting().places
         if len(met) > _ROWS:
@@ -133,24 +137,19 @@ class KeyWays:
         if len(met) < 2:
             return way
         numbers = list(self.query.combinations[met].T)
-        codes = [of_part[met] for of_part in self._located(found)]
-        mine = first_rows(self._cells, numbers)
-        theirs = first_rows(_codes_of(found), codes)
-        parts = zip(self.query.tokens, numbers, strict=True)
-        values = zip(*(tokens.take(own).to_pylist() for tokens, own in parts), strict=True)
-        joined = [frozenset().union(*map(words_of, one)) for one in values]
+        codes = [codes[own] for codes, own in zip(self._codes(found), numbers, strict=True)]
+        values = [
+            one.take(own).to_pylist() for one, own in zip(self.query.tokens, numbers, strict=True)
+        ]
+        joined = [frozenset[str]().union(*map(words_of, one)) for one in zip(*values, strict=True)]
+        mine = self._words.at(first_rows(self._cells, numbers))
+        rows = first_rows(_codes_of(found), codes)
+        theirs = their_words(found.segment, found.entry, found.columns, rows)
+        pairs = [(a - own, b - own) for a, b, own in zip(mine, theirs, joined, strict=True)]
+        # Beside the rows that do meet stand those that follow them: here, with an equal part.
+        orders = [np.argsort(own, kind="stable").tolist() for own in numbers]
         return way.with_rows(
-            agreeing(
-                [one - own for one, own in zip(self._words.at(mine), joined, strict=True)],
-                [
-                    one - own
-                    for one, own in zip(
-                        their_words(found.segment, found.entry, found.columns, theirs),
-                        joined,
-                        strict=True,
-                    )
-                ],
-            )
+            min(agreeing(*zip(*(pairs[i] for i in order), strict=True)) for order in orders)
         )
 
     # -- wrong combinations -----------------------------------------------------------------------
@@ -182,13 +181,14 @@ class KeyWays:
         met = way.result.matched / max(1, int(possible.sum()))
         if max(signals.share, met) < _DENSE:
             return None
-        best, most = None, 0.0
+        best, most = None, BELIEVED
         for part, theirs in enumerate(way.result.columns):
             size, share, chance = self._part(part, found, int(held[part].sum()))
-            nats = evidence(size, share, chance)
-            if nats < BELIEVED and not _named_alike(way.columns[part], theirs):
+            believed = evidence(size, share, chance) >= BELIEVED
+            if not believed and not _named_alike(way.columns[part], theirs):
                 return None
-            if nats > max(most, BELIEVED):
+            nats = evidence(size, signals.share, chance)
+            if believed and nats >= most:
                 best, most = replace(signals, values=size, chance=chance), nats
         return best
 

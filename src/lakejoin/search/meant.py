@@ -40,6 +40,21 @@ def table_of(thing: Any, snapshot: Snapshot) -> tuple[MyTable, tuple[str, ...]]:
     return OwnTable(Frame(frame), rules), ()
 
 
+def file_table(text: str, rules: ValueRules, name: str = "") -> MyTable:
+    """The table of a file, or of `file#part`; it is called as it was given, or by a `name`."""
+    from lakejoin.lake.read import file_and_part, open_one
+    from lakejoin.storage import Place
+
+    path, _ = file_and_part(text)
+    whole = Place.of(path).uri if path == text else ""
+    return OwnTable(File(open_one(text), name or text, whole), rules)
+
+
+def also_a_table(text: str) -> str:
+    """What is said of a file whose name a table of the lake has too."""
+    return f"{text} is a file here and a table of the lake; the file was read"
+
+
 def _lake_table(snapshot: Snapshot, segment: Segment, entry: TableEntry) -> MyTable:
     number = next(i for i, one in enumerate(snapshot.segments) if one is segment)
     return KnownTable(snapshot, number, entry)
@@ -48,16 +63,12 @@ def _lake_table(snapshot: Snapshot, segment: Segment, entry: TableEntry) -> MyTa
 def _named(
     text: str, may_be_name: bool, snapshot: Snapshot, rules: ValueRules
 ) -> tuple[MyTable, tuple[str, ...]]:
-    from lakejoin.lake.read import file_and_part, kind_of, open_one
-    from lakejoin.storage import Place
+    from lakejoin.lake.read import file_and_part, kind_of
 
     path, _ = file_and_part(text)
     known = snapshot.find_table(text) if may_be_name else None
     if path:
-        stream = open_one(text)
-        whole = Place.of(path).uri if path == text else ""
-        note = (f"{text} is a file here and a table of the lake; the file was read",)
-        return OwnTable(File(stream, text, whole), rules), note if known else ()
+        return file_table(text, rules), (also_a_table(text),) if known else ()
     if known is not None:
         return _lake_table(snapshot, *known), ()
     if kind_of(text) == "folder":

@@ -1,4 +1,5 @@
-"""The pipeline: a lake is indexed as a Spark job; tables that live in Spark are joined there."""
+"""The pipeline: a lake is indexed as a Spark job, and searched with many tables by another; tables
+that live in Spark are joined there."""
 
 from __future__ import annotations
 
@@ -6,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakejoin.spark.joining import SparkJoin, join
+    from lakejoin.spark.searching import search
 
-__all__ = ["SparkJoin", "join"]
+__all__ = ["SparkJoin", "join", "search"]
 
 
 def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used; no module may have the name of one."""
+    if name == "search":
+        from lakejoin.spark import searching
+
+        return searching.search
     if name in __all__:
         from lakejoin.spark import joining
 

@@ -56,7 +56,7 @@ def run_tasks(
                 .toArrow()
             )
         except Exception as problem:
-            raise BuildFailed(f"the Spark job failed: {_essence(problem)}") from problem
+            raise BuildFailed(f"the Spark job failed: {essence(problem)}") from problem
     outcomes = [pickle.loads(body) for body in rows["outcome"].to_pylist()]
     failed = [o.value for o in outcomes if o.kind == "failed"]
     if failed:
@@ -64,7 +64,7 @@ def run_tasks(
     return sorted(outcomes, key=lambda o: o.batch)
 
 
-def _essence(problem: BaseException) -> str:
+def essence(problem: BaseException) -> str:
     """The line of a Spark error that says most: the Python worker's last, else the first."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line)]

@@ -1,0 +1,218 @@
+"""Many queries at once over parts of an index: the answers of one search over all of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fake_spark import FakeSpark
+from lakejoin.errors import InputError, LakejoinError, UnknownTable
+from lakejoin.opened import Lake
+from lakejoin.search import containment
+from lakejoin.search.near_options import ByDistance, ByMeaning
+from lakejoin.search.options import SearchOptions
+from lakejoin.spark.searching import BatchPlan, grouped, search_batch
+from lakejoin.store.components import COMPONENTS
+from lakejoin.store.meaning import MeaningComponent, MeaningOptions
+from lakejoin.store.points import PointsComponent
+from oracle.lakes import PlainTable
+from oracle.search import lake_of
+from search.near_lakes import FEW
+
+ALONE = BatchPlan(group_bytes=1, chunk=1)  # every segment by itself, every query by itself
+TOGETHER = BatchPlan(wave=2, rounds=1)
+
+
+def told(answer: Any) -> dict[str, Any]:
+    """An answer without what it took."""
+    found: dict[str, Any] = answer.to_dict()
+    return {key: value for key, value in found.items() if key not in ("counters", "seconds")}
+
+
+def same(lake: Lake, queries: Sequence[Any], plan: BatchPlan, **options: Any) -> None:
+    """Compares a batch with single searches."""
+    asked = [one if isinstance(one, tuple) else (one, None) for one in queries]
+    near = options.pop("near", None)
+    batch = SearchOptions(**options, near=near)
+    done = search_batch(FakeSpark(), lake.snapshot, [(t, on, batch) for t, on in asked], plan)
+    given_near = {}
+    if isinstance(near, ByDistance):
+        given_near = {"within": near.within, "measure": near.measure}
+    elif isinstance(near, ByMeaning):
+        given_near = {"tau": near.tau, "measure": near.measure, "encoder": near.encoder}
+    for (table, on), one in zip(asked, done, strict=True):
+        try:
+            alone = lake.search(table, on=on, **options, **given_near)
+        except LakejoinError as problem:
+            assert type(one.error) is type(problem)
+            assert str(one.error) == str(problem)
+            continue
+        assert one.error is None
+        every = [alone] if hasattr(alone, "query") else list(alone)
+        assert [told(answer) for answer in one.answers] == [told(answer) for answer in every]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Tables in four segments: copies in several of them, one that has gone, places, streets."""
+    towns = ["Bern", "Oslo", "Ulm", "Bonn", "Rom", "Wien", None, "Thun"]
+    where = {
+        "latitude": ["46.95", "59.91", "48.40", "50.73"],
+        "longitude": ["7.44", "10.75", "9.99", "7.10"],
+    }
+    streets = ["12 Main St", "7 Oak Avenue", "3 Elm Road", "99 Station Road"]
+    people = {"town": towns[:4], "who": ["ann", "bob", "cid", "dan"], **where}
+    groups = [
+        [PlainTable("people.csv", people), PlainTable("gone.csv", {"c": towns})],
+        [
+            PlainTable("copy.csv", people),
+            PlainTable("half.csv", {"t": towns[:2], "w": ["ann", "x"]}),
+        ],
+        [PlainTable("streets.csv", {"street": streets}), PlainTable("places.csv", where)],
+        [
+            PlainTable("more.csv", {"town": towns, "who": list("abcdefgh")}),
+            PlainTable("roads.csv", {"road": ["12 main street", "7 oak av", "3 Elm Rd.", "x"]}),
+            PlainTable("nothing.csv", {"c": [None, None], "d": ["only", "here"]}),
+        ],
+    ]
+    meaning = MeaningComponent(lambda: FEW, FEW.identity, False, None)
+    return lake_of(
+        tmp_path_factory.mktemp("lake"),
+        groups,
+        dead=[[1], [], [], []],
+        components=(*COMPONENTS, meaning, PointsComponent()),
+        meaning=MeaningOptions(None, FEW.identity, False),
+    )
+
+
+QUERIES = [
+    "people.csv",
+    ("people.csv", "*"),
+    ("half.csv", ["t", "w"]),
+    ("more.csv", ["town", "who"]),
+    ("nothing.csv", "d"),
+    ("nothing.csv", "c"),
+    ("people.csv", "absent"),
+    "no such table.csv",
+]
+
+
+@pytest.mark.parametrize("plan", [ALONE, TOGETHER])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"k": 1, "others": True},
+        {"k": 100, "min": 0.9, "others": True},
+        {"by": "containment"},
+        {"by": "containment", "k": 2, "others": True},
+    ],
+    ids=str,
+)
+def test_answers_are_those_of_one_search(
+    lake: Lake, plan: BatchPlan, options: dict[str, Any]
+) -> None:
+    same(lake, QUERIES, plan, **{"by": "overlap", **options})
+
+
+@pytest.mark.parametrize("measure", ["hit", "all"])
+def test_what_is_near_is_found_in_parts(lake: Lake, measure: str) -> None:
+    meaning = ByMeaning(0.4, FEW, measure)
+    texts = [("streets.csv", "street"), ("people.csv", "*"), ("nothing.csv", "d")]
+    for asked in ({"k": 3}, {"min": 0.5, "others": True}):
+        same(lake, texts, ALONE, by="meaning", near=meaning, **asked)
+        places = ["people.csv", ("places.csv", ["latitude", "longitude"])]
+        same(lake, places, ALONE, by="distance", near=ByDistance("30km", None, measure), **asked)
+
+
+def test_a_tau_that_all_columns_choose_is_refused(lake: Lake) -> None:
+    options = SearchOptions("meaning", near=ByMeaning("auto", FEW))
+    (done,) = search_batch(FakeSpark(), lake.snapshot, [("streets.csv", None, options)])
+    assert isinstance(done.error, InputError)
+    assert "tau auto" in str(done.error)
+
+
+def test_a_fused_search_runs_whole(lake: Lake) -> None:
+    options = SearchOptions("fused")
+    asked = [("people.csv", None, options), ("absent.csv", None, options)]
+    found, absent = search_batch(FakeSpark(), lake.snapshot, asked, ALONE)
+    alone = lake.search("people.csv", by="fused")
+    assert found.fused is not None
+    assert [one["table"] for one in found.fused[0]["results"]] == [one.table for one in alone]
+    assert isinstance(absent.error, UnknownTable)
+
+
+def test_files_are_read_by_the_workers(lake: Lake, tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("town,n\nBern,1\nOslo,2\nParis,3\n")
+    same(lake, [str(file), (str(file), "n"), (str(file), "absent")], ALONE, by="overlap")
+
+
+def test_an_empty_index_answers(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("town\nBern\nOslo\n")
+    (tmp_path / "index").mkdir()
+    empty = lake_of(tmp_path / "index", [])
+    for by in ("overlap", "containment"):
+        same(empty, [str(file), "a.csv"], ALONE, by=by)
+
+
+CELLS = st.sampled_from([*"abcdefgh", None])
+
+
+@st.composite
+def lakes(draw: st.DrawFn) -> list[list[PlainTable]]:
+    """Up to four segments of small tables."""
+    groups = []
+    for segment in range(draw(st.integers(1, 4))):
+        tables = []
+        for number in range(draw(st.integers(1, 3))):
+            rows = draw(st.sampled_from([2, 6]))
+            column = st.lists(CELLS, min_size=rows, max_size=rows)
+            width = draw(st.integers(1, 3))
+            columns = {f"c{i}": draw(column) for i in range(width)}
+            tables.append(PlainTable(f"t{segment}{number}.csv", columns))
+        groups.append(tables)
+    return groups
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    lakes(),
+    st.sampled_from(["overlap", "containment"]),
+    st.sampled_from([None, 1, 3]),
+    st.sampled_from([None, 0.5]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_any_lake_in_any_parts(
+    groups: list[list[PlainTable]],
+    by: str,
+    k: int | None,
+    least: float | None,
+    others: bool,
+    sketched: bool,
+) -> None:
+    """Brute force for the engines is elsewhere; here parts are compared with the whole."""
+    names = [table.name for group in groups for table in group]
+    queries = [(names[0], "*"), (names[-1], "c0"), (names[-1], list(groups[-1][-1].columns))]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if sketched:
+            patch.setattr(containment, "MOST_ENTRIES", 6)  # of a part perhaps, of all hardly
+        opened = lake_of(Path(folder), groups, components=COMPONENTS)
+        same(opened, queries, ALONE, by=by, k=k, min=least, others=others)
+
+
+def test_groups_hold_every_segment_once(lake: Lake) -> None:
+    records = lake.snapshot.manifest.segments
+    for size in (1, 5_000, 1 << 40):
+        for least in (1, 3, 9):
+            groups = grouped(records, size, least)
+            assert sorted(n for group in groups for n in group) == [0, 1, 2, 3]
+            assert len(groups) >= min(least, 4)

@@ -22,12 +22,12 @@ from lakejoin.model import null_id
 from lakejoin.search.mate.query import KeyQuery
 from lakejoin.search.mine import NO_CELL
 from lakejoin.search.query import Query
+from lakejoin.store.rows import NULL
 
 if TYPE_CHECKING:
     from lakejoin.discovery.fused.ways import Way
     from lakejoin.search.result import Found
     from lakejoin.store.catalog import ColumnEntry
-    from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
 
@@ -79,6 +79,7 @@ class _MetRows:
 
     def __init__(self, found: Found, partly_filled: int) -> None:
         self._found = found
+        self._total = found.entry.rows
         meeting = found.meeting()
         chosen = _some(meeting.theirs, _CELLS // max(1, partly_filled))
         self._weights = found.query.counts[meeting.places[chosen]]
@@ -87,7 +88,7 @@ class _MetRows:
         find, codes = found.segment.dictionary.find, found.segment.rows.codes
         self._mine = first_of(rows_with([own for _, own in cells], numbers), len(chosen))
         self._rows, self._value = rows_with(
-            [codes(column, found.entry.rows) for column in found.columns],
+            [codes(column, self._total) for column in found.columns],
             [find(tokens.take(own)) for (tokens, _), own in zip(cells, numbers, strict=True)],
         )
         self._theirs = first_of((self._rows, self._value), len(chosen))
@@ -96,7 +97,7 @@ class _MetRows:
         """The share of my rows that meet which get a value of a column."""
         if not _has_some(column):
             return 1.0 - _null_share(column)
-        there = ~_is_null(self._found, column.number, self._rows)
+        there = ~self._is_null(column.number)
         got = np.bincount(self._value[there], minlength=len(self._weights)) > 0
         return float(self._weights[got].sum() / max(1, self._weights.sum()))
 
@@ -106,28 +107,51 @@ class _MetRows:
         mine = self._codes_of_mine(self._mine[both])
         found = []
         for column in columns:
-            theirs = _codes_at(self._found, column.number, self._theirs[both])
+            theirs = self._codes_at(column.number, self._theirs[both])
             here = (mine != NO_CELL) & (theirs != NO_CELL)
             same = ((mine == theirs) & here).sum(axis=1)
             enough = here.sum(axis=1) >= _FEWEST
             found.append(bool((enough & (same >= _SAME * here.sum(axis=1))).any()))
         return found
 
+    def _is_null(self, column: int) -> Array:
+        """Which of the rows are null in a column."""
+        cells, ids = self._found.segment.rows.local(column, self._total)
+        if cells is None:
+            return np.asarray(ids[self._rows] == NULL)
+        return np.asarray(cells[self._rows] == null_id(cells.dtype))
+
+    def _codes_at(self, column: int, rows: Array) -> Array:
+        """The codes of a few rows of a column; the others are not decoded."""
+        theirs = self._found.segment.rows
+        cells, ids = theirs.local(column, self._total)
+        if cells is None:
+            return theirs.codes_of(ids[rows]).astype(np.int64)
+        codes = np.full(len(rows), np.int64(NO_CELL))
+        known = cells[rows] != null_id(cells.dtype)
+        codes[known] = theirs.codes_of(ids[cells[rows][known]])
+        return codes
+
     def _codes_of_mine(self, rows: Array) -> Array:
         """The codes of some rows of mine in their segment, a line for each column of mine.
 
         A value that the segment does not know has a number that no code has.
         """
+        import pyarrow as pa
+
         from lakejoin.store.dictionary import NOT_FOUND
 
-        table, segment = self._found.mine, self._found.segment
-        lines = np.full((min(_COLUMNS, len(table.names)), len(rows)), np.int64(NO_CELL))
-        for line, place in zip(lines, range(len(table.names)), strict=False):
-            tokens, cells = table.cells(place)
-            some = cells[rows]
-            known = some != NO_CELL
-            codes = segment.dictionary.find(tokens.take(some[known]))
-            line[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
+        table = self._found.mine
+        columns = [table.cells(place) for place in range(min(_COLUMNS, len(table.names)))]
+        known = np.stack([cells[rows] != NO_CELL for _, cells in columns])
+        texts = [
+            tokens.take(cells[rows][there])
+            for (tokens, cells), there in zip(columns, known, strict=True)
+        ]
+        # All columns are looked up at once: a look-up costs something however few values it is for.
+        codes = self._found.segment.dictionary.find(pa.chunked_array(texts).combine_chunks())
+        lines = np.full(known.shape, np.int64(NO_CELL))
+        lines[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
         return lines
 
 
@@ -197,28 +221,6 @@ def _null_share(column: ColumnEntry) -> float:
 def _has_some(column: ColumnEntry) -> bool:
     """Whether it has values and nulls."""
     return 0 < column.profile.nulls < column.profile.rows
-
-
-def _is_null(found: Found, column: int, rows: Array) -> Array:
-    """Which of some rows of a column are null; the others are not decoded."""
-    from lakejoin.store.rows import NULL
-
-    cells, ids = found.segment.rows.local(column, found.entry.rows)
-    if cells is None:
-        return np.asarray(ids[rows] == NULL)
-    return np.asarray(cells[rows] == null_id(cells.dtype))
-
-
-def _codes_at(found: Found, column: int, rows: Array) -> Array:
-    """The codes of a few rows of a column."""
-    segment: Segment = found.segment
-    cells, ids = segment.rows.local(column, found.entry.rows)
-    if cells is None:
-        return segment.rows.codes_of(ids[rows]).astype(np.int64)
-    codes = np.full(len(rows), np.int64(NO_CELL))
-    known = cells[rows] != null_id(cells.dtype)
-    codes[known] = segment.rows.codes_of(ids[cells[rows][known]])
-    return codes
 
 
 def _found(way: Way) -> Found:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
+from lakejoin.app.cluster import cluster_options, settings_of
 from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, counted, print_json, seconds, size
 from lakejoin.errors import InputError
@@ -29,26 +30,6 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 _SHOWN = 12
-
-
-def cluster_options(command: Command) -> Command:
-    """`--master` and `--conf`."""
-    for option in (
-        click.option(
-            "--conf",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="A Spark setting; may be given several times.",
-        ),
-        click.option(
-            "--master",
-            metavar="URL",
-            help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://…, sc://host "
-            "(Spark Connect).  [default: all cores of this machine]",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 @click.command("index")
@@ -167,7 +148,7 @@ def index_command(
         keep_vectors=keep_vectors,
         wait=wait,
     )
-    report = run_build(lake, index, master, _settings(conf), options, quiet=as_json)
+    report = run_build(lake, index, master, settings_of(conf), options, quiet=as_json)
     if as_json:
         print_json(asdict(report))
     else:
@@ -216,7 +197,7 @@ def compact_command(
 
     with _progress(quiet=as_json) as listener:
         report = compact_index(
-            index_place(index), Cluster(None, master, _settings(conf)), listener, wait
+            index_place(index), Cluster(None, master, settings_of(conf)), listener, wait
         )
     if as_json:
         print_json(asdict(report))
@@ -228,16 +209,6 @@ def compact_command(
             "all, "
             f"{size(report.bytes_before)} became {size(report.bytes_after)}"
         )
-
-
-def _settings(conf: tuple[str, ...]) -> dict[str, str]:
-    settings = {}
-    for one in conf:
-        key, mark, value = one.partition("=")
-        if not mark or not key:
-            raise InputError(f"--conf takes KEY=VALUE, not {one!r}")
-        settings[key] = value
-    return settings
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -66,27 +66,15 @@ def search(
     index: Any,
     on: On = None,
     *,
-    k: int | None = None,
-    by: str = "fused",
-    min: float | None = None,
-    others: bool = False,
-    verified: bool = True,
-    algorithm: str = "auto",
-    initial: str | int | None = None,
-    tau: float | str | None = None,
-    encoder: Any = None,
-    method: str | None = None,
-    measure: str | None = None,
-    within: float | str | None = None,
-    metric: str | None = None,
     plan: BatchPlan | None = None,
+    **options: Any,
 ) -> DataFrame:
     """The answers for many query tables, as a DataFrame with a row for each result.
 
     `queries` has a column `table`: a path that the workers can read, or the name of a table of the
     lake. It may have columns `on` (a name, or an array of names for a composite key), `k` and
     `min`, which stand above the arguments where they are not null. `index` is a place or an opened
-    `Lake`. The other options are those of `Lake.search`, and so are the answers.
+    `Lake`. The options are those of `Lake.search`, and so are the answers.
 
     A query that found nothing has one row without a rank, whose `notes` say why; one that could not
     be answered has the reason in `problem`.
@@ -95,18 +83,34 @@ def search(
     >>> queries = spark.createDataFrame([("a.csv",), ("b.csv",)], ["table"])  # doctest: +SKIP
     >>> search(queries, "lake.index", by="overlap", k=5).write.parquet("…")  # doctest: +SKIP
     """
-    snapshot = _snapshot(index)
-    near = NearAsked(tau, encoder, method, measure, within, metric).near(by)
-    options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
-    check_part(snapshot, by)
-    check_parted(options)
+    snapshot, how = _snapshot(index), options_of(**options)
+    check_part(snapshot, how.by)
+    check_parted(how)
     spark = queries.sparkSession
-    asked = _asked(queries, on, options)
+    asked = _asked(queries, on, how)
     run = _Run(spark, Searched(snapshot.place.uri, snapshot.manifest), plan or BatchPlan())
     work = [cell for wave in _waves(asked, run.plan.wave) for cell in run.found(wave, snapshot)]
-    make, schema = (fused_rows, FUSED_SCHEMA) if by == "fused" else (rows_of, SCHEMA)
+    make, schema = (fused_rows, FUSED_SCHEMA) if how.by == "fused" else (rows_of, SCHEMA)
     task = partial(_complete_rows, run.searched, make)
     return run.frame(task, work, schema)
+
+
+def options_of(
+    by: str = "fused",
+    k: int | None = None,
+    min: float | None = None,
+    others: bool = False,
+    verified: bool = True,
+    algorithm: str = "auto",
+    initial: str | int | None = None,
+    **near: Any,
+) -> SearchOptions:
+    """The options of `Lake.search` as one."""
+    unknown = near.keys() - {one.name for one in fields(NearAsked)}
+    if unknown:
+        raise InputError(f"a search has no option {sorted(unknown)[0]!r}")
+    how = NearAsked(**near).near(by)
+    return SearchOptions(by, k, min, others, verified, algorithm, initial, how)
 
 
 def search_batch(
@@ -219,8 +223,6 @@ def _snapshot(index: Any) -> Snapshot:
 
 def _asked(queries: DataFrame, on: On, options: SearchOptions) -> list[Asked]:
     """The rows of a frame as queries."""
-    from dataclasses import replace
-
     if "table" not in queries.columns:
         raise InputError("the queries need a column 'table': paths, or names of tables of the lake")
     unknown = [name for name in queries.columns if name not in _NAMES]

@@ -142,6 +142,14 @@ class Searcher:
         search.forget()
         return replace(answer, reach=search.reach)
 
+    def near(
+        self, mine: MyTable, places: Sequence[int], options: SearchOptions
+    ) -> MeaningSearch | DistanceSearch:
+        """A search by meaning or by distance before it is run, with what it must not find."""
+        options = options.for_column().settled()
+        copies = Copies(self.snapshot.segments, self._places, mine, places[0])
+        return self._near(mine, places, options, self._excluded(copies, options)[0])
+
     def _key(self, mine: MyTable, key: Choice, options: SearchOptions) -> KeySearch:
         from lakejoin.search.keys import KeySearch
 

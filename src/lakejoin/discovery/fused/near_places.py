@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _SAMPLE = 300  # places that are looked at
-_AMONG = 8_000  # of mine, among which neighbours are looked for
+_ASKED, _AMONG = 100, 8_000  # of mine: those whose neighbours are looked for, and among which
 _CLOSELY = 12  # point sets that are looked at
 _MOST = 6  # ways
 _FEWEST = 3  # places that must meet
@@ -53,9 +53,11 @@ def by_place(searcher: Searcher, mine: MyTable) -> list[Way]:
     search = _search(searcher, mine)
     if search is None or search.query.kind != PLACE or len(search.query) < _FEWEST:
         return []
-    found = [compared for one in _candidates(search) if (compared := _compared(search, one))]
-    radii = sorted({one.radius for one in found})
-    return [way for radius in radii for way in _ways(search, radius, found)]
+    radii = radii_for(search.query.points)
+    among = _candidates(search, radii[-1])
+    found = [compared for one in among if (compared := _compared(search, one, radii))]
+    chosen = sorted({one.radius for one in found})
+    return [way for radius in chosen for way in _ways(search, radius, found)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +106,15 @@ def _coordinates(searcher: Searcher, mine: MyTable) -> tuple[int, ...] | None:
     return None
 
 
-def _candidates(search: DistanceSearch) -> list[tuple[int, int]]:
+def _candidates(search: DistanceSearch, radius: float) -> list[tuple[int, int]]:
     """The sets that may have something near enough of the places of the smaller side."""
     from lakejoin.search.nearby.engine import NearbySearch
 
     sets = [segment.points for segment in search.snapshot.segments]
     mine = search.query.points
-    some, within = sample(mine), Within(radius_for(mine), METRES)
+    some = sample(mine)
     hits = NearbySearch(sets).search(
-        some, PLACE, within, k=_CLOSELY, excluded=search.excluded, counted=False
+        some, PLACE, Within(radius, METRES), k=_CLOSELY, excluded=search.excluded, counted=False
     )
     found = zip(hits.segment.tolist(), hits.column.tolist(), hits.matched.tolist(), strict=True)
     return [
@@ -122,15 +124,16 @@ def _candidates(search: DistanceSearch) -> list[tuple[int, int]]:
     ]
 
 
-def _compared(search: DistanceSearch, place: tuple[int, int]) -> _Compared | None:
+def _compared(
+    search: DistanceSearch, place: tuple[int, int], radii: Sequence[float]
+) -> _Compared | None:
     """A set compared with chance; none where it has too little near."""
     segment, points = place
     mine, theirs = search.query.points, search.snapshot.segments[segment].points.points(points)
     smaller, other = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
-    some, largest = sample(smaller), radius_for(mine)
+    some, largest = sample(smaller), radii[-1]
     apart = nearest(some, other, largest)
     beyond = nearest(moved(some, _AWAY * largest), other, largest)
-    radii = [one for one in _RADII if rounding(mine) <= one <= largest] or [largest]
     more = [float((apart <= one).mean() - (beyond <= one).mean()) for one in radii]
     radius = next(r for r, one in zip(radii, more, strict=True) if one >= _NEARLY * max(more))
     share = float((apart <= radius).mean())
@@ -189,24 +192,25 @@ def _way(result: NearResult, within: Within, compared: _Compared) -> Way:
 # -- places ----------------------------------------------------------------------------------------
 
 
-def radius_for(points: Array) -> float:
-    """How near is near for these places at most, in metres: 50, 100, 200, 500 … 10,000.
+def radii_for(points: Array) -> list[float]:
+    """How near may be near for these places, in metres: some of 50, 100, 200, 500 … 10,000.
 
-    A tenth of the median distance of neighbours, and not less than the digits of their degrees can
-    tell apart.
+    Not less than the digits of their degrees can tell apart; and not more than a tenth of the
+    median distance of neighbours, or the one radius that is more.
 
     >>> grid = np.array([[lat, lon] for lat in range(10) for lon in range(10)]) / 10 + 45.00123
-    >>> radius_for(grid), radius_for(np.round(grid, 1))
-    (1000.0, 10000.0)
+    >>> radii_for(grid), radii_for(np.round(grid, 1))
+    ([50.0, 100.0, 200.0, 500.0, 1000.0], [10000.0])
     """
-    wanted = max(_OF_NEIGHBOURS * _between_neighbours(points), rounding(points))
-    return next((one for one in _RADII if one >= wanted), _RADII[-1])
+    least, most = _rounding(points), _OF_NEIGHBOURS * _between_neighbours(points)
+    last = next((i for i, one in enumerate(_RADII) if one >= max(least, most)), len(_RADII) - 1)
+    return [one for one in _RADII[:last] if one >= least] + [_RADII[last]]
 
 
 def _between_neighbours(points: Array) -> float:
     """The median distance from a place to the next one, in metres."""
     among = sample(points, _AMONG)
-    some = sample(among)
+    some = sample(among, _ASKED)
     cosines = _on_sphere(some) @ _on_sphere(among).T
     # The nearest of all is the place itself.
     nearest = np.partition(cosines, -2, axis=1)[:, -2] if len(among) > 1 else np.full(1, -1.0)
@@ -214,7 +218,7 @@ def _between_neighbours(points: Array) -> float:
     return apart * math.sqrt(len(among) / len(points))
 
 
-def rounding(points: Array) -> float:
+def _rounding(points: Array) -> float:
     """How far apart places can be, in metres, that are written alike."""
     some = sample(points)
     for digits in range(5):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from lakejoin.store.arrayfile import ArrayFileWriter
+from lakejoin.store.pieces import PiecesComponent
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.sketches import PERMUTATIONS, SketchComponent, SketchOptions
 from lakejoin.store.superkeys import SuperKeyComponent, SuperKeyOptions
@@ -49,6 +50,7 @@ def components(
         PostingsComponent(),
         SketchComponent(SketchOptions(permutations)),
         SuperKeyComponent(super_keys),
+        PiecesComponent(),
     )
 
 

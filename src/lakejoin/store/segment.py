@@ -22,6 +22,7 @@ from lakejoin.store.meaning import (
     columns_with_meaning,
     meaning_agrees,
 )
+from lakejoin.store.pieces import Pieces, PiecesComponent, pieces_agree
 from lakejoin.store.points import PointsComponent, PointSets
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
@@ -118,6 +119,11 @@ class Segment:
     def superkeys(self) -> SuperKeys:
         """The super keys of the rows."""
         return SuperKeys(self.file(SuperKeyComponent.name, SuperKeyComponent.version))
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The rare pieces of the columns' values."""
+        return Pieces(self.file(PiecesComponent.name, PiecesComponent.version))
 
     @cached_property
     def meaning(self) -> Meaning:
@@ -235,6 +241,8 @@ class Segment:
         ]
         if SuperKeyComponent.name in record.components:  # an older index has none, and is sound
             laws.append(("super keys match the rows", lambda: keys_match(self, self.superkeys)))
+        if PiecesComponent.name in record.components:
+            laws.append(("pieces match the values", lambda: pieces_agree(self, self.pieces)))
         if MeaningComponent.name in record.components:
             laws.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
         if PointsComponent.name in record.components:

@@ -1,0 +1,195 @@
+"""Pieces: which columns hold this word or number, where not many of their values do.
+
+A join that rewrites values mostly leaves their words and numbers whole (`kernels/pieces.py` says
+what counts as a piece). So for every searched column this keeps a sample of the pieces that only
+one or two of its values hold, inverted: from a piece to the columns. Numbers that are measured
+(decimals) and truth values have none.
+
+Which pieces are in a sample is decided by their ranks, and a column says up to which rank its own
+goes, so that a piece that is not in it is known to be missing or just not shown. The texts are cut
+column by column, and of a column a bounded number of pieces is counted, by leaving out higher ranks
+as they become too many. Beside the samples (20 bytes a piece; three pieces for each value, or 64 if
+these are more) that takes 8 bytes for each value of the segment and some MB.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from lakejoin.errors import DamagedIndex
+from lakejoin.model import ColumnType
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.catalog import Catalog
+from lakejoin.store.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from lakejoin.store.texts import Texts
+
+Array = np.ndarray[Any, Any]
+
+MOST = 2048  # pieces of a column
+FEW = 64  # however few values it has
+PER_VALUE = 3  # otherwise
+WITHOUT = (ColumnType.DECIMAL, ColumnType.BOOLEAN, ColumnType.EMPTY)
+_SLICE = 1 << 20
+_PARTS = 16  # sorted one after another
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+class PieceSource(Protocol):
+    """What pieces are cut from: a `lakejoin.store.segment.Segment`."""
+
+    @property
+    def column_count(self) -> int:
+        """How many columns the segment has."""
+
+    @property
+    def indexed(self) -> Array:
+        """Whether each column's set is searched."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """What tables and columns there are."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """From values to codes and back."""
+
+    def group_sets(self) -> tuple[Array, Array, Array]:
+        """(group_start, set_start, groups): the groups of codes, and each column's groups."""
+
+
+class PiecesComponent:
+    """The pieces as a component of the index."""
+
+    name: ClassVar[str] = "pieces"
+    version: ClassVar[int] = 1
+    made_with: ClassVar[str] = ""
+
+    def build(self, source: PieceSource, out: ArrayFileWriter) -> None:
+        """Writes the samples of all columns that have pieces, by piece."""
+        for name, array in _arrays(source).items():
+            out.add(name, array)
+
+
+def _arrays(source: PieceSource) -> dict[str, Array]:
+    from lakejoin.kernels.rare_pieces import COUNTED, sample_columns
+
+    columns = with_pieces(source)
+    group_start, set_start, groups = source.group_sets()
+    group_start = group_start.astype(np.int64)
+    most = _most(columns, group_start, set_start, groups)
+    offsets, data = _texts(source.dictionary.texts)
+    pieces = np.empty(int(most.sum()), dtype=np.uint64)
+    own_limit, own_kept = np.empty(len(columns), np.uint64), np.empty(len(columns), np.int64)
+    total = sample_columns(
+        columns,
+        set_start,
+        groups,
+        group_start,
+        offsets,
+        data,
+        most,
+        COUNTED,
+        own_limit,
+        own_kept,
+        pieces,
+    )
+    limit = np.zeros(source.column_count, dtype=np.uint64)
+    limit[columns] = own_limit
+    narrow = np.uint16 if source.column_count <= 1 << 16 else np.uint32
+    holder = np.repeat(columns.astype(narrow), own_kept)
+    return {"limit": limit, **_by_piece(pieces[:total], holder)}
+
+
+def with_pieces(source: PieceSource) -> Array:
+    """The columns whose pieces are kept."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    without: Any = pc.is_in(source.catalog.columns["type"], value_set=pa.array(map(str, WITHOUT)))
+    return np.asarray(np.flatnonzero(source.indexed & ~np.asarray(without)))
+
+
+def _most(columns: Array, group_start: Array, set_start: Array, groups: Array) -> Array:
+    """How many pieces each column may keep."""
+    before = np.concatenate(([0], np.cumsum(np.diff(group_start)[groups])))
+    sizes = (before[set_start[1:]] - before[set_start[:-1]])[columns]
+    return np.asarray(np.clip(PER_VALUE * sizes, FEW, MOST))
+
+
+def _texts(texts: Texts) -> tuple[Array, Array]:
+    """(offsets, bytes) of all texts."""
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+    data = np.zeros(0, dtype=np.uint8)
+    for begin in range(0, len(texts), _SLICE):
+        span = texts.spans(np.arange(begin, min(begin + _SLICE, len(texts))))
+        offsets[begin + 1 : begin + 1 + len(span)] = span[:, 1]
+        data = texts.bytes_at(span)
+    return offsets, data
+
+
+def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
+    """(piece, column) pairs as a directory: buckets by the top bits of a hash, in each bucket the
+    low 32 bits, rising, and the columns."""
+    from lakejoin.kernels.lookup import directory_bits
+
+    bits = np.uint64(directory_bits(len(pieces)))
+    start = np.zeros((1 << int(bits)) + 1, dtype=np.uint32)
+    tag = np.empty(len(pieces), dtype=np.uint32)
+    column = np.empty_like(columns)
+    begin = 0
+    for part in range(_PARTS):
+        chosen = np.flatnonzero(pieces >> np.uint64(60) == part)
+        hashes = pieces[chosen]
+        bucket = hashes >> (np.uint64(64) - bits)
+        order = np.argsort((bucket << np.uint64(32)) | (hashes & _LOW), kind="stable")
+        end = begin + len(chosen)
+        tag[begin:end] = (hashes & _LOW)[order]
+        column[begin:end] = columns[chosen[order]]
+        start[1:] += np.bincount(bucket, minlength=len(start) - 1).astype(np.uint32)
+        begin = end
+    np.cumsum(start, out=start)
+    return {"bucket": start, "tag": tag, "column": column}
+
+
+class Pieces:
+    """The opened pieces of a segment; `limit` is the rank that each column's sample goes up to."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        self.file = file
+        self._bucket = file.array("bucket")
+        self._tag = file.array("tag")
+        self._column = file.array("column")
+        self.limit = file.array("limit").all()
+        if len(self._tag) != len(self._column):
+            raise DamagedIndex(
+                f"the index is damaged: {file.place} is inconsistent; rebuild it with: "
+                "lakejoin index --full"
+            )
+
+    def __len__(self) -> int:
+        return len(self._tag)
+
+    def find(self, pieces: Array) -> tuple[Array, Array]:
+        """(spans, columns): the columns that hold piece i are `columns[span[i, 0] : span[i, 1]]`.
+
+        A bucket and 32 bits tell pieces apart: two of a billion billion are taken for the same.
+        """
+        from lakejoin.kernels.lookup import bucket_spans
+        from lakejoin.kernels.piece_lists import tag_spans
+
+        bucket = np.empty((len(pieces), 2), dtype=np.int64)
+        bucket_spans(self._bucket.all(), pieces, bucket)
+        span = np.empty_like(bucket)
+        tags = self._tag.touch(bucket[:, 0], bucket[:, 1])
+        tag_spans(bucket, tags, pieces, span)
+        return span, self._column.touch(span[:, 0], span[:, 1])
+
+
+def pieces_agree(source: PieceSource, kept: Pieces) -> bool:
+    """Whether kept pieces are those that the values make."""
+    made, file = _arrays(source), kept.file
+    return all(np.array_equal(array, file.array(name).all()) for name, array in made.items())

@@ -107,7 +107,9 @@ def meaning(lake: Lake, question: Question) -> Ranked:
 def distance(lake: Lake, question: Question) -> Ranked:
     """The search by distance."""
     on, within = list(question.on), question.within
-    return _tables(lake.search(question.table, on, _MOST, "distance", others=True, within=within))
+    return _tables(
+        lake.search(question.table, on, _MOST, by="distance", others=True, within=within)
+    )
 
 
 def fused(lake: Lake, question: Question) -> Ranked:

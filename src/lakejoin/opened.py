@@ -93,8 +93,8 @@ class Lake:
         table: Any,
         on: On = ...,
         k: int | None = ...,
+        by: Literal["fused"] = ...,
         *,
-        by: Literal["fused"],
         others: bool = ...,
     ) -> FusedAnswer: ...
     @overload
@@ -103,13 +103,13 @@ class Lake:
         table: Any,
         on: Literal["*"],
         k: int | None = ...,
-        by: str = ...,
+        *,
+        by: str,
         min: float | None = ...,
         others: bool = ...,
         verified: bool = ...,
         algorithm: str = ...,
         initial: str | int | None = ...,
-        *,
         tau: float | str | None = ...,
         encoder: Given = ...,
         method: str | None = ...,
@@ -123,13 +123,13 @@ class Lake:
         table: Any,
         on: On = ...,
         k: int | None = ...,
-        by: str = ...,
+        *,
+        by: str,
         min: float | None = ...,
         others: bool = ...,
         verified: bool = ...,
         algorithm: str = ...,
         initial: str | int | None = ...,
-        *,
         tau: float | str | None = ...,
         encoder: Given = ...,
         method: str | None = ...,
@@ -142,7 +142,7 @@ class Lake:
         table: Any,
         on: On = None,
         k: int | None = None,
-        by: str = "overlap",
+        by: str = "fused",
         min: float | None = None,
         others: bool = False,
         verified: bool = True,
@@ -156,15 +156,21 @@ class Lake:
         within: float | str | None = None,
         metric: str | None = None,
     ) -> Answer | Answers | FusedAnswer:
-        """The columns of the lake that join with a column of `table`, the best first; or the tables
-        that join with several of its columns together.
+        """The tables of the lake that join with `table`, the best first; or, by one engine, the
+        columns that do.
 
         `table` is a path, the name of a table in the lake, a `LakeTable`, or a frame (pandas,
         polars, Arrow, DuckDB, a mapping of columns, a list of values). `on` is the name of a
-        column or its zero-based place; left out, it is the most key-like text column; `"*"`
-        searches for every column and gives `Answers`. Two or more names or places are a composite
-        key: the tables are found that hold most of its combinations, whatever their columns are
-        called. `{"country": "land", "name": None}` allows only their column `land` for `country`.
+        column or its zero-based place; two or more are a composite key, whatever the columns of
+        other tables are called, and `{"country": "land", "name": None}` allows only their column
+        `land` for `country`.
+
+        `by="fused"`, as where it is left out: the `k` tables (10) that join best, whichever of my
+        columns they join by, as a `FusedAnswer`. `on` left out is every column that may be a key.
+        What only meets by accident is told apart (`answer.misses`); the table itself and its copies
+        are left out. The other options are for one engine each, which answers its own question, for
+        one column (left out, the most key-like text column; `"*"` is each by itself, and gives
+        `Answers`) or for the tables that hold most combinations of a composite key:
 
         `by="overlap"`: the `k` columns (10) that share the most distinct values, exactly.
         `by="containment"`: every column that contains at least `min` (0.6) of the values. Small
@@ -184,12 +190,9 @@ class Lake:
         a partner. `method` (by meaning) changes the time and not the answer; `metric` is for
         vectors: `"l2"`, `"l1"`, `"angular"`, `"haversine"`.
 
-        `by="fused"`: the `k` tables (10) that join best, whichever of my columns they join by, as a
-        `FusedAnswer`. `on` left out is every column that may be a key. What only meets by accident
-        is told apart (`answer.misses`); the table itself and its copies are left out.
-
-        >>> lakejoin.open("data.index").search("mine.csv", on="city")  # doctest: +SKIP
-        >>> lakejoin.open("data.index").search("mine.csv", on=["first", "last"])  # doctest: +SKIP
+        >>> lakejoin.open("data.index").search("mine.csv")[0].table  # doctest: +SKIP
+        >>> lakejoin.open("data.index").search("mine.csv", ["first", "last"])  # doctest: +SKIP
+        >>> lakejoin.open("data.index").search("mine.csv", "city", by="overlap")  # doctest: +SKIP
         >>> lakejoin.open("data.index").search("mine.csv", "city", by="meaning")  # doctest: +SKIP
         """
         since = time.perf_counter()

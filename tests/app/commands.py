@@ -14,13 +14,14 @@ from lakejoin.errors import InputError, LakejoinError
 
 @dataclass(frozen=True)
 class Command:
-    """A command of `lakejoin`."""
+    """A command of `lakejoin`, and options that are always given; later ones go before them."""
 
     name: str
+    given: tuple[str, ...] = ()
 
     def run(self, *arguments: str) -> Result:
         """Runs it; only errors that it raises on purpose are carried in the result."""
-        result = CliRunner().invoke(cli, [self.name, *arguments])
+        result = CliRunner().invoke(cli, [self.name, *self.given, *arguments])
         if result.exception and not isinstance(result.exception, LakejoinError | SystemExit):
             raise result.exception
         return result
@@ -39,6 +40,7 @@ class Command:
 
 
 SEARCH = Command("search")
+OVERLAP = Command("search", ("--by", "overlap"))
 JOIN = Command("join")
 INDEX = Command("index")
 PREDICATE = Command("predicate")

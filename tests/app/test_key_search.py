@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import lakejoin
-from app.commands import JOIN, SEARCH
+from app.commands import JOIN, OVERLAP
 from fake_spark import FakeSpark
 
 KEY = ["--on", "first", "--on", "last", "--on", "country"]
@@ -44,12 +44,12 @@ def here(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def found(*arguments: str) -> list[tuple[str, list[str], int]]:
     return [
         (r["table"], r["columns"], r["matched"])
-        for r in SEARCH.answer("mine.csv", *arguments)["results"]
+        for r in OVERLAP.answer("mine.csv", *arguments)["results"]
     ]
 
 
 def test_tables_that_hold_my_combinations(here: Path) -> None:
-    answer = SEARCH.answer("mine.csv", *KEY)
+    answer = OVERLAP.answer("mine.csv", *KEY)
     assert answer["query"] == {
         **{"table": "mine.csv", "column": None, "columns": ["first", "last", "country"]},
         **{"size": 3, "rows": 5},
@@ -84,12 +84,12 @@ def test_others_and_containment(here: Path) -> None:
     assert [name for name, _, _ in found(*KEY, "--others")] == ["leute.csv", "half.csv"]
     shares = ["--by", "containment", "--min", "0.5"]
     assert [name for name, _, _ in found(*KEY, *shares)] == ["copy.csv", "mine.csv", "leute.csv"]
-    itself = SEARCH.answer(str(here / "mine.csv"), *KEY, "--others")
+    itself = OVERLAP.answer(str(here / "mine.csv"), *KEY, "--others")
     assert itself["notes"] == ["2 exact copies of the table are left out"]
 
 
 def test_it_is_shown(here: Path) -> None:
-    shown = SEARCH.run("mine.csv", *KEY).output
+    shown = OVERLAP.run("mine.csv", *KEY).output
     assert "first + last + country of mine.csv (3 distinct combinations in 5 rows): " in shown
     assert "the 4 tables of 4 that hold the most of them" in shown
     assert "first → vor=name, last → Nachname, country → land" in shown
@@ -101,17 +101,17 @@ def test_it_is_shown(here: Path) -> None:
 
 
 def test_how_many_tables_are_searched_for(here: Path) -> None:
-    assert "the 1 table of 4 that holds the most" in SEARCH.run("mine.csv", *KEY, "-k", "1").output
-    assert "the 2 tables of 4 that hold the most" in SEARCH.run("mine.csv", *KEY, "-k", "2").output
+    assert "the 1 table of 4 that holds the most" in OVERLAP.run("mine.csv", *KEY, "-k", "1").output
+    assert "the 2 tables of 4 that hold the most" in OVERLAP.run("mine.csv", *KEY, "-k", "2").output
 
 
 @pytest.mark.parametrize("initial", ["last", "0", "cardinality", "items"])
 def test_the_initial_column(here: Path, initial: str) -> None:
     assert found(*KEY, "--initial", initial) == found(*KEY)
     if initial == "last":
-        counters = SEARCH.answer("mine.csv", *KEY, "--initial", initial)["counters"]
+        counters = OVERLAP.answer("mine.csv", *KEY, "--initial", initial)["counters"]
         assert list(counters["initial"]) == ["last"]
-        shown = SEARCH.run("mine.csv", *KEY, "--initial", initial, "--explain", "1").output
+        shown = OVERLAP.run("mine.csv", *KEY, "--initial", initial, "--explain", "1").output
         assert "rows were fetched by last (1 segment)" in shown
 
 
@@ -132,7 +132,7 @@ def test_it_fits(here: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> Non
 
     from lakejoin.app.answers import print_results
 
-    answer = lakejoin.open().search("mine.csv", on=["first", "last", "country"])
+    answer = lakejoin.open().search("mine.csv", on=["first", "last", "country"], by="overlap")
     file = StringIO()
     print_results(Console(file=file, width=int(width), highlight=False), answer)
     lines = file.getvalue().splitlines()
@@ -141,7 +141,7 @@ def test_it_fits(here: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> Non
 
 
 def test_the_join_beneath_makes_what_was_promised(here: Path) -> None:
-    full = SEARCH.answer("mine.csv", *KEY, "--explain", "3")
+    full = OVERLAP.answer("mine.csv", *KEY, "--explain", "3")
     result = full["result"]
     assert result["table"] == "leute.csv"
     # A name that holds = is given by its place.
@@ -163,7 +163,7 @@ def test_the_join_beneath_makes_what_was_promised(here: Path) -> None:
 
 
 def test_one_result_in_full(here: Path) -> None:
-    lines = SEARCH.run("mine.csv", *KEY, "--explain", "3").output.splitlines()
+    lines = OVERLAP.run("mine.csv", *KEY, "--explain", "3").output.splitlines()
     words = [line.split() for line in lines]
     assert ["first", "last", "country", "my", "rows", "their", "rows"] in words
     assert ["Ann", "Lee", "US", "1", "2"] in words and ["Ann", "Ray", "US", "1"] in words
@@ -176,14 +176,14 @@ def test_batch(here: Path) -> None:
     (here / "batch").mkdir()
     (here / "batch" / "a.csv").write_text("first,last\nAnn,Lee\n")
     (here / "batch" / "b.csv").write_text("first,name\nAnn,Lee\n")
-    result = SEARCH.run("--batch", "batch", "--on", "first", "--on", "last", "--json")
+    result = OVERLAP.run("--batch", "batch", "--on", "first", "--on", "last", "--json")
     good, bad = map(json.loads, result.stdout.splitlines())
     assert good["query"]["columns"] == ["first", "last"] and len(good["results"]) == 4
     assert bad["query"] == {
         **{"table": "batch/b.csv", "column": None, "columns": ["first", "last"]},
     }
     assert "no column 'last'" in bad["error"]
-    shown = SEARCH.run("--batch", "batch/a.csv", "--on", "first", "--on", "last", "-k", "1").output
+    shown = OVERLAP.run("--batch", "batch/a.csv", "--on", "first", "--on", "last", "-k", "1").output
     assert "first → y, last → x" in shown and "half.csv --on first=y --on last=x -o" in shown
 
 
@@ -203,16 +203,16 @@ def test_batch(here: Path) -> None:
     ],
 )
 def test_refused(here: Path, arguments: list[str], sentence: str) -> None:
-    assert sentence in SEARCH.refused("mine.csv", *arguments)
+    assert sentence in OVERLAP.refused("mine.csv", *arguments)
 
 
 def test_nothing_is_said_plainly(here: Path) -> None:
     (here / "other.csv").write_text("a,b\nAnn,Zoë\nBob,nobody\n")
-    shown = SEARCH.run("other.csv", "--on", "a", "--on", "b").output
+    shown = OVERLAP.run("other.csv", "--on", "a", "--on", "b").output
     assert "no row of any table of the lake has both parts of the key together" in shown
     assert "'b' alone: 1 of its 2 distinct values are in leute.csv · vor=name" in shown
     wide = [part for place in range(4) for part in ("--on", str(place))]
-    assert SEARCH.answer("leute.csv", *wide, "--others")["notes"] == [
+    assert OVERLAP.answer("leute.csv", *wide, "--others")["notes"] == [
         "the table itself is left out",
         "no row of any other table of the lake has all 4 parts of the key together",
         "none of the 5 values of 'plz' is in any searched column",

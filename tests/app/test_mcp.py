@@ -118,7 +118,7 @@ def test_search(agent: Agent) -> None:
     assert first.endswith("tables that join with mine.csv, the best first")
     assert "geo/towns.csv" in text
     assert "town = name: 100% of my values (50 of 50), 100% of my rows" in text
-    assert "adds 1 column: people" in text
+    assert "adds 1 column for 100% of my rows: people" in text
     assert "why: " in text
     assert "to join: on=['town=name']" in text
     assert "tried: columns town" in text

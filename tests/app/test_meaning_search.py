@@ -199,8 +199,9 @@ def test_batches_by_distance(here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--tau", "0.3"), "tau 0.3 is not for a search by overlap: it goes with a search by mean"),
-        (("--within", "5m"), "within 5m is not for a search by overlap"),
+        (("--tau", "0.3"), "tau 0.3 is not for a fused search: it goes with a search by meaning"),
+        (("--within", "5m"), "within 5m is not for a fused search: it goes with a search by dist"),
+        (("--by", "overlap", "--within", "5m"), "within 5m is not for a search by overlap"),
         (("--by", "containment", "--encoder", "small"), "encoder small is not for a search by con"),
         (("--by", "meaning", "--within", "5m"), "within 5m is not for a search by meaning"),
         (("--by", "meaning", "--tau", "6"), "such as 0.06 or 6%, or auto, and not 6"),

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from app.commands import SEARCH
+from app.commands import OVERLAP
 from lakejoin.errors import InputError
 
 
@@ -35,7 +35,7 @@ def lines_of(result: Result) -> list[Any]:
 
 
 def test_a_folder(folder: Path) -> None:
-    result = SEARCH.run("--batch", "batch", "--json")
+    result = OVERLAP.run("--batch", "batch", "--json")
     assert isinstance(result.exception, InputError)
     assert "1 of 3 tables could not be searched with" in str(result.exception)
     good, also, bad = lines_of(result)
@@ -45,7 +45,7 @@ def test_a_folder(folder: Path) -> None:
         "query": {"table": "batch/broken.csv", "column": None, "columns": []},
         "error": "broken.csv: empty file",
     }
-    shown = SEARCH.run("--batch", "batch")
+    shown = OVERLAP.run("--batch", "batch")
     assert "town of batch/a.csv (2 distinct values in 2 rows)" in shown.stdout
     assert "not searched: broken.csv: empty file" in shown.stderr
 
@@ -58,7 +58,7 @@ def test_files_that_are_no_tables_are_passed_over(folder: Path) -> None:
     with zipfile.ZipFile(folder / "more.zip", "w") as packed:
         packed.writestr("more.csv", "town\nBern\n")
         packed.writestr("NOTES.md", "where it is from")
-    result = SEARCH.run("--batch", "batch", "--json")
+    result = OVERLAP.run("--batch", "batch", "--json")
     assert result.exit_code == 0, result.output
     searched = [line["query"]["table"] for line in lines_of(result)]
     assert searched == ["batch/a.csv", "batch/more.zip#more.csv", "batch/sub/b.tsv"]
@@ -67,10 +67,10 @@ def test_files_that_are_no_tables_are_passed_over(folder: Path) -> None:
         "LICENSE, README.md, load.py, map.png, more.zip#NOTES.md"
     ]
     (folder / "sub" / "also.md").write_text("x")
-    assert "map.png, more.zip#NOTES.md and 1 more" in SEARCH.run("--batch", "batch").stderr
+    assert "map.png, more.zip#NOTES.md and 1 more" in OVERLAP.run("--batch", "batch").stderr
     # What is called a table and is none is broken.
     (folder / "page.csv").write_text("<!DOCTYPE html><html>404</html>")
-    broken = SEARCH.run("--batch", "batch", "--json")
+    broken = OVERLAP.run("--batch", "batch", "--json")
     assert "1 of 4 tables could not be searched with" in str(broken.exception)
     assert lines_of(broken)[-1]["query"]["table"] == "batch/page.csv"
 
@@ -78,7 +78,7 @@ def test_files_that_are_no_tables_are_passed_over(folder: Path) -> None:
 def test_a_folder_without_tables(here: Path) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "README.md").write_text("# Nothing\n")
-    result = SEARCH.run("--batch", "docs")
+    result = OVERLAP.run("--batch", "docs")
     assert str(result.exception) == "there is no table in docs"
     assert result.stderr.strip() == "passed over 1 file that is no table: README.md"
 
@@ -87,22 +87,22 @@ def test_a_file_that_breaks_on_the_way(folder: Path) -> None:
     data = gzip.compress(("a\n" + "".join(f"v{i * i}\n" for i in range(20_000))).encode())
     (folder / "broken.csv").unlink()
     (folder / "cut.csv.gz").write_bytes(data[: len(data) // 2])
-    result = SEARCH.run("--batch", "batch", "--json")
+    result = OVERLAP.run("--batch", "batch", "--json")
     assert "1 of 3 tables" in str(result.exception)
     assert "damaged gzip data" in lines_of(result)[-1]["error"]
 
 
 def test_a_glob_a_list_and_a_container(folder: Path, small_lake: Path) -> None:
-    globbed = SEARCH.run("--batch", "batch/**/*.tsv", "--json")
+    globbed = OVERLAP.run("--batch", "batch/**/*.tsv", "--json")
     assert [a["query"]["table"] for a in lines_of(globbed)] == ["batch/sub/b.tsv"]
     Path("list.txt").write_text("cities.csv\n\nbatch/a.csv\n")
-    listed = SEARCH.run("--batch", "@list.txt", "--others", "--json")
+    listed = OVERLAP.run("--batch", "@list.txt", "--others", "--json")
     assert listed.exit_code == 0
     assert [a["query"]["table"] for a in lines_of(listed)] == ["cities.csv", "batch/a.csv"]
     (folder / "broken.csv").unlink()
-    every = SEARCH.run("--batch", "batch", "--on", "*", "--json")
+    every = OVERLAP.run("--batch", "batch", "--on", "*", "--json")
     assert [a["query"]["column"] for a in lines_of(every)] == ["town", "code", "x"]
-    parts = SEARCH.run("--batch", str(small_lake / "base.sqlite"), "--json")
+    parts = OVERLAP.run("--batch", str(small_lake / "base.sqlite"), "--json")
     assert [a["query"]["table"] for a in lines_of(parts)] == [
         *(f"{small_lake / 'base.sqlite'}#{part}" for part in ("states", "towns")),
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.commands import SEARCH
+from app.commands import OVERLAP
 from lakejoin.app.cli import main
 from lakejoin.search.searcher import Searcher
 
@@ -21,7 +21,7 @@ KEYS = [
 
 
 def test_json_has_the_documented_keys(here: Path) -> None:
-    found = SEARCH.answer("mine.csv", "--on", "town", "-k", "3")
+    found = OVERLAP.answer("mine.csv", "--on", "town", "-k", "3")
     assert list(found) == [
         *("query", "by", "k", "min", "results", "counters", "notes", "seconds"),
     ]
@@ -45,29 +45,29 @@ def test_json_has_the_documented_keys(here: Path) -> None:
 
 
 def test_a_table_of_the_lake_knows_itself(here: Path) -> None:
-    found = SEARCH.answer("cities.csv", "--on", "city")
+    found = OVERLAP.answer("cities.csv", "--on", "city")
     assert {r["table"]: r["copy"] for r in found["results"]} == {
         "cities.csv": "itself",
         "copy.csv": "copy",
         "sub/people.parquet": "",
     }
-    others = SEARCH.answer("cities.csv", "--on", "city", "--others")
+    others = OVERLAP.answer("cities.csv", "--on", "city", "--others")
     assert [r["table"] for r in others["results"]] == ["sub/people.parquet"]
     assert "left out" in others["notes"][0]
 
 
 def test_columns_by_place_by_default_and_all(here: Path) -> None:
-    assert SEARCH.answer("mine.csv", "--on", "0")["query"]["column"] == "town"
-    chosen = SEARCH.answer("mine.csv")
+    assert OVERLAP.answer("mine.csv", "--on", "0")["query"]["column"] == "town"
+    chosen = OVERLAP.answer("mine.csv")
     assert chosen["query"]["column"] == "town"
     assert "no column was named: 'town' is taken" in chosen["notes"][0]
-    every = SEARCH.answer("mine.csv", "--on", "*")
+    every = OVERLAP.answer("mine.csv", "--on", "*")
     assert [a["query"]["column"] for a in every["answers"]] == ["town", "n"]
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "stopping", "merge", "probe", "josie"])
 def test_every_algorithm_gives_the_same(here: Path, algorithm: str) -> None:
-    found = SEARCH.answer("cities.csv", "--on", "country", "--algorithm", algorithm)
+    found = OVERLAP.answer("cities.csv", "--on", "country", "--algorithm", algorithm)
     assert [(r["table"], r["matched"]) for r in found["results"]] == [
         ("cities.csv", 3),
         ("copy.csv", 3),
@@ -78,7 +78,7 @@ def test_every_algorithm_gives_the_same(here: Path, algorithm: str) -> None:
 
 
 def test_containment(here: Path) -> None:
-    found = SEARCH.answer("mine.csv", "--on", "town", "--by", "containment")
+    found = OVERLAP.answer("mine.csv", "--on", "town", "--by", "containment")
     assert (found["min"], found["k"]) == (0.6, None)
     assert {r["table"] for r in found["results"]} == {
         "cities.csv",
@@ -88,12 +88,12 @@ def test_containment(here: Path) -> None:
     assert "counted exactly, without sketches" in " ".join(found["notes"])
     assert all(r["estimate"] is None for r in found["results"])
     assert (
-        SEARCH.answer("mine.csv", "--on", "town", "--by", "containment", "--min", "1")["results"]
+        OVERLAP.answer("mine.csv", "--on", "town", "--by", "containment", "--min", "1")["results"]
         == []
     )
-    best = SEARCH.answer("mine.csv", "--on", "town", "--by", "containment", "-k", "1")
+    best = OVERLAP.answer("mine.csv", "--on", "town", "--by", "containment", "-k", "1")
     assert (best["k"], len(best["results"])) == (1, 1)
-    rough = SEARCH.answer("mine.csv", "--on", "town", "--by", "containment", "--unverified")
+    rough = OVERLAP.answer("mine.csv", "--on", "town", "--by", "containment", "--unverified")
     for result in rough["results"]:
         assert result["row_coverage"] is result["fan_out"] is None
         assert result["error"] is not None
@@ -101,10 +101,10 @@ def test_containment(here: Path) -> None:
 
 def test_nothing_found_is_said(here: Path) -> None:
     (here / "strange.csv").write_text("what\nxyzzy\nplugh\n")
-    found = SEARCH.answer("strange.csv", "--on", "what")
+    found = OVERLAP.answer("strange.csv", "--on", "what")
     assert found["results"] == []
     assert "none of the 2 values of 'what' is in any searched column" in found["notes"][0]
-    shown = SEARCH.run("strange.csv", "--on", "what").output
+    shown = OVERLAP.run("strange.csv", "--on", "what").output
     assert "note: none of the 2 values" in shown
     assert "lakejoin join" not in shown
 
@@ -113,29 +113,29 @@ def test_nothing_found_is_said(here: Path) -> None:
 
 
 def test_failures_are_one_sentence(here: Path, tmp_path: Path) -> None:
-    assert "did you mean 'town'" in SEARCH.refused("mine.csv", "--on", "twon")
-    assert "no file citis.csv" in SEARCH.refused("citis.csv")
-    assert "cities.csv" in SEARCH.refused("citis.csv")
-    assert "one TABLE, or --batch" in SEARCH.refused()
-    assert "one TABLE, or --batch" in SEARCH.refused("mine.csv", "--batch", "x")
-    assert "--by containment" in SEARCH.refused("mine.csv", "--unverified")
+    assert "did you mean 'town'" in OVERLAP.refused("mine.csv", "--on", "twon")
+    assert "no file citis.csv" in OVERLAP.refused("citis.csv")
+    assert "cities.csv" in OVERLAP.refused("citis.csv")
+    assert "one TABLE, or --batch" in OVERLAP.refused()
+    assert "one TABLE, or --batch" in OVERLAP.refused("mine.csv", "--batch", "x")
+    assert "--by containment" in OVERLAP.refused("mine.csv", "--unverified")
     asked = ("mine.csv", "--by", "containment", "--algorithm", "josie")
-    assert "--algorithm josie goes with --by overlap" in SEARCH.refused(*asked)
-    assert "there is no result 99" in SEARCH.refused("mine.csv", "--on", "town", "--explain", "99")
-    assert "one --on" in SEARCH.refused("mine.csv", "--on", "*", "--explain", "1")
-    assert "no file or folder" in SEARCH.refused("--batch", "nowhere")
-    assert "cannot read the list" in SEARCH.refused("--batch", "@nowhere")
+    assert "--algorithm josie goes with --by overlap" in OVERLAP.refused(*asked)
+    assert "there is no result 99" in OVERLAP.refused("mine.csv", "--on", "town", "--explain", "99")
+    assert "one --on" in OVERLAP.refused("mine.csv", "--on", "*", "--explain", "1")
+    assert "no file or folder" in OVERLAP.refused("--batch", "nowhere")
+    assert "cannot read the list" in OVERLAP.refused("--batch", "@nowhere")
     (here / "nulls.csv").write_text("a,b\nn/a,1\n,2\n")
-    assert "has no values" in SEARCH.refused("nulls.csv", "--on", "a")
+    assert "has no values" in OVERLAP.refused("nulls.csv", "--on", "a")
     (here / "empty.csv").write_text("")
-    assert "empty file" in SEARCH.refused("empty.csv")
-    assert "no index at" in str(SEARCH.run("mine.csv", "--index", str(tmp_path / "no")).exception)
-    assert SEARCH.run("mine.csv", "-k", "0").exit_code == 2
-    assert SEARCH.run("mine.csv", "--min", "1.5").exit_code == 2
+    assert "empty file" in OVERLAP.refused("empty.csv")
+    assert "no index at" in str(OVERLAP.run("mine.csv", "--index", str(tmp_path / "no")).exception)
+    assert OVERLAP.run("mine.csv", "-k", "0").exit_code == 2
+    assert OVERLAP.run("mine.csv", "--min", "1.5").exit_code == 2
 
 
 def test_it_teaches() -> None:
-    shown = SEARCH.run("--help").output
+    shown = OVERLAP.run("--help").output
     assert shown.count("lakejoin search ") >= 3
 
 
@@ -147,7 +147,7 @@ def test_a_search_that_is_stopped_says_that_nothing_was_changed(
 
     monkeypatch.setattr(Searcher, "search", interrupted)
     for arguments in (["mine.csv", "--on", "town"], ["--batch", "mine.csv", "--json"]):
-        monkeypatch.setattr(sys, "argv", ["lakejoin", "search", *arguments])
+        monkeypatch.setattr(sys, "argv", ["lakejoin", "search", "--by", "overlap", *arguments])
         with pytest.raises(SystemExit) as stopped:
             main()
         assert stopped.value.code == 130

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from app.commands import JOIN, SEARCH
+from app.commands import JOIN, OVERLAP
 from lakejoin.app.answers import Asked, print_answer, print_results
 from lakejoin.app.waiting import TOLD, patience
 from lakejoin.search.answer import Answer
@@ -26,7 +26,7 @@ from lakejoin.search.result import Result as Found
 
 
 def test_the_answer_at_a_glance(here: Path) -> None:
-    shown = SEARCH.run("mine.csv").output
+    shown = OVERLAP.run("mine.csv").output
     head, note, _, heads, _, first, examples, *_ = shown.splitlines()
     assert head == (
         "town of mine.csv (3 distinct values in 5 rows): "
@@ -42,7 +42,7 @@ def test_the_answer_at_a_glance(here: Path) -> None:
 def test_the_command_beneath_makes_the_join(here: Path) -> None:
     (here / "mine.csv").rename(here / "it's mine.csv")
     for table in ("it's mine.csv", "cities.csv"):
-        shown = SEARCH.run(table, "--on", "0").output
+        shown = OVERLAP.run(table, "--on", "0").output
         line = next(line for line in shown.splitlines() if "lakejoin join" in line)
         words = shlex.split(line)
         assert words[:3] == ["lakejoin", "join", table]
@@ -57,7 +57,7 @@ def test_the_command_beneath_makes_the_join(here: Path) -> None:
     ("table", "column"), [("mine.csv", "town"), ("cities.csv", "country"), ("cities.csv", "people")]
 )
 def test_the_join_keeps_what_the_search_promised(here: Path, table: str, column: str) -> None:
-    found = SEARCH.answer(table, "--on", column)["results"]
+    found = OVERLAP.answer(table, "--on", column)["results"]
     assert found
     for result in found:
         pair = f"{column}={result['columns'][0]}"
@@ -69,7 +69,9 @@ def test_the_join_keeps_what_the_search_promised(here: Path, table: str, column:
 
 def test_names_with_an_equals_sign_are_joined_by_place(here: Path, small_lake: Path) -> None:
     (here / "odd.csv").write_text("n,a=b\n1,Bern\n2,Oslo\n")
-    shown = SEARCH.run("odd.csv", "--on", "a=b", "--index", str(small_lake.parent / "index")).output
+    shown = OVERLAP.run(
+        "odd.csv", "--on", "a=b", "--index", str(small_lake.parent / "index")
+    ).output
     line = next(line for line in shown.splitlines() if "lakejoin join" in line)
     words = shlex.split(line)
     assert words[words.index("--on") + 1].startswith("1=")
@@ -78,15 +80,15 @@ def test_names_with_an_equals_sign_are_joined_by_place(here: Path, small_lake: P
 
 
 def test_one_result_in_full(here: Path) -> None:
-    whole = SEARCH.answer("mine.csv", "--on", "town")
+    whole = OVERLAP.answer("mine.csv", "--on", "town")
     rank = next(r["rank"] for r in whole["results"] if r["table"] == "cities.csv")
-    shown = SEARCH.run("mine.csv", "--on", "town", "--explain", str(rank)).output
+    shown = OVERLAP.run("mine.csv", "--on", "town", "--explain", str(rank)).output
     lines = [line.split() for line in shown.splitlines()]
     assert ["BERN", "2", "1"] in lines and ["Oslo", "1", "1"] in lines
     assert ["Paris", "1"] in lines
     assert "SELECT" in shown and "lakejoin join mine.csv cities.csv --on town=city" in shown
     assert "of the index in 1 segment" in shown
-    full = SEARCH.answer("mine.csv", "--on", "town", "--explain", str(rank))
+    full = OVERLAP.answer("mine.csv", "--on", "town", "--explain", str(rank))
     assert list(full) == [
         *("query", "by", "k", "min", "result", "matches", "unmatched"),
         *("counters", "notes", "seconds", "sql", "join"),
@@ -101,7 +103,7 @@ def test_one_result_in_full(here: Path) -> None:
 
 
 def test_every_column_in_one_page(here: Path) -> None:
-    shown = SEARCH.run("cities.csv", "--on", "*", "--others").output
+    shown = OVERLAP.run("cities.csv", "--on", "*", "--others").output
     assert shown.count("note: the table itself is left out") == 1
     for column in ("city", "country", "people"):
         assert f"{column} of cities.csv (" in shown

@@ -102,7 +102,9 @@ def misses(answer: FusedAnswer) -> list[str]:
 
 
 def test_rows_that_agree_tell_a_true_partner_from_codes_that_are_all_taken(lake: Lake) -> None:
-    by_overlap = [one.table for one in lake.search("companies.csv", "code", others=True)]
+    by_overlap = [
+        one.table for one in lake.search("companies.csv", "code", others=True, by="overlap")
+    ]
     assert by_overlap[:2] == ["languages.csv", "listing.csv"], "plainly the wrong one is first"
     answer = lake.search("companies.csv", "code", by="fused")
     assert tables(answer) == ["listing.csv"]
@@ -266,7 +268,7 @@ def test_more_chance_never_scores_more(signals: Signals, more: float) -> None:
 # -- how it looks ----------------------------------------------------------------------------------
 
 KEYS = ["query", "by", "k", "results", "misses", "notes", "seconds", "seconds_by"]
-RESULT = ["rank", "table", "score", "ways", "adds", "accidental", "reason"]
+RESULT = ["rank", "table", "score", "ways", "adds", "versions", "accidental", "reason"]
 WAY = [
     *(
         "kind",

@@ -97,7 +97,7 @@ def by_query(file: Path) -> dict[tuple[str, str], list[dict[str, str]]]:
 def found_by(lake: Lake, table: str, column: str, **options: Any) -> dict[tuple[str, int], int]:
     """What a search finds beside the table itself: (table, place of its column) to its score."""
     on = number_of(lake, table, column)
-    answer = lake.search(lake.table(table), on=on, **options)
+    answer = lake.search(lake.table(table), on=on, **{"by": "overlap", **options})
     assert [r.rank for r in answer] == list(range(1, len(answer) + 1))
     return {
         (result.table, result.found.place()): result.matched

@@ -33,7 +33,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture
 def answer(lake: Lake) -> Answer:
-    found = lake.search({"letter": LETTERS}, k=20)
+    found = lake.search({"letter": LETTERS}, k=20, by="overlap")
     assert isinstance(found, Answer)
     return found
 
@@ -70,11 +70,11 @@ def test_the_best_are_counted_by_a_whole_number(answer: Answer, wrong: Any) -> N
 
 
 def test_what_was_not_searched_for_is_said(lake: Lake) -> None:
-    few = lake.search({"letter": LETTERS}, k=3)
+    few = lake.search({"letter": LETTERS}, k=3, by="overlap")
     assert few.at_least(0.5).notes == ("only the 3 best were searched for: more may contain 0.5",)
     assert few.at_least(0.95).notes == ()
     assert few.top(5).notes == ("only the 3 best were searched for",)
-    high = lake.search({"letter": LETTERS}, k=20, min=0.8)
+    high = lake.search({"letter": LETTERS}, k=20, min=0.8, by="overlap")
     (note,) = high.at_least(0.2).notes
     assert "searched with at least 0.8" in note
     assert high.at_least(0.2).at_least(0.1).notes == (note,)
@@ -114,7 +114,7 @@ def test_conversions(answer: Answer) -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_text_fits_its_width(lake: Lake, width: int) -> None:
     frame = {"日本語の長い列名" * 4: ["a" * 70, "b\n\x1b[31m", "漢字" * 30, *LETTERS]}
-    text = as_text(lake.search(frame), width)
+    text = as_text(lake.search(frame, by="overlap"), width)
     from lakejoin.search.display import _width
 
     assert max(map(_width, text.splitlines())) <= width
@@ -138,7 +138,7 @@ def test_long_answers_are_cut_and_counted(answer: Answer) -> None:
 def test_html_is_text_and_bars(tmp_path: Path) -> None:
     bad = "<script>alert('x')</script>"
     lake = lake_of(tmp_path, [[PlainTable(f"{bad}.csv", {bad: [bad, "<b>", "&amp;"]})]])
-    answer = lake.search({bad: [bad, "<b>", "<i>"]})
+    answer = lake.search({bad: [bad, "<b>", "<i>"]}, by="overlap")
     page = answer._repr_html_()
     assert "<script" not in page and "<b>&" not in page and "<i>" not in page
     assert "&lt;script&gt;" in page

@@ -135,7 +135,9 @@ def test_dead_tables_are_not_found(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [tables(0), tables(1)], dead=[[0, 2], [1]])
     for algorithm in ALGORITHMS:
         for k in (1, 2, 10):
-            answer = lake.search({"c": ["bern", "oslo", "ulm"]}, k=k, algorithm=algorithm)
+            answer = lake.search(
+                {"c": ["bern", "oslo", "ulm"]}, k=k, algorithm=algorithm, by="overlap"
+            )
             found = [(result.table, result.matched) for result in answer]
             assert found == [("1-3.csv", 3), ("0-2.csv", 2), ("1-1.csv", 1)][:k]
 
@@ -262,7 +264,10 @@ def test_marks_in_long_sets(large: Sets) -> None:
         for k in (1, 10):
             expected = best_of([segment], query, k)
             for kind in KINDS:
-                assert answered(alone.search(codes, k, kind)) == expected, (kind, number)
+                assert answered(alone.search(codes, k, kind, by="overlap")) == expected, (
+                    kind,
+                    number,
+                )
 
 
 @pytest.mark.parametrize("columns", [65_535, 65_536, 65_537, 70_000])

@@ -18,8 +18,15 @@ from lakejoin.app.printing import console, counted
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lakejoin.app.spark_batch import Told
+    from lakejoin.discovery.fused.answer import FusedAnswer
     from lakejoin.model import Skipped, SourceFile
     from lakejoin.opened import Lake
+    from lakejoin.search.answer import Answer, Answers
+
+    Found = Answer | Answers | FusedAnswer | Told
 
 _PAPERS = {"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"}
 _NAMED = 5  # files that are passed over by name
@@ -39,33 +46,31 @@ def run_batch(
     index: str | None,
     limit: int,
     as_json: bool,
+    many: Callable[..., Iterator[Any]] | None = None,
 ) -> None:
     """Searches with every table that `batch` names; one that fails does not lose the others.
 
     Files that are no tables by their kind are passed over, and named. Raises at the end, once all
-    is printed, where some failed.
+    is printed, where some failed. `many` answers them elsewhere than in this process.
     """
-    from lakejoin.discovery.fused.answer import FusedAnswer
-    from lakejoin.search.answer import Answer, Failed
+    from lakejoin.search.answer import Failed
 
     queries = Queries(batch)
     screen = console()
     searched = 0
     with _progress(len(queries)) as show:
-        for found in lake.search_many(queries, on=on, **options):
+        for found in (many or lake.search_many)(queries, on=on, **options):
             name = queries.answered()
             show(queries.begun)
             if isinstance(found, Failed):
                 queries.problems.append((name, found.error))
                 continue
-            assert not isinstance(found, FusedAnswer), "the command refuses it"
             searched += 1
-            answers = [found] if isinstance(found, Answer) else found
             if as_json:
-                for answer in answers:
+                for answer in _answers(found):
                     _print_line(answer.to_dict())
             else:
-                print_all(screen, answers, Asked(name, index, len(lake)), limit)
+                _print(screen, found, Asked(name, index, len(lake)), limit)
     _tell_passed_over(queries.passed_over)
     for name, problem in queries.problems:
         if as_json:
@@ -80,6 +85,28 @@ def run_batch(
         )
     if not searched:
         raise InputError(f"there is no table in {batch}")
+
+
+def _answers(found: Found) -> Sequence[Answer | FusedAnswer | Told]:
+    from lakejoin.search.answer import Answers
+
+    return found if isinstance(found, Answers) else [found]
+
+
+def _print(screen: Console, found: Found, asked: Asked, limit: int) -> None:
+    from lakejoin.search.answer import Answer, Answers
+
+    if isinstance(found, Answer | Answers):
+        print_all(screen, [found] if isinstance(found, Answer) else found, asked, limit)
+        return
+    from lakejoin.app.spark_batch import Told
+
+    if isinstance(found, Told):
+        click.echo(f"{found!r}\n")
+        return
+    from lakejoin.app.fused_answers import print_fused_short
+
+    print_fused_short(screen, found, asked, limit)
 
 
 def _asked(table: str, on: Sequence[str] | None) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def cli() -> None:
       lakejoin info                      what is in the index
       lakejoin tables '*airport*'        which tables are there
       lakejoin columns TABLE             what a table holds
-      lakejoin search mine.csv           which columns join with mine
+      lakejoin search mine.csv           which tables join with mine, and what they add
       lakejoin join mine.csv TABLE       joins them
       lakejoin predicate mine.csv TABLE  which columns to equate, for what you want of the result
       lakejoin predicates data/          which tables refer to which

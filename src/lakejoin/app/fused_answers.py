@@ -10,7 +10,7 @@ from rich.text import Text
 from lakejoin.app.answers import Asked, print_notes
 from lakejoin.app.pasting import join_line, on_of_way
 from lakejoin.app.printing import clip, console, counted, print_json, seconds
-from lakejoin.discovery.fused.display import adds_text, misses_text
+from lakejoin.discovery.fused.display import adds_text, misses_text, versions_text
 from lakejoin.errors import InputError
 from lakejoin.search.display import bar, fan_out_text, percent
 
@@ -50,6 +50,21 @@ def show_fused(answer: FusedAnswer, asked: Asked, explain: int | None, as_json: 
     screen.print(Text(f"{seconds(answer.seconds)}: {parts}", "dim"), soft_wrap=True)
 
 
+def print_fused_short(screen: Console, answer: FusedAnswer, asked: Asked, limit: int) -> None:
+    """The answer as one of several: the best results, and the command for the first."""
+    _print_searched(screen, answer, asked)
+    for one in answer[:limit]:
+        name = Text.assemble((f"{one.rank:>2}   ", "dim"), (clip(one.table, _LONG), "bold"))
+        screen.print(name, soft_wrap=True)
+        _print_way(screen, one.ways[0], _INDENT)
+    if len(answer) > limit:
+        more = f"… and {len(answer) - limit:,} more; --json shows all"
+        screen.print(Text(f"{_INDENT}{more}", "dim"))
+    if len(answer):
+        screen.print(Text(f"  {_join_command(answer[0], asked)}", "bold"), soft_wrap=True)
+    screen.print()
+
+
 def _chosen(answer: FusedAnswer, explain: int | None) -> FusedResult | None:
     if not explain:
         return None
@@ -85,6 +100,8 @@ def _print_result(screen: Console, result: FusedResult) -> None:
     screen.print(head, soft_wrap=True)
     _print_way(screen, way, _INDENT)
     screen.print(Text(f"{_INDENT}{clip(adds_text(result), _LONG)}"), soft_wrap=True)
+    if told := versions_text(result):
+        screen.print(Text(f"{_INDENT}{clip(told, _LONG)}", "dim"), soft_wrap=True)
     screen.print(Text(f"{_INDENT}{clip(way.why, _LONG)}", "dim"), soft_wrap=True)
     others = [other for other in result.ways[1:] if not other.weighed.accidental]
     if others:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
+from lakejoin.app.cluster import cluster_options
 from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import console, print_json
 from lakejoin.app.waiting import patience
@@ -31,40 +32,44 @@ OF_EACH = 3  # results shown of each answer where there are several
     metavar="COLUMN",
     help="The column of TABLE: its name, or its place counted from zero; '*' for every column. "
     "Given several times, these columns together; MINE=THEIRS then allows only THEIRS as the "
-    "partner of MINE. By distance: a column, or latitude and longitude.  [default: the most "
-    "key-like text column; by distance the coordinates]",
+    "partner of MINE. By distance: a column, or latitude and longitude.  [default: fused, every "
+    "column that may be a key; by distance the coordinates; else the most key-like text column]",
 )
 @click.option(
     "-k",
     "k",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many columns, or tables.  [default: {DEFAULT_K} with --by overlap, else all]",
+    help=f"How many tables, or columns.  [default: {DEFAULT_K} fused and by overlap, else all]",
 )
 @click.option(
     "--by",
     type=click.Choice(BY),
     default=BY[0],
     show_default=True,
-    help="overlap: the columns that share the most values, exactly; containment: every column "
-    "that contains enough of them, found with sketches (small queries are counted); meaning: text "
-    "columns with partners that mean or spell the same; distance: numbers, places or vectors that "
-    "lie near; fused: the tables that join best, by every column that may be a key, without those "
-    "that only meet by accident.",
+    help="fused: the tables that join best, by every column that may be a key and by every engine "
+    "that applies, without those that only meet by accident. Or one engine: overlap: the columns "
+    "that share the most values, exactly; containment: every column that contains enough of them, "
+    "found with sketches (small queries are counted); meaning: text columns with partners that "
+    "mean or spell the same; distance: numbers, places or vectors that lie near.",
 )
 @click.option(
     "--min",
     "least",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="The share of my values that a column must contain, or have partners for.  [default "
-    f"without -k: {DEFAULT_MIN}; with --by overlap none]",
+    help="With every --by but fused: the share of my values that a column must contain, or have "
+    f"partners for.  [default without -k: {DEFAULT_MIN}; with --by overlap none]",
 )
-@click.option("--others", is_flag=True, help="Leave out TABLE itself and its exact copies.")
+@click.option(
+    "--others",
+    is_flag=True,
+    help="Leave out TABLE itself and its exact copies; a fused search always does.",
+)
 @click.option(
     "--unverified",
     is_flag=True,
-    help="Show what the sketches tell, with its error, and do not count exactly.",
+    help="With --by containment: show what the sketches tell, with its error, and count nothing.",
 )
 @click.option(
     "--explain",
@@ -72,9 +77,9 @@ OF_EACH = 3  # results shown of each answer where there are several
     is_flag=False,
     flag_value=0,
     metavar="N",
-    help="Open result N: its values, what was read, the SQL (by meaning, where the pairs are few, "
-    "else with --json; by distance there is none). With --by fused the evidence for it; without N, "
-    "for all.",
+    help="Open result N: what speaks for it, in nats; without N, for all results. With another "
+    "--by: its values, what was read, the SQL (by meaning, where the pairs are few, else with "
+    "--json; by distance there is none).",
 )
 @click.option(
     "--batch",
@@ -91,7 +96,8 @@ OF_EACH = 3  # results shown of each answer where there are several
 @click.option(
     "--initial",
     metavar="COLUMN",
-    help="With several --on: the one of them by which rows are fetched; rows with one of its "
+    help="With --by overlap or containment and several --on: the one of them by which rows are "
+    "fetched; rows with one of its "
     "values are then tested for the others. Best is a column whose values are rare in the lake; "
     "'cardinality' takes the one with the fewest distinct values. It changes the time, not the "
     "answer.  [default: 'items', the cheapest]",
@@ -131,6 +137,7 @@ OF_EACH = 3  # results shown of each answer where there are several
     help="With --by meaning: what makes vectors of my texts; it has to be the index's.  "
     "[default: the index's]",
 )
+@cluster_options
 @index_option
 @json_option
 def search_command(
@@ -151,46 +158,56 @@ def search_command(
     metric: str | None,
     method: str | None,
     encoder: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Which columns of the lake join with a column of TABLE?
+    """Which tables of the lake join with TABLE, and what would they add?
 
-    TABLE is a file, or a table of the lake. For each column that is found you see how many of
-    your distinct values it holds, how many of your rows would find a partner, the rows of the
-    join per row of yours (fan-out), and examples of values that match (✓) and that do not (✗).
+    TABLE is a file, or a table of the lake. Every column that may be a key is searched for, by
+    every engine that applies, and the answer is one ranked list of tables: how each joins, how many
+    of your values and rows find a partner, the rows of the join per row of yours (fan-out), the
+    columns that it would add, and why it is believed. What only meets by accident is told below.
+    On a terminal the first results stand there at once, and are refined in place.
+
+    With --by it is one engine alone, for one column: which columns of the lake join with it? You
+    see the figures of each, and examples of values that match (✓) and that do not (✗).
 
     With several --on: which tables hold most of the combinations of these columns, whatever their
-    columns are called and in whatever order they stand? You see which of theirs each of yours joins
-    with, and the next best choice of columns where it is close.
+    columns are called and in whatever order they stand?
 
     With --by meaning values need not be equal: '12 Main St' finds '12 main street'. With --by
     distance numbers, places (two columns, or one that holds both) and vectors find what lies near.
     You see how many pairs there are, how far apart they are, and examples: mine ~ theirs. The index
     must have been made --with meaning, or --with distance; that of a small lake has both.
 
-    With --by fused: which tables join with TABLE, by whichever column? One list, each with the way
-    it joins, what it would add and why it is believed; what only meets by accident is told below.
-
     \b
     Examples:
-      lakejoin search mine.csv --on city
-      lakejoin search airports.csv --on iata --others --by containment --min 0.8
+      lakejoin search mine.csv
       lakejoin search mine.csv --on city --explain 1
       lakejoin search mine.csv --on first_name --on last_name --on country=land
-      lakejoin search mine.csv --on address --by meaning --min 0.4
+      lakejoin search --batch folder/ -k 1
+      lakejoin search mine.csv --on city --by overlap
+      lakejoin search airports.csv --on iata --others --by containment --min 0.8
       lakejoin search mine.csv --on address --by meaning --tau auto
       lakejoin search stations.csv --on lat --on lon --by distance --within 500m
       lakejoin search prices.csv --on price --by distance --within 1% -k 5
-      lakejoin search mine.csv --by fused --explain 1
 
-    With --json: one object; with --on '*', its answers are in a list; with --explain, one result
-    is opened, in the place of the results; with --batch, an object a line for each answer, and for
-    one that failed, its query and its error. The exit code is then 2. By meaning and by distance
-    there are also the keys in the lines that follow; the last ones are those of --by fused.
+    With --json: one object; with --explain N, one result is opened, in the place of the results;
+    with --batch, an object a line for each answer, and for one that failed, its query and its
+    error. The exit code is then 2. With another --by than fused, the keys in the lines that follow
+    the first ones; with --on '*', answers in a list; by meaning and by distance there are also the
+    last ones.
 
     \b
-    JSON keys: query{table, column, columns, size, rows}, by, k, min, results[] with rank, table,
+    JSON keys: query{table, columns}, by, k, results[] or misses[] with rank, table, score, ways[]
+    with kind, how, mine, theirs, matched, containment, row_coverage, fan_out, chance, score,
+    reasons[] with what, nats, words, accidental, adds[] with name, full, accidental, reason,
+    notes[], seconds, seconds_by{…}, result{…}, sql
+
+    \b
+    or query{table, column, columns, size, rows}, by, k, min, results[] with rank, table,
     columns, matched, containment, query_size, column_size, row_coverage, fan_out,
     examples{matched, unmatched}, copy, estimate, error, runner_up{columns, matched},
     counters{segments, lists, lists_read, candidates, sets_read, pruned, bytes, algorithms} or
@@ -202,30 +219,32 @@ def search_command(
     or with tau, within, metric, measure, encoder, taus{taken, why, least, values, counts[] with
     tau, columns}, results[] with pairs, distance, matches[] with value, partner, distance, mine,
     theirs, counters{segments, values, bounded, verified, near, encoded, methods}
-
-    \b
-    or with query{table, columns}, by, k, results[] or misses[] with rank, table, score, ways[] with
-    kind, how, mine, theirs, matched, containment, row_coverage, fan_out, chance, score, reasons[]
-    with what, nats, words, accidental, adds, accidental, reason, notes[], seconds, seconds_by{…},
-    result{…}, sql
     """
     from lakejoin.app.answers import Asked
 
     if (table is None) == (batch is None):
         raise InputError("search takes one TABLE, or --batch FOLDER")
-    if by == "fused":
-        _check_fused(batch)
-    elif explain == 0:
+    if batch is None and (master is not None or conf):
+        raise InputError("--master and --conf go with --batch: Spark searches with many tables")
+    if explain == 0 and by != "fused":
         raise InputError("--explain opens one result: give its number, as in --explain 1")
-    if explain is not None and (batch is not None or on == ("*",)):
+    if explain is not None and (batch is not None or (on == ("*",) and by != "fused")):
         raise InputError("--explain opens a result of one search: name one TABLE and one --on")
     if algorithm != AUTO and by != "overlap":
         raise InputError(
             f"--algorithm {algorithm} goes with --by overlap: it says how overlaps are counted"
         )
     if unverified and by != "containment":
+        raise InputError("--unverified goes with --by containment: other searches count exactly")
+    if least is not None and by == "fused":
         raise InputError(
-            f"--unverified goes with --by containment: a search by {by} is always exact"
+            f"--min {least:g} goes with --by overlap, containment, meaning or distance: a fused "
+            "search weighs how much is contained against chance"
+        )
+    if initial is not None and by == "fused":
+        raise InputError(
+            f"--initial {initial} goes with --by overlap or --by containment: a fused search takes "
+            "the cheapest column itself"
         )
     if len(on) > 1 and by != "distance":
         _check_key(unverified, algorithm)
@@ -252,8 +271,10 @@ def search_command(
     lake = api.open(index)
     if batch is not None:
         from lakejoin.app.batch import run_batch
+        from lakejoin.app.spark_batch import on_spark
 
-        run_batch(lake, batch, on or None, options, index, k or OF_EACH, as_json)
+        many = on_spark(lake, master, conf) if master is not None or conf else None
+        run_batch(lake, batch, on or None, options, index, k or OF_EACH, as_json, many)
         return
     asked = Asked(str(table), index, len(lake))
     with patience():
@@ -268,12 +289,6 @@ def search_command(
         print_json(found.to_dict())
     else:
         _print_found(found, asked, k)
-
-
-def _check_fused(batch: str | None) -> None:
-    """Says what does not go with a fused search."""
-    if batch is not None:
-        raise InputError("--batch does not go with --by fused, which answers for one TABLE")
 
 
 def _check_key(unverified: bool, algorithm: str) -> None:

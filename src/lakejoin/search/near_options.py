@@ -96,7 +96,8 @@ class NearAsked:
         value = getattr(self, name)
         if value is not None:
             given = f" {value}" if isinstance(value, str | Real) else ""
-            raise InputError(f"{name}{given} is not for a search by {by}: {why}")
+            search = "a fused search" if by == "fused" else f"a search by {by}"
+            raise InputError(f"{name}{given} is not for {search}: {why}")
 
 
 _GOES_WITH = {

@@ -10,7 +10,7 @@ from typing import Any
 from lakejoin.errors import InputError
 from lakejoin.search.near_options import AUTO, ByDistance, ByMeaning, Near
 
-BY = ("overlap", "containment", "meaning", "distance", "fused")
+BY = ("fused", "overlap", "containment", "meaning", "distance")
 DEFAULT_K = 10
 DEFAULT_MIN = 0.6
 INITIAL = ("items", "cardinality")  # the cheapest column to fetch by; the fewest distinct values
@@ -38,7 +38,7 @@ class SearchOptions:
     lakejoin.errors.InputError: k must be a whole number from 1 on, not True
     """
 
-    by: str = BY[0]
+    by: str = "overlap"
     k: int | None = None
     min: float | None = None
     others: bool = False
@@ -71,12 +71,13 @@ class SearchOptions:
         if self.min is not None:
             raise InputError(
                 f"min ({self.min:g}) does not go with by='fused', which weighs how much is "
-                "contained against chance"
+                "contained against chance: it goes with by overlap, containment, meaning or "
+                "distance"
             )
         if self.initial is not None:
             raise InputError(
-                f"initial ({self.initial!r}) does not go with by='fused': it takes the cheapest "
-                "column itself"
+                f"initial ({self.initial!r}) does not go with by='fused', which takes the cheapest "
+                "column itself: it goes with by overlap or containment"
             )
 
     def settled(self) -> SearchOptions:

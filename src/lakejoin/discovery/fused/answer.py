@@ -15,13 +15,15 @@ from lakejoin.search.display import percent
 class FusedResult:
     """A table of the lake, and the ways in which it joins with mine; the first is the one to take.
 
-    `adds` are its columns beside those of the first way, and how full they would be.
+    `adds` are its columns beside those of the first way, and how full they would be. `versions` are
+    the names of tables that are copies or other versions of it, and no results of their own.
     """
 
     rank: int
     table: str
     ways: tuple[Way, ...]
     adds: tuple[Added, ...]
+    versions: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
@@ -51,6 +53,7 @@ class FusedResult:
             "score": self.score,
             "ways": [way.to_dict() for way in self.ways],
             "adds": [asdict(one) for one in self.adds],
+            "versions": list(self.versions),
             "accidental": self.accidental,
             "reason": self.reason,
         }

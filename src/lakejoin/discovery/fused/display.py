@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MISSES = 3  # that are told of
 _ADDED = 8  # columns that are named
+_VERSIONS = 3  # tables that are named
 _LONGEST = 300
 _INDENT = "     "
 
@@ -32,7 +33,8 @@ def as_text(answer: FusedAnswer, width: int = WIDTH) -> str:
 
 def result_text(result: FusedResult, width: int = WIDTH) -> str:
     """A table: how it joins, what it would add, and why it is believed."""
-    said = [figures(result.ways[0]), adds_text(result), one_line(result.ways[0].why)]
+    said = [figures(result.ways[0]), adds_text(result), versions_text(result)]
+    said += [one_line(result.ways[0].why)]
     beneath = [part for one in said for part in textwrap.wrap(one, width - len(_INDENT))]
     head = f"{result.rank:>3}  {result.score:.2f}  {one_line(result.table)}"
     return "\n".join([head, *(_INDENT + part for part in beneath)])
@@ -73,6 +75,17 @@ def _added(one: Added, most: float) -> str:
     name = one_line(one.name)
     full = "" if one.full is None else percent(one.full)
     return f"{name} ({full})" if full and full != percent(most) else name
+
+
+def versions_text(result: FusedResult) -> str:
+    """The tables that are the same again, or another version of it; nothing if there are none."""
+    if not result.versions:
+        return ""
+    names = ", ".join(map(one_line, result.versions[:_VERSIONS]))
+    more = len(result.versions) - _VERSIONS
+    return f"also, as copies or other versions: {names}" + (
+        f" and {more:,} more" if more > 0 else ""
+    )
 
 
 def misses_text(answer: FusedAnswer) -> str:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from lakejoin.discovery.fused.adds import adds_measured, adds_of
 from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult, score_of
-from lakejoin.discovery.fused.ways import ColumnWays, Way
+from lakejoin.discovery.fused.versions import Versions
+from lakejoin.discovery.fused.ways import ColumnWays, Way, found_by
 from lakejoin.errors import InputError
 from lakejoin.model import ColumnType
 from lakejoin.search.fuse import Signals
@@ -105,6 +106,7 @@ class _Run:
         self._key = asked.choice if asked.choice and asked.choice.is_key else None
         self._places = _places(searcher, mine, asked.choice)
         self._ways: list[Way] = []
+        self._versions = Versions()
         self._seconds: dict[str, float] = {}
         self._notes: list[str] = [*asked.notes]
 
@@ -175,17 +177,22 @@ class _Run:
         """What is known so far."""
         tables = _by_table(self._ways)
         limit = self._asked.k or DEFAULT_K
-        joined = [one for one in tables if not one[0].weighed.accidental][:limit]
+        joined = [one for one in tables if not one[0].weighed.accidental]
         missed = [one for one in tables if one[0].weighed.accidental][:limit]
         begin = time.perf_counter()
-        results = tuple(_result(rank, one, final) for rank, one in enumerate(joined, 1))
+        groups = self._versions.grouped([found_by(one[0]) for one in joined])[:limit]
+        begin = self._took("versions", begin)
+        results = tuple(
+            _result(rank, [joined[place] for place in group], final)
+            for rank, group in enumerate(groups, 1)
+        )
         if final:
             self._took("adds", begin)
         return FusedAnswer(
             table=self._mine.name,
             columns=self._columns,
             results=results,
-            misses=tuple(_result(rank, one) for rank, one in enumerate(missed, 1)),
+            misses=tuple(_result(rank, [one]) for rank, one in enumerate(missed, 1)),
             k=limit,
             seconds=time.perf_counter() - self._begin,
             seconds_by=dict(self._seconds),
@@ -225,7 +232,9 @@ def _by_table(ways: Sequence[Way]) -> list[list[Way]]:
     return sorted(ordered, key=lambda one: (-score_of(one), one[0].result.rank))
 
 
-def _result(rank: int, ways: Sequence[Way], final: bool = False) -> FusedResult:
-    """A table; what it adds is measured only of those that are told in the end."""
+def _result(rank: int, tables: Sequence[Sequence[Way]], final: bool = False) -> FusedResult:
+    """A table, by its ways, and versions of it; what it adds is measured only in the end."""
+    ways, *versions = tables
     adds = adds_measured(ways[0]) if final else adds_of(ways[0])
-    return FusedResult(rank, ways[0].result.table, tuple(ways), adds)
+    names = tuple(one[0].result.table for one in versions)
+    return FusedResult(rank, ways[0].result.table, tuple(ways), adds, names)

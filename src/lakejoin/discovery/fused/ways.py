@@ -138,6 +138,12 @@ class Way:
         }
 
 
+def found_by(way: Way) -> Found:
+    """Where the table of a way lies in the index."""
+    assert way.result.found is not None, "a result of a search has its place"
+    return way.result.found
+
+
 def unique_of(result: Met) -> float:
     """Distinct values for each row that has one: of my columns or of theirs, the larger."""
     found = result.found

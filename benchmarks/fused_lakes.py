@@ -121,7 +121,7 @@ def company_lake(folder: Path, noise: int, seed: int) -> tuple[Lake, list[Asked]
     files = folder / f"company-{noise}-{seed}"
     if not files.exists():
         made.write(files)
-    return _indexed(files), of_company(made)
+    return indexed(files), of_company(made)
 
 
 def database_lakes(databases: Path, folder: Path) -> list[tuple[str, Lake, list[Asked]]]:
@@ -151,8 +151,8 @@ def database_lakes(databases: Path, folder: Path) -> list[tuple[str, Lake, list[
         )
 
     return [
-        ("databases", _indexed(named), asked),
-        ("databases without names", _indexed(nameless), [renamed(one) for one in asked]),
+        ("databases", indexed(named), asked),
+        ("databases without names", indexed(nameless), [renamed(one) for one in asked]),
     ]
 
 
@@ -179,7 +179,8 @@ def _without_names(
     return tables, columns
 
 
-def _indexed(files: Path) -> Lake:
+def indexed(files: Path) -> Lake:
+    """The index of files, made where it is not there."""
     index = files.with_name(files.name + ".index")
     if not index.exists():
         lakejoin.index(files, index=index)

@@ -4,8 +4,8 @@
 
 It is asked which tables join with tables of ten columns, none of them named, by everything that the
 index can be searched by. The lakes are those of a made-up company (`enterprise_lake.py`) with 200,
-1,000 and 4,000 tables of noise, made once below FOLDER, and any INDEX of yours. Of the company it is
-asked what joins with extracts in which its orders, customers and products stand in one table; of an
+1,000 and 4,000 tables of noise, made once below FOLDER, and any INDEX of yours. The company is
+asked what joins with extracts in which its orders, customers and products stand in one table; an
 index, with tables of its own that have ten columns. Each is asked in turn, several times, in a
 process that has searched before. Medians and the slowest are told, and the time by part.
 """

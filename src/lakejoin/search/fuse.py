@@ -1,24 +1,29 @@
 """How good is a table as a partner of mine? All signals weighed in one place.
 
-Three things speak for a way to join, each in nats (the logarithm of how much likelier it makes what
-was seen, than chance does; 100 of each at most):
+What speaks for a way to join is told in nats (the logarithm of how much likelier it makes what was
+seen, than chance does):
 
 - **values**: the share of the smaller column's values that both hold, against the share that wrong
-  values would have (`signals/chance.py`): row numbers, years and short codes meet anything;
-- **rows**: in rows that meet, other columns agree as well (`fused/agreeing.py`);
-- **names**: equal names are worth `OF_NAMES`.
+  values would have (`signals/chance.py`): row numbers, years and short codes meet anything. Beyond
+  `MANY` values more of them say no more, and fewer do the larger chance is: values of columns that
+  leave few gaps do not meet independently of each other;
+- **rarity**: where nearly all values of the smaller column are in both, how few of the lake's
+  columns hold as many of mine;
+- **ends**: of such numbers that leave few gaps, that both columns begin and end at the same ones;
+- **rows**: in rows that meet, other columns agree as well;
+- **names**: equal names are worth `OF_NAMES`, less if many tables have such a column.
 
 Together they say how sure it is, 0 to 1, with `SURE` nats. The score is that, times how many of my
-values find a partner, to the power of `REACH`: a table that surely joins a few of my rows stands
-before one that may join all. What has fewer than `BELIEVED` nats of values and rows together is
-called accidental; it stands behind all others, with the reason.
+values find a partner, to the power of `REACH`, and how near the better side is to a key, to the
+power of `KEYED`: a table that surely joins a few of my rows stands before one that may join all,
+and one that gives a row of mine one partner before one that multiplies it.
 
-A table is as good as its best way. But which way is it joined by? Where neither side is a key, as a
-sector of mine and one of theirs, rows meet many and are multiplied. So the ways of one table stand
-in the order of their score times how near the better side is to a key (`worth_first`).
+What has fewer than `BELIEVED` nats without its name is called accidental; it stands behind all
+others, with the reason. The name counts there too where all values of one side are in a key of the
+other: so do references look.
 
-These four numbers are the weights; `benchmarks/fused_quality.py` measures them on questions whose
-right and accidental answers are known.
+These six numbers are the weights; `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`
+measure them on questions whose right and accidental answers are known.
 """
 
 from __future__ import annotations
@@ -28,11 +33,15 @@ from dataclasses import dataclass
 from lakejoin.search.display import percent
 from lakejoin.signals.chance import evidence
 
+MANY = 200
 OF_NAMES = 20.0
 SURE = 100.0
 REACH = 0.3
+KEYED = 0.1
 BELIEVED = 10.0
 _MOST = 100.0
+_NEARLY_ALL = 0.9  # of the smaller column's values are in both
+_ALL = 0.95  # of the values, or of the rows: a reference, and a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,9 @@ class Signals:
     """What is known of a way to join: mine by theirs.
 
     `values` of the smaller column, of which a `share` is in both, and a part `chance` of wrong ones
-    would be. `containment` is the share of my values that meet. `rows` is in nats, `names` 0 to 1.
+    would be. `containment` is the share of my values that meet. `rows`, `rarity` and `ends` are in
+    nats. `names` are alike 0 to 1, and as telling as `telling` says. `unique` is the number of
+    distinct values for each row that has one, of the side where it is larger: 1 where one is a key.
     """
 
     values: int
@@ -49,6 +60,15 @@ class Signals:
     containment: float
     names: float = 0.0
     rows: float = 0.0
+    rarity: float = 0.0
+    ends: float = 0.0
+    telling: float = 1.0
+    unique: float = 1.0
+
+    @property
+    def refers(self) -> bool:
+        """Whether all values of one side are in a key of the other."""
+        return self.unique >= _ALL and self.share >= _ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +96,32 @@ def weigh(signals: Signals) -> Weighed:
     >>> right = weigh(Signals(500, 0.9, 0.03, 0.9))
     >>> codes = weigh(Signals(500, 0.38, 0.35, 0.38))
     >>> round(right.score, 2), right.accidental, round(codes.score, 2), codes.accidental
-    (0.97, '', 0.01, 'of wrong values 35% would meet as well')
+    (0.97, '', 0.0, 'of wrong values 35% would meet as well')
+    >>> symbol, sector = Signals(500, 0.6, 0.1, 0.6), Signals(90, 0.9, 0.02, 0.9, unique=0.02)
+    >>> weigh(symbol).score > weigh(sector).score
+    True
     """
-    values = min(evidence(signals.values, signals.share, signals.chance), _MOST)
-    rows = min(signals.rows, _MOST)
-    names = OF_NAMES * signals.names
-    reasons = (
-        Reason("values", values, _of_values(signals)),
-        Reason("rows", rows, "other columns agree in the rows that meet" if rows else ""),
-        Reason("names", names, "the names are alike" if names else ""),
+    reasons = tuple(one for one in _reasons(signals) if one.nats > 0)
+    nats = sum(one.nats for one in reasons)
+    sure = min(1.0, nats / SURE)
+    score = sure * signals.containment**REACH * signals.unique**KEYED
+    named = sum(one.nats for one in reasons if one.what == "names")
+    return Weighed(
+        score, sure, reasons, _why_accidental(signals, nats if signals.refers else nats - named)
     )
-    sure = min(1.0, (values + rows + names) / SURE)
-    score = sure * signals.containment**REACH
-    told = tuple(reason for reason in reasons if reason.nats > 0)
-    return Weighed(score, sure, told, _why_accidental(signals, values + rows))
 
 
-def worth_first(weighed: Weighed, unique: float) -> tuple[bool, float]:
-    """By this the ways of one table are put in order, the largest first.
-
-    `unique` is the number of distinct values for each row that has one, of the side where it is
-    larger: 1 where mine or theirs is a key.
-
-    >>> symbol, sector = weigh(Signals(500, 0.6, 0.1, 0.6)), weigh(Signals(90, 0.9, 0.02, 0.9))
-    >>> symbol.score < sector.score, worth_first(symbol, 1.0) > worth_first(sector, 0.2)
-    (True, True)
-    """
-    return not weighed.accidental, weighed.score * unique
+def _reasons(signals: Signals) -> tuple[Reason, ...]:
+    many = min(signals.values, MANY * (1 - signals.chance))
+    values = min(evidence(many, signals.share, signals.chance), _MOST)
+    whole = signals.share >= _NEARLY_ALL
+    return (
+        Reason("values", values, _of_values(signals)),
+        Reason("rarity", whole * signals.rarity, "few columns of the lake hold as many of them"),
+        Reason("ends", whole * signals.ends, "the numbers begin and end at the same ones"),
+        Reason("rows", min(signals.rows, _MOST), "other columns agree in the rows that meet"),
+        Reason("names", OF_NAMES * signals.names * signals.telling, "the names are alike"),
+    )
 
 
 def _of_values(signals: Signals) -> str:

@@ -100,7 +100,7 @@ def chance_of(met: Sequence[Wrong]) -> float:
     return max(LEAST, chance)
 
 
-def evidence(values: int, share: float, chance: float) -> float:
+def evidence(values: float, share: float, chance: float) -> float:
     """How much sharing that share of so many values says, in nats; 0 where chance gives as much.
 
     >>> round(evidence(100, 1.0, 0.5)), evidence(100, 0.4, 0.5)

@@ -46,12 +46,19 @@ def wrong_numbers(known: pa.LargeStringArray, some: pa.LargeStringArray) -> list
     >>> even = pa.array([str(n) for n in range(0, 60, 6)], pa.large_string())
     >>> [way[:2] for way in wrong_numbers(even, even)[:3]]
     [['6', '12'], ['-6', '0'], ['12', '18']]
+    >>> wrong_numbers(pa.array(["0099"]), pa.array(["0099"]))[:2]
+    [['0100'], ['0098']]
     """
     import pyarrow as pa
 
     step = _step(known.cast(pa.int64()).to_numpy())
     moved = some.cast(pa.int64()).to_numpy() + step * np.array(_STEPS)[:, None]
-    ways: list[Made] = [[str(n) for n in each] for each in moved.tolist()]
+    # Numbers that are filled up with zeros stay as long as they are.
+    zeros = [len(text) if text[:1] == "0" else 0 for text in some.to_pylist()]
+    ways: list[Made] = [
+        [str(n).zfill(length) for n, length in zip(each, zeros, strict=True)]
+        for each in moved.tolist()
+    ]
     return ways + _other_endings(known, some)
 
 

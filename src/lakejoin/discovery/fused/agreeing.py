@@ -80,7 +80,7 @@ class MyWords:
     def of(self, places: Array, values: Sequence[str]) -> list[Words]:
         """The words of the first row of some of my values, which stand at `places` of the query."""
         words = self._words.at(self._row[places])
-        return [one - words_of(value) for one, value in zip(words, values, strict=True)]
+        return [without(one, value) for one, value in zip(words, values, strict=True)]
 
 
 def words_of(text: str) -> Words:
@@ -90,6 +90,17 @@ def words_of(text: str) -> Words:
     ['new', 'new york 7', 'york']
     """
     return frozenset(_WORD.findall(text)) | {text}
+
+
+def without(words: Words, value: str) -> Words:
+    """The words of a row without those of its value, also where a number is written otherwise.
+
+    >>> sorted(without(frozenset({"bern", "007", "70"}), "7"))
+    ['70', 'bern']
+    """
+    left = words - words_of(value)
+    number = value.lstrip("0")
+    return frozenset(one for one in left if one.lstrip("0") != number)
 
 
 def agreement(
@@ -108,8 +119,7 @@ def agreement(
     ours = mine.of(met, values)
     rows = _first_rows(segment, entry, column, codes[met])
     theirs = their_words(segment, entry, (column,), rows)
-    without = [one - words_of(value) for one, value in zip(theirs, values, strict=True)]
-    return agreeing(ours, without)
+    return agreeing(ours, [without(*one) for one in zip(theirs, values, strict=True)])
 
 
 def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:

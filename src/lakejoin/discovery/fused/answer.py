@@ -28,7 +28,7 @@ class FusedResult:
     @property
     def score(self) -> float:
         """How good a partner it is, 0 to 1: as good as its best way."""
-        return score_of(self.ways)
+        return self.ways[0].weighed.score
 
     @property
     def accidental(self) -> str:
@@ -62,12 +62,6 @@ class FusedResult:
         from lakejoin.discovery.fused.display import result_text
 
         return result_text(self)
-
-
-def score_of(ways: Sequence[Way]) -> float:
-    """The best score of ways that are believed; where none is, of all."""
-    believed = [way for way in ways if not way.weighed.accidental]
-    return max(way.weighed.score for way in believed or ways)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakejoin.discovery.fused.adds import adds_measured, adds_of
-from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult, score_of
+from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
+from lakejoin.discovery.fused.lake_names import lake_names
 from lakejoin.discovery.fused.versions import Versions
 from lakejoin.discovery.fused.ways import ColumnWays, Way, found_by
 from lakejoin.errors import InputError
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
-_KEYS = 8  # columns of mine that are searched for where none is named
+_KEYS = 10  # columns of mine that are searched for where none is named
 _FETCHED = 150  # columns of the lake for each of mine
 _AGAINST_CHANCE = 40
 _BY_ROWS = 10
@@ -84,14 +85,12 @@ def plausible_keys(mine: MyTable, searcher: Searcher) -> tuple[int, ...]:
     ]
     if not usable:
         raise InputError(f"{mine.name} has no column that looks like a key: name one to search for")
-    order = sorted(
-        usable,
-        key=lambda place: (
-            profiles[place].type is not ColumnType.TEXT,
-            -profiles[place].key_likeness,
-        ),
-    )
-    return tuple(order[:_KEYS])
+    # Texts tell most; but a reference is often a number, and must not stand behind all of them.
+    usable.sort(key=lambda place: -profiles[place].key_likeness)
+    texts = [place for place in usable if profiles[place].type is ColumnType.TEXT]
+    others = [place for place in usable if profiles[place].type is not ColumnType.TEXT]
+    few = max(_KEYS // 2, _KEYS - len(others))
+    return tuple([*texts[:few], *others, *texts[few:]][:_KEYS])
 
 
 class _Run:
@@ -103,6 +102,7 @@ class _Run:
         self._mine = mine
         self._asked = asked
         self._begin = asked.since or time.perf_counter()
+        self._names = lake_names(searcher.snapshot)
         self._key = asked.choice if asked.choice and asked.choice.is_key else None
         self._places = _places(searcher, mine, asked.choice)
         self._ways: list[Way] = []
@@ -119,8 +119,7 @@ class _Run:
         for place in () if self._key else self._places:
             if named or self._mine.profile(place).type is not ColumnType.INTEGER:
                 results, _ = self._searcher.results(self._mine, place, _SKETCHED)
-                column = ColumnWays(self._mine, place)
-                self._ways += [column.quick(one) for one in results]
+                self._ways += ColumnWays(self._mine, place, self._names).quick(results)
         self._took("sketches", begin)
         return bool(self._ways)
 
@@ -141,8 +140,8 @@ class _Run:
         results, said = self._searcher.results(self._mine, place, _EXACT)
         self._notes += said
         begin = self._took("overlap", begin)
-        column = ColumnWays(self._mine, place)
-        ways = [column.quick(one) for one in results if one.matched >= _FEWEST]
+        column = ColumnWays(self._mine, place, self._names)
+        ways = column.quick([one for one in results if one.matched >= _FEWEST])
         ways = [column.against_chance(way) for way in _best(ways)[:_AGAINST_CHANCE]]
         begin = self._took("chance", begin)
         # Also those that looked best before: where every code is taken, only the rows can tell.
@@ -224,12 +223,13 @@ def _best(ways: Sequence[Way]) -> list[Way]:
 def _by_table(ways: Sequence[Way]) -> list[list[Way]]:
     """The ways of each table, those to be taken first; the tables with the best way first."""
     tables: dict[str, list[Way]] = {}
-    for way in sorted(ways, key=lambda way: bool(way.weighed.accidental)):
+    for way in ways:
         tables.setdefault(way.result.table, []).append(way)
     ordered = [
-        sorted(one, key=lambda way: way.worth_first, reverse=True) for one in tables.values()
+        sorted(one, key=lambda way: (bool(way.weighed.accidental), -way.weighed.score))
+        for one in tables.values()
     ]
-    return sorted(ordered, key=lambda one: (-score_of(one), one[0].result.rank))
+    return sorted(ordered, key=lambda one: (-one[0].weighed.score, one[0].result.rank))
 
 
 def _result(rank: int, tables: Sequence[Sequence[Way]], final: bool = False) -> FusedResult:

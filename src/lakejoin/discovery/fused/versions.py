@@ -13,6 +13,7 @@ number of the row.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ _OF_FEWER, _OF_MORE = 0.8, 0.6  # columns that both have, of the table with fewe
 _ROWS = 0.5  # that both have, of the table with more
 _ROWS_ALONE = 0.8  # where no column tells more than the key does
 _CHANGED = 0.25  # of the cells that would differ between rows of other keys
-_FEW_CHANGED = 0.06  # of all cells of a column: so few may differ in any case
+_FEW_CHANGED = 0.05  # of all cells of a column: about so few may differ in any case
 _LOOKED_AT = 50_000  # rows, the first of a table
 _TAKEN = 128  # rows at most, about
 _UNIQUE = 0.9  # values for each row
@@ -126,17 +127,19 @@ def alike(one: Array, other: Array) -> bool:
     >>> towns = np.arange(100)[None] % 20
     >>> alike(towns, np.where(np.arange(100) < 5, 99, towns)), alike(towns, towns[:, ::-1])
     (True, False)
-    >>> mostly = np.where(np.arange(100) % 10 < 1, np.arange(100), 0)[None]
+    >>> mostly = np.where(np.arange(100) % 5 < 1, np.arange(100), 0)[None]
     >>> alike(mostly, mostly), alike(mostly, mostly[:, ::-1])
     (True, False)
     """
     rows = one.shape[1]
+    few = _FEW_CHANGED * rows
+    few += 2 * math.sqrt(few)  # as many as there may be of so few, in a sample
     differ = np.count_nonzero(one != other, axis=1)
-    if (differ > max(_CHANGED, _FEW_CHANGED) * rows).any():
-        return False  # at once, as with most: all of them differ by chance at the most
+    if (differ > max(_CHANGED * rows, few)).any():
+        return False  # at once, as of most: by chance no more than all of them differ
     mixed = np.random.default_rng(0).permutation(rows)
     by_chance = np.count_nonzero(one != other[:, mixed], axis=1)
-    return bool((differ <= np.maximum(_CHANGED * by_chance, _FEW_CHANGED * rows)).all())
+    return bool((differ <= np.maximum(_CHANGED * by_chance, few)).all())
 
 
 class _Table:
@@ -163,10 +166,12 @@ class _Table:
 
     @cached_property
     def constant(self) -> frozenset[Name]:
-        """The columns that have the same value in all rows."""
+        """The columns that have the same value in all rows, if there are several."""
         profiles = ((name, column.profile) for name, column in self.columns.items())
         return frozenset(
-            name for name, one in profiles if one.distinct <= 1 and one.nulls in (0, one.rows)
+            name
+            for name, one in profiles
+            if self.rows > 1 and one.distinct <= 1 and one.nulls in (0, one.rows)
         )
 
     def key(self, names: tuple[Name, ...]) -> tuple[Name, ...]:

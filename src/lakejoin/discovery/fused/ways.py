@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -10,17 +12,23 @@ import numpy as np
 
 from lakejoin.discovery.fused.agreeing import MyWords, agreement
 from lakejoin.discovery.fused.chances import Chances
-from lakejoin.search.fuse import Signals, Weighed, weigh, worth_first
+from lakejoin.discovery.fused.ends import Ends, ends_of, same_ends
+from lakejoin.joins.given import subject
+from lakejoin.search.fuse import Signals, Weighed, weigh
 from lakejoin.search.query import locate
 from lakejoin.signals.chance import LEAST
 from lakejoin.signals.likely_names import names_alike
 
 if TYPE_CHECKING:
+    from lakejoin.discovery.fused.lake_names import LakeNames
     from lakejoin.search.mine import MyTable
     from lakejoin.search.query import Query
     from lakejoin.search.result import Found
 
 Array = np.ndarray[Any, Any]
+
+_DENSE = 0.5  # of the share that meets, chance gives as much: of numbers, the ends are asked
+
 Kind = Literal["equal", "rewritten", "meaning", "near"]
 
 
@@ -90,11 +98,6 @@ class Way:
         """Its score and reasons."""
         return weigh(self.signals)
 
-    @cached_property
-    def worth_first(self) -> tuple[bool, float]:
-        """By this the ways of one table are put in order, the largest first."""
-        return worth_first(self.weighed, unique_of(self.result))
-
     @property
     def pairs(self) -> str:
         """Which of my columns goes with which of theirs, and how."""
@@ -159,9 +162,10 @@ def unique_of(result: Met) -> float:
 class ColumnWays:
     """The ways by which one column of mine joins columns of the lake."""
 
-    def __init__(self, mine: MyTable, place: int) -> None:
+    def __init__(self, mine: MyTable, place: int, lake: LakeNames) -> None:
         self._mine = mine
         self._place = place
+        self._lake = lake
         self.query: Query = mine.query(place)
         self._chances = Chances(self.query)
         self._codes: dict[int, Array] = {}  # of the query, by segment
@@ -170,15 +174,29 @@ class ColumnWays:
     def _words(self) -> MyWords:
         return MyWords(self._mine, self._place, self.query)
 
-    def quick(self, result: Met) -> Way:
+    @cached_property
+    def _ends(self) -> Ends | None:
+        return ends_of(self.query.tokens)
+
+    def quick(self, results: Sequence[Met]) -> list[Way]:
         """What is known without looking at their values: as if chance gave little."""
+        matched = np.sort([one.matched for one in results])
+        return [self._quick(one, matched) for one in results]
+
+    def _quick(self, result: Met, matched: Array) -> Way:
         fewer = max(1, min(result.query_size, result.column_size))
+        theirs = result.columns[0]
+        tables = subject(self.query.table), subject(result.table)
+        as_many = len(matched) - int(np.searchsorted(matched, result.matched / 2))
         signals = Signals(
             fewer,
             min(1.0, result.matched / fewer),
             LEAST,
             result.containment,
-            names_alike(self.query.column, result.columns[0]).alike,
+            names_alike(self.query.column, theirs, *tables).alike,
+            rarity=max(0.0, math.log(self._lake.columns / max(1, as_many))),
+            telling=self._lake.telling(theirs),
+            unique=unique_of(result),
         )
         return Way((self.query.column,), result, signals)
 
@@ -188,7 +206,23 @@ class ColumnWays:
         assert found is not None, "a result of a search has its place"
         size = way.result.column_size
         chance = self._chances.of(found.number, found.segment, found.columns[0], size)
-        return replace(way, signals=replace(way.signals, chance=chance))
+        signals = replace(way.signals, chance=chance)
+        theirs = self._their_ends(found)
+        if self._ends and theirs:
+            dense = chance >= _DENSE * signals.share
+            signals = replace(
+                signals,
+                ends=same_ends(self._ends, theirs) if dense else 0.0,
+                # Few columns are large enough to hold a long count; that says nothing.
+                rarity=0.0 if self._ends.count_up or theirs.count_up else signals.rarity,
+            )
+        return replace(way, signals=signals)
+
+    def _their_ends(self, found: Found) -> Ends | None:
+        if self._ends is None:
+            return None
+        codes = found.segment.postings.codes_of(found.columns[0])
+        return ends_of(found.segment.dictionary.texts.take(codes))
 
     def with_agreement(self, way: Way) -> Way:
         """The same, knowing whether other columns agree in the rows that meet."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fake_spark import FakeSpark
+from lakejoin.app.cli import cli
 from lakejoin.errors import InputError, LakejoinError, UnknownTable
 from lakejoin.opened import Lake
 from lakejoin.search import containment
@@ -29,10 +34,13 @@ ALONE = BatchPlan(group_bytes=1, chunk=1)  # every segment by itself, every quer
 TOGETHER = BatchPlan(wave=2, rounds=1)
 
 
-def told(answer: Any) -> dict[str, Any]:
+def plain(answer: dict[str, Any]) -> dict[str, Any]:
     """An answer without what it took."""
-    found: dict[str, Any] = answer.to_dict()
-    return {key: value for key, value in found.items() if key not in ("counters", "seconds")}
+    return {key: value for key, value in answer.items() if key not in ("counters", "seconds")}
+
+
+def told(answer: Any) -> dict[str, Any]:
+    return plain(answer.to_dict())
 
 
 def same(lake: Lake, queries: Sequence[Any], plan: BatchPlan, **options: Any) -> None:
@@ -216,3 +224,119 @@ def test_groups_hold_every_segment_once(lake: Lake) -> None:
             groups = grouped(records, size, least)
             assert sorted(n for group in groups for n in group) == [0, 1, 2, 3]
             assert len(groups) >= min(least, 4)
+
+
+SEARCHES: list[dict[str, Any]] = [
+    {"by": "overlap", "k": 5},
+    {"by": "overlap", "on": ["key", "n"]},
+    {"by": "containment", "on": "key", "min": 0.4},
+    {"by": "containment", "on": "key", "k": 3},
+]
+ON_CLUSTER = """
+import json, sys
+from lakejoin.spark.searching import BatchPlan, options_of, search_batch
+from lakejoin.spark.session import session
+from lakejoin.storage import Place
+from lakejoin.store.snapshot import Snapshot
+
+master, index, files, searches = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])
+settings = {"executor.memory": "512m", "executor.cores": "1", "cores.max": "2"}
+with session(None, master, {f"spark.{key}": value for key, value in settings.items()}) as spark:
+    for search in searches:
+        on = search.pop("on", None)
+        asked = [(file, on, options_of(**search)) for file in files]
+        plan = BatchPlan(group_bytes=1, chunk=2)
+        for done in search_batch(spark, Snapshot(Place.of(index)), asked, plan):
+            told = [answer.to_dict() for answer in done.answers]
+            print(json.dumps(str(done.error) if done.error else told))
+"""
+
+
+def query_lake(folder: Path) -> tuple[Lake, list[str]]:
+    """Three segments of four tables, and seven files to search with, of which one is broken."""
+    groups = []
+    for segment in range(3):
+        tables = []
+        for number in range(4):
+            begin = 7 * (4 * segment + number)
+            key = [f"key {i}" for i in range(begin, begin + 40)]
+            columns = {"key": key, "half": [f"key {i}" for i in range(40)], "n": list("abcd") * 10}
+            tables.append(PlainTable(f"t{segment}{number}.csv", columns))
+        groups.append(tables)
+    mine = folder / "mine"
+    mine.mkdir()
+    for number in range(6):
+        rows = [f"key {i},{'abcd'[i % 4]}\n" for i in range(10 * number, 10 * number + 30)]
+        (mine / f"q{number}.csv").write_text("key,n\n" + "".join(rows))
+    (mine / "q9.csv").write_bytes(b"")
+    return lake_of(folder / "index", groups, components=COMPONENTS), sorted(
+        map(str, mine.iterdir())
+    )
+
+
+@pytest.mark.spark
+def test_a_standalone_cluster_with_two_workers(tmp_path: Path, cluster: str) -> None:
+    lake, files = query_lake(tmp_path)
+    arguments = [cluster, str(tmp_path / "index"), json.dumps(files), json.dumps(SEARCHES)]
+    ran = subprocess.run(
+        [sys.executable, "-c", ON_CLUSTER, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found = iter([json.loads(line) for line in ran.stdout.splitlines()])
+    for search in SEARCHES:
+        for file in files:
+            try:
+                alone = [plain(lake.search(file, **search).to_dict())]
+            except LakejoinError as problem:
+                assert next(found) == str(problem)
+                continue
+            assert list(map(plain, next(found))) == json.loads(json.dumps(alone))
+            assert alone[0]["results"] or "q5" in file, "something is found"
+    assert next(found, None) is None
+    used = {path.name for path in tmp_path.glob("work*/app-*/*")}
+    assert len(used) >= 2, "both workers ran an executor"
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_the_command_says_on_spark_what_it_says_here(tmp_path: Path) -> None:
+    """The session that runs is taken; `--conf` alone asks for it."""
+    query_lake(tmp_path)
+    batch = ["search", "--batch", str(tmp_path / "mine"), "--index", str(tmp_path / "index")]
+    asked = [*batch, "--by", "overlap", "--on", "*", "--json"]
+    here = CliRunner().invoke(cli, asked)
+    there = CliRunner().invoke(cli, [*asked, "--conf", "a=b"])
+    assert lines(there.stdout) == lines(here.stdout)
+    assert len(lines(there.stdout)) == 13
+    text = CliRunner().invoke(cli, [*batch, "--by", "overlap", "--conf", "a=b"])
+    assert "key of" in text.stdout
+    alone = CliRunner().invoke(cli, ["search", "mine.csv", "--master", "local"])
+    assert isinstance(alone.exception, InputError)
+    assert "--batch" in str(alone.exception)
+
+
+def lines(output: str) -> list[dict[str, Any]]:
+    return [plain(json.loads(line)) for line in output.splitlines()]
+
+
+@pytest.mark.spark
+def test_a_frame_of_queries_gives_a_frame_of_results(spark: Any, lake: Lake) -> None:
+    from lakejoin.spark import search
+
+    rows = [("people.csv", "town", 2), ("half.csv", None, None), ("absent.csv", None, None)]
+    queries = spark.createDataFrame(rows, "table string, on string, k int")
+    found = search(queries, lake, by="overlap").toArrow().to_pylist()
+    alone = [*lake.search("people.csv", "town", k=2, by="overlap")]
+    alone += lake.search("half.csv", by="overlap")
+    assert [(r["rank"], r["table"], r["matched"], r["fan_out"]) for r in found if r["rank"]] == [
+        (r.rank, r.table, r.matched, r.fan_out) for r in alone
+    ]
+    assert "no table 'absent.csv'" in found[-1]["problem"]
+    fused = search(queries, lake).toArrow().to_pylist()
+    assert {row["query"] for row in fused} == {"people.csv", "half.csv", "absent.csv"}
+    with pytest.raises(InputError, match="'colour'"):
+        search(spark.createDataFrame([("a", 1)], ["table", "colour"]), lake)

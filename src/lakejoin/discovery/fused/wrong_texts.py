@@ -1,0 +1,82 @@
+"""Texts that mean something, and such as are certainly wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakejoin.store.meaning import TYPES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.segment import Segment
+
+_LETTERS = 5  # of a text, in the median: codes have no meaning
+_LOOKED_AT = 200  # texts
+_WRONG = 16  # texts of each kind
+_COLUMNS = 64  # from which wrong texts are drawn
+
+
+def are_words(tokens: pa.LargeStringArray) -> bool:
+    """Whether texts are long enough to mean something, by some of them.
+
+    >>> import pyarrow as pa
+    >>> are_words(pa.array(["norway", "sweden"])), are_words(pa.array(["NO", "SE-12"]))
+    (True, False)
+    """
+    places = np.linspace(0, len(tokens) - 1, min(len(tokens), _LOOKED_AT)).astype(np.int64)
+    some = tokens.take(places).to_pylist()
+    letters = [sum(map(str.isalpha, text)) for text in some]
+    return bool(np.median(letters) >= _LETTERS) if letters else False
+
+
+def mixed_texts(texts: Sequence[str], right: frozenset[str], most: int = _WRONG) -> list[str]:
+    """Texts that are put together from two of these each, and are none of the `right` ones.
+
+    >>> mixed_texts(["north sea", "black forest", "norway"], frozenset())
+    ['north forest', 'blackway', 'nor sea']
+    """
+    made = []
+    for one, other in zip(texts, [*texts[1:], *texts[:1]], strict=True):
+        text = _beginning(one) + _end(other)
+        if text.strip() and text not in right:
+            made.append(text.strip())
+    return made[:most]
+
+
+def _beginning(text: str) -> str:
+    words = text.split()
+    return " ".join(words[: len(words) // 2]) if len(words) > 1 else text[: len(text) // 2]
+
+
+def _end(text: str) -> str:
+    words = text.split()
+    return " " + " ".join(words[len(words) // 2 :]) if len(words) > 1 else text[len(text) // 2 :]
+
+
+def texts_of_lake(segments: Sequence[Segment], mine: pa.LargeStringArray) -> list[str]:
+    """Values of other columns that are about as long as mine, one of a column."""
+    random = np.random.default_rng(0)
+    columns = [(segment, column) for segment in segments for column in _text_columns(segment)]
+    drawn = []
+    for at in random.permutation(len(columns))[:_COLUMNS].tolist():
+        segment, column = columns[at]
+        codes = segment.postings.codes_of(column)
+        drawn.append(segment.dictionary.texts.take(codes[random.integers(0, len(codes), 1)])[0])
+    known = set(mine.to_pylist())
+    usual = float(np.median([len(text) for text in known]))
+    texts = [text for one in drawn if (text := one.as_py()) not in known]
+    return sorted(texts, key=lambda text: abs(len(text) - usual))[:_WRONG]
+
+
+def _text_columns(segment: Segment) -> list[int]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kinds = pa.array(list(map(str, TYPES)), pa.string())
+    types = segment.catalog.columns["type"].cast(pa.string())
+    texts = np.asarray(pc.is_in(types, value_set=kinds)) & np.asarray(segment.indexed, dtype=bool)
+    return np.flatnonzero(texts & (np.asarray(segment.catalog.columns["distinct"]) > 0)).tolist()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _MINE = 8192  # pieces of a column of mine that are looked up
+_UNSEEN = 100  # columns that are thought to hold no piece: in a small lake, too, few share one
 _DOUBT = 10  # values, by which fewer than these are carried over less
 _PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # two columns of such a type meet as they are
 
@@ -151,7 +152,7 @@ class _Lists:
         holders = np.zeros(len(sample.pieces), dtype=np.int64)
         for number, (span, columns) in spans.items():
             count_holders(span, columns, self._left_out[number], holders)
-        weights = np.log(max(1, self._columns) / np.maximum(1, holders))
+        weights = np.log((_UNSEEN + self._columns) / np.maximum(1, holders))
         found = []
         for number, (span, columns) in spans.items():
             segment = self._segments[number]

@@ -69,6 +69,10 @@ def with_column(columns: Columns) -> Columns:
     return {"number": [str(n) for n in range(len(columns["land"]))], **columns}
 
 
+def renamed(columns: Columns, name: str, other: str) -> Columns:
+    return {other if one == name else one: cells for one, cells in columns.items()}
+
+
 def poll(rows: int, seed: int) -> Columns:
     """No column nor some together tell rows apart."""
     random_ = random.Random(seed)
@@ -85,6 +89,7 @@ VERSIONS: dict[str, tuple[Columns, Columns]] = {
     "a column more": (TOWNS, with_column(TOWNS)),
     "other order": (TOWNS, shuffled(TOWNS)),
     "other order of columns": (TOWNS, dict(reversed(TOWNS.items()))),
+    "a column of another name": (TOWNS, renamed(TOWNS, "people", "inhabitants")),
     "upper case": (TOWNS, {name.upper(): cells for name, cells in TOWNS.items()}),
     "rows appended": (TOWNS, both(TOWNS, towns(100, 1, first=300))),
     "rows before": (TOWNS, both(towns(100, 1, first=300), TOWNS)),
@@ -107,6 +112,10 @@ OTHERS: dict[str, tuple[Columns, Columns]] = {
     "few figures": (
         {**TOWNS, "n": [str(n) if n % 5 == 0 else "0" for n in range(300)]},
         {**TOWNS, "n": [str(n) if n % 5 == 1 else "0" for n in range(300)]},
+    ),
+    "figures of another name": (
+        TOWNS,
+        renamed({**TOWNS, "people": towns(300, 1)["people"]}, "people", "cars"),
     ),
     "other keys": (TOWNS, towns(300, first=300)),
     "a few keys in both": (TOWNS, towns(300, first=220)),

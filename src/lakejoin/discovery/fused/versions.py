@@ -76,25 +76,31 @@ class Versions:
 
 def is_version(one: _Table, other: _Table) -> bool:
     """Whether two tables are versions of one."""
-    fewer, more = sorted((one.rows, other.rows))
-    if not fewer or fewer < _ROWS * more:
+    few, many = sorted((one, other), key=lambda table: len(table.columns))
+    common = [name for name in few.columns if name in many.columns]
+    if len(common) < max(_OF_FEWER * len(few.columns), _OF_MORE * len(many.columns)):
         return False
-    columns = [name for name in one.columns if name in other.columns]
-    widths = sorted((len(one.columns), len(other.columns)))
-    if len(columns) < max(_OF_FEWER * widths[0], _OF_MORE * widths[1]):
+    if min(few.rows, many.rows) < max(1, _ROWS * max(few.rows, many.rows)):
         return False
-    telling = tuple(n for n in columns if not (n in one.constant and n in other.constant))
+    telling = tuple(n for n in common if not (n in few.constant and n in many.constant))
     if not telling:
         return False
-    key = one.key(telling) if one.rows <= other.rows else other.key(telling)
-    ours, theirs = one.sample(key), other.sample(key)
-    return _share_rows(ours, theirs, [name for name in telling if name not in key])
+    key = (few if few.rows <= many.rows else many).key(telling)
+    pairs = _Pairs.of(few.sample(key), many.sample(key))
+    columns = [name for name in telling if name not in key]
+    if pairs.share < (_ROWS if columns else _ROWS_ALONE) or not pairs.alike(columns, columns):
+        return False
+    # What only one of them has is new; but if each has columns of its own, these must be the same
+    # by another name: else they are two tables about the same things.
+    own = [name for name in few.columns if name not in many.columns and name not in few.constant]
+    others = [name for name in many.columns if name not in few.columns]
+    return all(any(pairs.alike([mine], [theirs]) for theirs in others) for mine in own)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
     """Rows of a table: the hashes of their keys, ascending, and of their cells, a line for each
-    column. Taken were those whose hash is below `2 ** 64 >> level`."""
+    column. One row in `2 ** level` was taken, by its hash."""
 
     level: int
     keys: Array
@@ -107,17 +113,28 @@ class _Sample:
         return np.asarray(self.cells[lines[:, None], rows])
 
 
-def _share_rows(one: _Sample, other: _Sample, columns: Sequence[Name]) -> bool:
-    """Whether samples of two tables share most rows, with nearly the same cells."""
-    bound = np.uint64((1 << 64) - 1) >> np.uint64(max(one.level, other.level))
-    sizes = [int(np.searchsorted(keys, bound, side="right")) for keys in (one.keys, other.keys)]
-    _, mine, theirs = np.intersect1d(
-        one.keys[: sizes[0]], other.keys[: sizes[1]], assume_unique=True, return_indices=True
-    )
-    least = _ROWS if columns else _ROWS_ALONE
-    if not len(mine) or len(mine) < least * max(sizes):
-        return False
-    return alike(one.at(columns, mine), other.at(columns, theirs))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """The rows of two samples that have the same key, and their share of the larger one's."""
+
+    one: _Sample
+    other: _Sample
+    rows: tuple[Array, Array]
+    share: float
+
+    @classmethod
+    def of(cls, one: _Sample, other: _Sample) -> _Pairs:
+        """The pairs of two samples, of the rows that both would have taken."""
+        bound = _bound(max(one.level, other.level))
+        sizes = [int(np.searchsorted(keys, bound, side="right")) for keys in (one.keys, other.keys)]
+        _, mine, theirs = np.intersect1d(
+            one.keys[: sizes[0]], other.keys[: sizes[1]], assume_unique=True, return_indices=True
+        )
+        return cls(one, other, (mine, theirs), len(mine) / max(1, *sizes))
+
+    def alike(self, ours: Sequence[Name], theirs: Sequence[Name]) -> bool:
+        """Whether some columns are alike, one by one."""
+        return alike(self.one.at(ours, self.rows[0]), self.other.at(theirs, self.rows[1]))
 
 
 def alike(one: Array, other: Array) -> bool:
@@ -191,7 +208,7 @@ class _Table:
         if key not in self._samples:
             hashes = _told_apart(self._hashed(key))
             level = max(0, (len(hashes) - 1) // _TAKEN).bit_length()
-            taken = np.flatnonzero(hashes <= np.uint64((1 << 64) - 1) >> np.uint64(level))
+            taken = np.flatnonzero(hashes <= _bound(level))
             taken = taken[np.argsort(hashes[taken])]
             self._samples[key] = _Sample(
                 level,
@@ -244,6 +261,11 @@ class _Table:
         found = np.zeros(len(codes), np.uint64)
         found[known] = hashes
         return found
+
+
+def _bound(level: int) -> np.uint64:
+    """The largest hash that is taken."""
+    return np.uint64(((1 << 64) - 1) >> level)
 
 
 def _told_apart(hashes: Array) -> Array:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import lakejoin
 from enterprise_lake import company
-from fused_quality import Figures, Question, Ranked, line, measured
+from fused_quality import Figures, Question, Ranked, line, measured, ranked
 from harness import record
 from lake_questions import Asked, of_company, of_databases, tables_of
 from lakejoin.errors import LakejoinError
@@ -51,8 +51,7 @@ class Told:
 def fused(lake: Lake, question: Question) -> Ranked:
     """All together."""
     on = list(question.on) or None
-    answer = lake.search(question.table, on, k=_MOST, by="fused")
-    return Ranked(tuple(one.table for one in answer), tuple(one.table for one in answer.misses))
+    return ranked(lake.search(question.table, on, k=_MOST, by="fused"))
 
 
 def alone(by: str) -> Callable[[Lake, Question], Ranked]:

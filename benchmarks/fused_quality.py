@@ -17,6 +17,7 @@ for the search by distance alone.
   stands below all), and in how many of the questions there is any.
 
 What a fused search tells apart as accidental is not found; only for `above` it stands at the end.
+Versions of a table, which are one result, count as if each were one, behind the best of them.
 Where a question says that the right ones are some among others, figures are lower bounds.
 """
 
@@ -33,6 +34,7 @@ from typing import Any
 
 import lakejoin
 from harness import record
+from lakejoin.discovery.fused.answer import FusedAnswer
 from lakejoin.errors import LakejoinError
 from lakejoin.opened import Lake
 
@@ -114,8 +116,13 @@ def distance(lake: Lake, question: Question) -> Ranked:
 
 def fused(lake: Lake, question: Question) -> Ranked:
     """All together."""
-    answer = lake.search(question.table, list(question.on), k=_MOST, by="fused")
-    return Ranked(tuple(one.table for one in answer), tuple(one.table for one in answer.misses))
+    return ranked(lake.search(question.table, list(question.on), k=_MOST, by="fused"))
+
+
+def ranked(answer: FusedAnswer) -> Ranked:
+    """The tables of an answer, each with its versions behind it."""
+    found = tuple(name for one in answer for name in (one.table, *one.versions))
+    return Ranked(found, tuple(one.table for one in answer.misses))
 
 
 ENGINES: dict[str, Engine] = {

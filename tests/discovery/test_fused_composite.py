@@ -17,14 +17,16 @@ from lakejoin.discovery.fused.composite import (
     KeyWays,
     by_composite,
     first_rows,
+    together,
     worth_telling,
     wrong_combinations,
 )
 from lakejoin.discovery.fused.unique_together import UNIQUE, plausible_composites
-from lakejoin.discovery.fused.ways import ColumnWays, Way
+from lakejoin.discovery.fused.ways import Way
 from lakejoin.model import ValueRules
 from lakejoin.opened import Lake
 from lakejoin.search.choice import Choice
+from lakejoin.search.fuse import Signals
 from lakejoin.search.mate.query import key_query
 from lakejoin.search.mine import NO_CELL, MyTable
 from lakejoin.search.options import SearchOptions
@@ -94,7 +96,7 @@ def by_name(ways: Sequence[Way]) -> dict[str, Way]:
 def test_the_same_people_are_told_from_others_of_the_same_names(lake: Lake) -> None:
     mine = mine_of(PEOPLE, "first", "last")
     assert plausible_composites(mine) == [(0, 1)]
-    ways = by_name(by_composite(lake._searcher, mine, (0, 1)))
+    ways = by_name(by_composite(lake._searcher, mine, together((0, 1)))[0])
     assert ways["club.csv"].pairs == "first = f and last = l"
     assert (ways["club.csv"].result.matched, ways["club.csv"].weighed.accidental) == (120, "")
     assert ways["club.csv"].signals.chance < 0.4
@@ -103,7 +105,7 @@ def test_the_same_people_are_told_from_others_of_the_same_names(lake: Lake) -> N
 
 def test_where_every_combination_is_taken_the_parts_are_asked(lake: Lake) -> None:
     mine = mine_of([(*one, str(n)) for n, one in enumerate(PANEL[:400])], "country", "year", "n")
-    ways = by_name(by_composite(lake._searcher, mine, (0, 1)))
+    ways = by_name(by_composite(lake._searcher, mine, together((0, 1)))[0])
     rain, visits, capitals = (ways[f"{name}.csv"] for name in ("rain", "visits", "capitals"))
     assert rain.weighed.accidental == ""
     assert (rain.signals.values, rain.signals.share) == (20, 1.0), "the countries say it"
@@ -116,7 +118,7 @@ def test_numbers_that_rise_together_do_so_anywhere(lake: Lake) -> None:
     mine = mine_of([(str(n), day) for n, day in enumerate(days)], "order", "day")
     (way,) = [
         one
-        for one in by_composite(lake._searcher, mine, (0, 1))
+        for one in by_composite(lake._searcher, mine, together((0, 1)))[0]
         if one.result.table == "numbers.csv"
     ]
     assert way.signals.share > 0.4
@@ -144,27 +146,30 @@ def test_rows_must_agree_more_than_those_with_an_equal_part(tmp_path: Path) -> N
         ],
     )
     mine = mine_of(texts, "number", "tongue", "prose")
-    ways = by_name(by_composite(lake._searcher, mine, (0, 1)))
+    ways = by_name(by_composite(lake._searcher, mine, together((0, 1)))[0])
     assert ways["others.csv"].signals.rows < 5
     assert ways["same.csv"].signals.rows > 50
 
 
+def alone(lake: Lake, mine: MyTable) -> list[Way]:
+    """Ways by the first column, which is believed where it meets at all."""
+    answer = lake._searcher.search(mine, 0, SearchOptions(k=10, others=True))
+    signals = Signals(100, 1.0, 0.02, 1.0)
+    return [Way((mine.names[0],), one, signals) for one in answer]
+
+
 def test_what_one_column_finds_by_itself_is_left_out(lake: Lake) -> None:
-    searcher, mine = lake._searcher, mine_of(PANEL, "country", "year")
-    column = ColumnWays(mine, 0)
-    options = SearchOptions(k=10, others=True)
-    alone = [column.against_chance(column.quick(one)) for one in searcher.search(mine, 0, options)]
-    together = by_composite(searcher, mine, (0, 1))
-    told = by_name(worth_telling(together, alone))
+    mine = mine_of(PANEL, "country", "year")
+    together = by_composite(lake._searcher, mine, (0, 1))
+    told = by_name(worth_telling(together, alone(lake, mine)))
     assert "rain.csv" in told, "by the country alone every row meets twenty"
     assert "capitals.csv" not in told, "it meets by accident, and by the country it does not"
     assert by_name(worth_telling(together, [])).keys() == by_name(together).keys()
     key = mine_of([(c, word(500 + n)) for n, c in enumerate(COUNTRIES)], "country", "seat")
-    column = ColumnWays(key, 0)
-    alone = [column.against_chance(column.quick(one)) for one in searcher.search(key, 0, options)]
-    together = by_composite(searcher, key, (0, 1))
+    together = by_composite(lake._searcher, key, (0, 1))
     assert "capitals.csv" in by_name(together)
-    assert "capitals.csv" not in by_name(worth_telling(together, alone)), "the country is enough"
+    told = by_name(worth_telling(together, alone(lake, key)))
+    assert "capitals.csv" not in told, "the country is enough"
 
 
 # -- against brute force ---------------------------------------------------------------------------

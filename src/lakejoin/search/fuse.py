@@ -16,11 +16,12 @@ seen, than chance does):
 Together they say how sure it is, 0 to 1, with `SURE` nats. The score is that, times how many of my
 values find a partner, to the power of `REACH`, and how near the better side is to a key, to the
 power of `KEYED`: a table that surely joins a few of my rows stands before one that may join all,
-and one that gives a row of mine one partner before one that multiplies it.
+and one that gives a row of mine one partner before one that multiplies it. Where no columns were
+named, so it is with how well mine tell my rows apart: a table by county stands before one by state.
 
 What has fewer than `BELIEVED` nats without its name is called accidental; it stands behind all
-others, with the reason. The name counts there too where all values of one side are in a key of the
-other: so do references look.
+others, with the reason. The name counts there too where all values of one side are in the other, as
+those of references are.
 
 These six numbers are the weights; `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`
 measure them on questions whose right and accidental answers are known.
@@ -52,6 +53,7 @@ class Signals:
     would be. `containment` is the share of my values that meet. `rows`, `rarity` and `ends` are in
     nats. `names` are alike 0 to 1, and as telling as `telling` says. `unique` is the number of
     distinct values for each row that has one, of the side where it is larger: 1 where one is a key.
+    `tells_apart` is the same of my columns, where the search was to choose them.
     """
 
     values: int
@@ -64,11 +66,20 @@ class Signals:
     ends: float = 0.0
     telling: float = 1.0
     unique: float = 1.0
+    tells_apart: float = 1.0
 
     @property
-    def refers(self) -> bool:
-        """Whether all values of one side are in a key of the other."""
-        return self.unique >= _ALL and self.share >= _ALL
+    def nearly_all(self) -> bool:
+        """Whether nearly all values of the smaller column are in both."""
+        return self.share >= _NEARLY_ALL
+
+    @property
+    def names_count(self) -> float:
+        """Whether names are believed: where all values of one side are in a key of the other, as
+        those of references are; half where it is no key, as where both refer to the same."""
+        if self.share < _ALL:
+            return 0.0
+        return 1.0 if self.unique >= _ALL else 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +115,17 @@ def weigh(signals: Signals) -> Weighed:
     reasons = tuple(one for one in _reasons(signals) if one.nats > 0)
     nats = sum(one.nats for one in reasons)
     sure = min(1.0, nats / SURE)
-    score = sure * signals.containment**REACH * signals.unique**KEYED
+    keyed = (signals.unique * signals.tells_apart) ** KEYED
+    score = sure * signals.containment**REACH * keyed
     named = sum(one.nats for one in reasons if one.what == "names")
-    return Weighed(
-        score, sure, reasons, _why_accidental(signals, nats if signals.refers else nats - named)
-    )
+    believed = nats - (1 - signals.names_count) * named
+    return Weighed(score, sure, reasons, _why_accidental(signals, believed))
 
 
 def _reasons(signals: Signals) -> tuple[Reason, ...]:
     many = min(signals.values, MANY * (1 - signals.chance))
     values = min(evidence(many, signals.share, signals.chance), _MOST)
-    whole = signals.share >= _NEARLY_ALL
+    whole = signals.nearly_all
     return (
         Reason("values", values, _of_values(signals)),
         Reason("rarity", whole * signals.rarity, "few columns of the lake hold as many of them"),

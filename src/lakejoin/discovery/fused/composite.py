@@ -24,7 +24,7 @@ from lakejoin.discovery.fused.agreeing import RowWords, agreeing, their_words, w
 from lakejoin.discovery.fused.chances import Chances, held_in
 from lakejoin.discovery.fused.ways import Way, unique_of
 from lakejoin.search.choice import Choice
-from lakejoin.search.fuse import BELIEVED, Signals
+from lakejoin.search.fuse import BELIEVED, Signals, weigh
 from lakejoin.search.mate.query import KeyQuery, distinct_rows, key_query
 from lakejoin.search.mine import NO_CELL
 from lakejoin.search.options import SearchOptions
@@ -55,15 +55,24 @@ _KEY = 0.99  # distinct values for each row: one of theirs for each of mine
 _ALL = 0.95  # of the rows that meet by one column
 
 
-def by_composite(searcher: Searcher, mine: MyTable, places: Sequence[int]) -> list[Way]:
-    """The ways to join by some columns of mine together; the best are compared closely."""
-    key = Choice(tuple(places), (None,) * len(places))
-    answer = searcher.search_key(mine, key, SearchOptions(k=_FETCHED, others=True))
-    ways = KeyWays(mine, places)
+def by_composite(
+    searcher: Searcher, mine: MyTable, key: Choice, most: int = _FETCHED
+) -> tuple[list[Way], tuple[str, ...]]:
+    """The ways to join by some columns of mine together, and what is said; the best are compared
+    closely."""
+    answer = searcher.search_key(mine, key, SearchOptions("overlap", k=most, others=True))
+    ways = KeyWays(mine, key.places)
     found = _best([ways.quick(one) for one in answer if one.matched >= _FEWEST])
-    found = [ways.against_chance(way) for way in found[:_AGAINST_CHANCE]]
-    looked_at = _best(found)[:_BY_ROWS]
-    return [ways.with_agreement(way) if way in looked_at else way for way in found]
+    near, far = found[:_AGAINST_CHANCE], found[_AGAINST_CHANCE:]
+    near = [ways.against_chance(way) for way in near]
+    looked_at = _best(near)[:_BY_ROWS]
+    near = [ways.with_agreement(way) if way in looked_at else way for way in near]
+    return near + far, answer.notes
+
+
+def together(places: Sequence[int]) -> Choice:
+    """Some columns of mine as a key, whatever theirs are."""
+    return Choice(tuple(places), (None,) * len(places))
 
 
 def worth_telling(together: Sequence[Way], alone: Sequence[Way]) -> list[Way]:
@@ -113,14 +122,15 @@ class KeyWays:
         pairs = zip(query.columns, result.columns, strict=True)
         names = [names_alike(one, other).alike for one, other in pairs]
         share = min(1.0, result.matched / fewer)
-        signals = Signals(fewer, share, LEAST, result.containment, sum(names) / len(names))
+        alike, unique = sum(names) / len(names), unique_of(result)
+        signals = Signals(fewer, share, LEAST, result.containment, alike, unique=unique)
         return Way(query.columns, result, signals)
 
     def against_chance(self, way: Way) -> Way:
         """The same, knowing what chance would give."""
         chance = max(LEAST, self._chance(_found(way), way.result.column_size))
         signals = replace(way.signals, chance=chance)
-        if evidence(signals.values, signals.share, signals.chance) < BELIEVED:
+        if weigh(replace(signals, names=0.0)).accidental:
             signals = self._by_parts(signals, way) or signals
         return replace(way, signals=signals)
 

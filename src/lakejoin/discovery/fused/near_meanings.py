@@ -4,14 +4,16 @@ A search by meaning takes long, so it is done for some of my values, those first
 partner: where values are equal, a meaning is not needed. Told are columns that hold a partner for
 clearly more of these than they hold equal ones.
 
-What chance would give is measured with texts that are certainly wrong: some are put together from
+What chance would give is measured with texts that are certainly wrong. Some are put together from
 the words of two of my values, or of their halves; others are values of other columns of the lake,
-of about the same length. The kind that has more partners is taken.
+of about the same length; and each value of the column itself is wrong for all others: of schools
+that are called Ohio, Ohio State and Ohio Northern, a meaning cannot tell which one is meant. The
+kind that has the most partners is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +38,7 @@ from lakejoin.store.meaning import TYPES
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakejoin.encoders import Encoder
     from lakejoin.search.meaning import MeaningSearch
     from lakejoin.search.mine import MyTable
     from lakejoin.search.result import Found, NearResult
@@ -51,9 +54,10 @@ _SAMPLE = 24  # values of mine
 _FEWEST = 8  # values that make it worth while
 _HALF = 0.5  # of the sample must have a partner
 _FOUND = 40  # columns
-_CLOSELY = 8  # of them are compared with chance
+_CLOSELY = 6  # of them are compared with chance
 _MOST = 4  # ways
-_MORE = 0.2  # of the sample must have a partner beyond those that have an equal one, and by chance
+_TEXTS = 20_000  # that are read for it
+_MORE = 0.2  # of the sample must have a partner and no equal one; and more than of wrong texts
 _EXACTLY = 1_000_000  # pairs of a value of mine and theirs: where there are more, it is a sample
 
 
@@ -76,13 +80,23 @@ def by_meaning(
     asked = _asked(searcher, mine, place, query, unmet)
     if asked is None:
         return []
-    found = sorted(asked.gains(), key=lambda one: -one.share)
-    compared = (replace(one, chance=asked.chance(one)) for one in found[:_CLOSELY])
+    compared = (replace(one, chance=asked.chance(one)) for one in _first(asked.gains()))
     kept = [one for one in compared if one.share - one.chance >= _MORE]
     best: dict[tuple[int, int], _Gain] = {}
     for one in kept:  # of a table, one column
         best.setdefault((one.segment, asked.table_of(one)), one)
-    return list(asked.ways(list(best.values())[:_MOST]))
+    ways = asked.ways(list(best.values())[:_MOST])
+    return [way for way in ways if not way.weighed.accidental]
+
+
+def _first(gains: Iterable[_Gain]) -> Iterator[_Gain]:
+    """Those that add most, as many as are quickly compared: the first in any case."""
+    texts = 0
+    for number, one in enumerate(sorted(gains, key=lambda one: -one.more)):
+        texts += one.size
+        if number and (number >= _CLOSELY or texts > _TEXTS):
+            return
+        yield one
 
 
 def unmet_by(query: Query, ways: Sequence[Way]) -> Array:
@@ -96,14 +110,19 @@ def unmet_by(query: Query, ways: Sequence[Way]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """A column of theirs: the share of the sample that has a partner, that has an equal one, and
-    that of wrong texts; `pairs` are the nearest partners."""
+    """A column of theirs, with the `pairs` of partners of the sample.
+
+    `more` is the share of the sample that has a partner and no equal one. Of the `differing` values
+    without an equal one a `share` has a partner, and a part `chance` of wrong texts has.
+    """
 
     segment: int
     column: int
+    size: int
     pairs: Pairs
+    more: float
+    differing: int
     share: float
-    equal: float
     chance: float = 0.0
 
 
@@ -144,6 +163,7 @@ class _Asked:
 
     search: MeaningSearch
     query: Query
+    encoder: Encoder
     engine: VectorSearch
     nearness: Nearness
     chosen: Array
@@ -159,14 +179,16 @@ class _Asked:
         hits = self.engine.search(self.vectors, nearness, self.search.excluded)
         for segment, column in zip(hits.segment.tolist(), hits.column.tolist(), strict=True):
             gain = self._gain(segment, column, hits)
-            if gain.share - gain.equal >= _MORE:
+            if gain.more >= _MORE:
                 yield gain
 
     def _gain(self, segment: int, column: int, hits: VectorHits) -> _Gain:
         pairs = self.engine.pairs(self.vectors, self.nearness, segment, column, hits)
-        places = np.unique(pairs.place)
-        held = self._held(segment, column)[self.chosen]
-        return _Gain(segment, column, pairs, len(places) / len(held), float(held.mean()))
+        differing = np.flatnonzero(~self._held(segment, column)[self.chosen])
+        near = len(np.intersect1d(pairs.place, differing))
+        size = self.search.places[segment].size_of(column)
+        more, share = near / len(self.chosen), near / max(1, len(differing))
+        return _Gain(segment, column, size, pairs, more, len(differing), share)
 
     def _held(self, segment: int, column: int) -> Array:
         """Which of all my values a column holds."""
@@ -174,18 +196,24 @@ class _Asked:
         return held_in(locate(self.query, segment, opened), opened.postings.codes_of(column))
 
     def chance(self, gain: _Gain) -> float:
-        """The share of wrong texts that have a partner in a column. Those that it holds itself are
-        not wrong there."""
+        """The share of wrong texts that have a partner in a column, of the kind that has most."""
         segment = self._segment(gain.segment)
-        codes = segment.dictionary.find(self.wrong_texts)
-        asked = ~held_in(codes, segment.postings.codes_of(gain.column))
-        pairs = self.engine.pairs(self.wrong, self.nearness, gain.segment, gain.column)
-        met = np.zeros(len(asked), dtype=bool)
-        met[pairs.place] = True
-        kinds = slice(0, self.mixed), slice(self.mixed, None)
-        return max(
-            float(met[some][asked[some]].sum() / max(1, asked[some].sum())) for some in kinds
-        )
+        theirs = segment.postings.codes_of(gain.column)
+        own = theirs[sample(len(theirs))]
+        codes = np.concatenate([segment.dictionary.find(self.wrong_texts), own])
+        vectors = self.encoder.encode(segment.dictionary.texts.take(own))
+        vectors = np.concatenate([self.wrong, vectors])
+        pairs = self.engine.pairs(vectors, self.nearness, gain.segment, gain.column)
+        others = segment.meaning.codes.take(pairs.id) != codes[pairs.place]
+        met = np.zeros(len(codes), dtype=bool)
+        met[pairs.place[others]] = True
+        kind = np.repeat([0, 1, 2], [self.mixed, len(self.wrong) - self.mixed, len(own)])
+        # Texts of the lake that it holds itself are not wrong there.
+        asked = (kind == 2) | ~held_in(codes, theirs)
+        shares = np.bincount(kind[asked & met], minlength=3) / np.bincount(
+            kind[asked], minlength=3
+        ).clip(1)
+        return float(shares.max())
 
     def table_of(self, gain: _Gain) -> int:
         """The table of a column."""
@@ -215,9 +243,8 @@ class _Asked:
         """How many of my values have a partner: those that are equal, and of the others as many as
         of those that were looked at."""
         held = self._held(gain.segment, gain.column)
-        others = np.flatnonzero(~held[self.chosen])
-        near = len(np.intersect1d(gain.pairs.place, others)) / max(1, len(others))
-        return int(held.sum() + round(near * (len(held) - held.sum())))
+        equal = int(held.sum())
+        return equal + round(gain.share * (len(held) - equal))
 
     def _way(self, gain: _Gain, result: NearResult) -> Way:
         assert self.search.reach.tau is not None
@@ -232,7 +259,7 @@ class _Asked:
             told = Estimated.of(result, result.matched)
             how += f"; from {len(self.chosen)} values"
         signals = Signals(
-            len(self.chosen),
+            gain.differing,
             gain.share,
             max(LEAST, gain.chance),
             told.containment,
@@ -294,7 +321,9 @@ def _asked(
     nearness = Nearness(LARGEST * search.reach.tau)
     vectors, others = encoder.encode(some), encoder.encode(wrong)
     engine = search.meanings.engine(encoder)
-    return _Asked(search, query, engine, nearness, chosen, vectors, others, wrong, len(mixed))
+    return _Asked(
+        search, query, encoder, engine, nearness, chosen, vectors, others, wrong, len(mixed)
+    )
 
 
 def _places_in(tokens: pa.LargeStringArray, values: pa.LargeStringArray) -> Array:

@@ -47,17 +47,18 @@ _RADII = tuple(a * b for b in (10.0, 100.0, 1000.0, 10_000.0) for a in (1.0, 2.0
 _AWAY = 4.0  # times the radius: how far wrong places are moved
 
 
-def by_place(searcher: Searcher, mine: MyTable) -> list[Way]:
-    """The ways to join by the coordinates that my table has; none where it has none, or the index
-    has no points."""
-    search = _search(searcher, mine)
+def by_place(searcher: Searcher, mine: MyTable, named: Sequence[int] | None = None) -> list[Way]:
+    """The ways to join by the coordinates that my table has; none where it has none, where others
+    are `named`, or the index has no points."""
+    search = _search(searcher, mine, named)
     if search is None or search.query.kind != PLACE or len(search.query) < _FEWEST:
         return []
     radii = radii_for(search.query.points)
     among = _candidates(search, radii[-1])
     found = [compared for one in among if (compared := _compared(search, one, radii))]
     chosen = sorted({one.radius for one in found})
-    return [way for radius in chosen for way in _ways(search, radius, found)]
+    ways = [way for radius in chosen for way in _ways(search, radius, found)]
+    return [way for way in ways if not way.weighed.accidental]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ class _Compared:
     chance: float
 
 
-def _search(searcher: Searcher, mine: MyTable) -> DistanceSearch | None:
+def _search(
+    searcher: Searcher, mine: MyTable, named: Sequence[int] | None
+) -> DistanceSearch | None:
     """The search for the coordinates of my table, if it has any."""
     from lakejoin.search.nearness import DistanceSearch
 
@@ -82,7 +85,7 @@ def _search(searcher: Searcher, mine: MyTable) -> DistanceSearch | None:
         places = _coordinates(searcher, mine)
     except InputError:
         return None
-    if places is None:
+    if places is None or (named is not None and set(places) != set(named)):
         return None
     options = SearchOptions("distance", k=_MOST, others=True, near=ByDistance(Within(0.0, METRES)))
     search = searcher.near(mine, places, options)

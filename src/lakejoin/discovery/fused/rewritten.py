@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_TABLES = 10  # that are looked at
+_TABLES = 6  # that are looked at
 _COLUMNS = 4  # of each side
-_SAMPLE = 300  # rows of each side, beside those that share a piece
+_SAMPLE = 200  # rows of each side, beside those that share a piece
 _ROWS = 64  # whose other columns are compared
 _LOOKED_AT = 150  # values that are made wrong
 _FEWEST = 2
+_MORE = 0.02  # of my values
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,17 @@ def rewritten_ways(searcher: Searcher, mine: MyTable, likely: Sequence[Likely]) 
         if way is not None:
             found.append(way)
     return found
+
+
+def beyond_equal(ways: Sequence[Way], equal: Sequence[Way]) -> list[Way]:
+    """The ways that meet clearly more of my values than equal ones of the same table do."""
+    best: dict[str, float] = {}
+    for one in equal:
+        if one.believed:
+            best[one.result.table] = max(best.get(one.result.table, 0.0), one.result.containment)
+    return [
+        way for way in ways if way.result.containment >= best.get(way.result.table, 0.0) + _MORE
+    ]
 
 
 def _by_table(searcher: Searcher, likely: Sequence[Likely]) -> dict[tuple[int, int], list[Likely]]:

@@ -2,8 +2,9 @@
 
 For each of my columns that may be a key, sketches tell at once which tables may join; then the
 exact engine gives the columns of the lake that share most values. Those that look best are compared
-with chance, and the best of these row by row (`search/fuse.py` weighs it all). Several columns of
-one table are one result.
+with chance, and the best of these row by row (`search/fuse.py` weighs it all). Columns that are a
+key together follow, values that meet once rewritten, places that are near, and texts that mean the
+same. Several columns of one table are one result.
 
 Time grows with the columns of mine that are searched for, and with how many of their results are
 looked at closely, not with the lake beyond what the engines take.
@@ -12,34 +13,39 @@ looked at closely, not with the lake beyond what the engines take.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakejoin.discovery.fused.adds import adds_measured, adds_of
 from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
+from lakejoin.discovery.fused.composite import by_composite, together, worth_telling
 from lakejoin.discovery.fused.lake_names import lake_names
+from lakejoin.discovery.fused.near_meanings import by_meaning, unmet_by
+from lakejoin.discovery.fused.near_places import by_place
+from lakejoin.discovery.fused.rewritten import beyond_equal, rewritten_ways
+from lakejoin.discovery.fused.unique_together import plausible_composites
 from lakejoin.discovery.fused.versions import Versions
 from lakejoin.discovery.fused.ways import ColumnWays, Way, found_by
 from lakejoin.errors import InputError
 from lakejoin.model import ColumnType
-from lakejoin.search.fuse import Signals
 from lakejoin.search.mine import searched
 from lakejoin.search.options import DEFAULT_K, SearchOptions
-from lakejoin.signals.chance import LEAST
-from lakejoin.signals.likely_names import names_alike
+from lakejoin.search.rewritable import likely_rewritten, without_pieces
 
 if TYPE_CHECKING:
     from lakejoin.search.choice import Choice
     from lakejoin.search.mine import MyTable
-    from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
 _KEYS = 10  # columns of mine that are searched for where none is named
 _FETCHED = 150  # columns of the lake for each of mine
-_AGAINST_CHANCE = 40
-_BY_ROWS = 10
+# Of these so many are compared with chance, and row by row; fewer where many columns are searched.
+_AGAINST_CHANCE, _OF_EACH = 40, 24
+_BY_ROWS, _ROWS_OF_EACH = 10, 6
+_COMPOSITES = 2
 _FEWEST = 2  # values that must meet
+_ALL = 0.95  # of the values
 _NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
 _EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
 _SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
@@ -119,7 +125,8 @@ class _Run:
         for place in () if self._key else self._places:
             if named or self._mine.profile(place).type is not ColumnType.INTEGER:
                 results, _ = self._searcher.results(self._mine, place, _SKETCHED)
-                self._ways += ColumnWays(self._mine, place, self._names).quick(results)
+                ways = ColumnWays(self._mine, place, self._names).quick(results)
+                self._ways += map(self._telling_apart, ways)
         self._took("sketches", begin)
         return bool(self._ways)
 
@@ -127,12 +134,36 @@ class _Run:
         """Takes one stage after the other; after each there is more to be answered."""
         self._ways = []
         if self._key is not None:
-            self._ways = self._by_key(self._key)
+            self._timed("composite", self._by_key(self._key))
             yield
+            self._timed("places", self._by_place(self._places))
             return
         for place in self._places:
-            self._ways += self._by_column(place)
+            self._ways += map(self._telling_apart, self._by_column(place))
         yield
+        if self._asked.choice is None:
+            self._timed("composite", self._by_composites())
+            yield
+        self._timed("rewritten", self._by_rewriting())
+        yield
+        if self._asked.choice is None:
+            self._timed("places", self._by_place(None))
+        self._timed("meaning", self._by_meaning())
+
+    def _timed(self, what: str, ways: Iterable[Way]) -> None:
+        """Works out some ways, with what they took."""
+        begin = time.perf_counter()
+        self._ways += [self._telling_apart(way) for way in ways]
+        self._took(what, begin)
+
+    def _telling_apart(self, way: Way) -> Way:
+        """The same, knowing how well the columns tell my rows apart, if none were named."""
+        found = way.result.found
+        if self._asked.choice is not None or found is None:
+            return way
+        rows = max(1, int(found.query.counts.sum()))
+        share = min(1.0, len(found.query) / rows)
+        return replace(way, signals=replace(way.signals, tells_apart=share))
 
     def _by_column(self, place: int) -> list[Way]:
         """The ways to join by one column of mine."""
@@ -142,28 +173,52 @@ class _Run:
         begin = self._took("overlap", begin)
         column = ColumnWays(self._mine, place, self._names)
         ways = column.quick([one for one in results if one.matched >= _FEWEST])
-        ways = [column.against_chance(way) for way in _best(ways)[:_AGAINST_CHANCE]]
+        few = self._asked.choice is not None and not self._asked.choice.every
+        closely, by_rows = (_AGAINST_CHANCE, _BY_ROWS) if few else (_OF_EACH, _ROWS_OF_EACH)
+        ways = [column.against_chance(way) for way in _best(ways)[:closely]]
         begin = self._took("chance", begin)
         # Also those that looked best before: where every code is taken, only the rows can tell.
-        looked_at = {*_best(ways)[:_BY_ROWS], *ways[:_BY_ROWS]}
+        looked_at = {*_best(ways)[:by_rows], *ways[:by_rows]}
         ways = [column.with_agreement(way) if way in looked_at else way for way in ways]
         self._took("rows", begin)
         return ways
 
-    def _by_key(self, choice: Choice) -> list[Way]:
-        """The ways to join by several columns of mine together.
+    def _by_key(self, key: Choice) -> Iterator[Way]:
+        """The ways to join by several columns of mine together, which were named."""
+        ways, said = by_composite(self._searcher, self._mine, key, _FETCHED)
+        self._notes += said
+        yield from ways
 
-        Combinations of values meet by chance far less than values: little is taken for it.
-        """
-        begin = time.perf_counter()
-        answer = self._searcher.search_key(self._mine, choice, _EXACT)
-        self._notes += answer.notes
-        columns = tuple(self._mine.names[place] for place in choice.places)
-        ways = [
-            Way(columns, one, _of_key(columns, one)) for one in answer if one.matched >= _FEWEST
-        ]
-        self._took("composite", begin)
-        return ways
+    def _by_composites(self) -> Iterator[Way]:
+        """The ways to join by columns that are a key together, beyond those by one of them."""
+        alone = list(self._ways)
+        every = self._searcher.snapshot.manifest.options.all_columns
+        for places in plausible_composites(self._mine, every, _COMPOSITES):
+            ways, _ = by_composite(self._searcher, self._mine, together(places))
+            yield from worth_telling(ways, alone)
+
+    def _by_rewriting(self) -> Iterator[Way]:
+        """The ways to join once values are rewritten, where they meet more than equal ones."""
+        segments = self._searcher.snapshot.segments
+        self._notes += [one for one in [without_pieces(segments)] if one]
+        excluded = self._searcher.excluded(self._mine, self._places[0])
+        likely = likely_rewritten(
+            self._mine, self._places, segments, excluded, known=_needing_nothing(self._ways)
+        )
+        yield from beyond_equal(rewritten_ways(self._searcher, self._mine, likely), self._ways)
+
+    def _by_place(self, named: Sequence[int] | None) -> Iterator[Way]:
+        yield from by_place(self._searcher, self._mine, named)
+
+    def _by_meaning(self) -> Iterator[Way]:
+        """The ways to join by meaning, by the text column that tells my rows apart best."""
+        for place in self._places:
+            if self._mine.profile(place).type is ColumnType.TEXT:
+                name = self._mine.names[place]
+                known = [one for one in self._ways if one.columns == (name,)]
+                unmet = unmet_by(self._mine.query(place), [w for w in known if w.believed])
+                yield from by_meaning(self._searcher, self._mine, place, unmet)
+                return
 
     def _took(self, what: str, begin: float) -> float:
         now = time.perf_counter()
@@ -209,11 +264,15 @@ def _places(searcher: Searcher, mine: MyTable, choice: Choice | None) -> tuple[i
     return choice.places if choice else plausible_keys(mine, searcher)
 
 
-def _of_key(columns: Sequence[str], result: Result) -> Signals:
-    fewer = max(1, min(result.query_size, result.column_size))
-    names = [names_alike(a, b).alike for a, b in zip(columns, result.columns, strict=True)]
-    share = min(1.0, result.matched / fewer)
-    return Signals(fewer, share, LEAST, result.containment, sum(names) / len(names))
+def _needing_nothing(ways: Sequence[Way]) -> set[tuple[int, int, int]]:
+    """My columns with those of the lake of which nearly all values are equal as they are."""
+    found = [one.result.found for one in ways if one.signals.share >= _ALL]
+    return {
+        (place, one.number, column)
+        for one in found
+        if one is not None
+        for place, column in zip(one.places, one.columns, strict=False)
+    }
 
 
 def _best(ways: Sequence[Way]) -> list[Way]:

@@ -99,6 +99,11 @@ class Way:
         return weigh(self.signals)
 
     @property
+    def believed(self) -> bool:
+        """Whether it is more than an accident."""
+        return not self.weighed.accidental
+
+    @property
     def pairs(self) -> str:
         """Which of my columns goes with which of theirs, and how."""
         mine, theirs = self.columns, self.result.columns
@@ -207,7 +212,8 @@ class ColumnWays:
         size = way.result.column_size
         chance = self._chances.of(found.number, found.segment, found.columns[0], size)
         signals = replace(way.signals, chance=chance)
-        theirs = self._their_ends(found)
+        # Both count only where nearly all values of the smaller column are in both.
+        theirs = self._their_ends(found) if signals.nearly_all else None
         if self._ends and theirs:
             dense = chance >= _DENSE * signals.share
             signals = replace(

@@ -15,22 +15,29 @@ if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
 
 _LETTERS = 5  # of a text, in the median: codes have no meaning
+_NUMBERS = 0.2  # of the texts may have one
 _LOOKED_AT = 200  # texts
 _WRONG = 16  # texts of each kind
 _COLUMNS = 64  # from which wrong texts are drawn
 
 
 def are_words(tokens: pa.LargeStringArray) -> bool:
-    """Whether texts are long enough to mean something, by some of them.
+    """Whether texts are long enough to mean something, by some of them; and not numbers, dates or
+    addresses, as a meaning does not tell one number from another.
 
     >>> import pyarrow as pa
     >>> are_words(pa.array(["norway", "sweden"])), are_words(pa.array(["NO", "SE-12"]))
     (True, False)
+    >>> are_words(pa.array(["Monday, 3 May 2010", "Sunday, 9 May 2010"]))
+    False
     """
     places = np.linspace(0, len(tokens) - 1, min(len(tokens), _LOOKED_AT)).astype(np.int64)
     some = tokens.take(places).to_pylist()
-    letters = [sum(map(str.isalpha, text)) for text in some]
-    return bool(np.median(letters) >= _LETTERS) if letters else False
+    if not some:
+        return False
+    letters = np.median([sum(map(str.isalpha, text)) for text in some])
+    numbers = np.mean([any(map(str.isdigit, text)) for text in some])
+    return bool(letters >= _LETTERS and numbers <= _NUMBERS)
 
 
 def mixed_texts(texts: Sequence[str], right: frozenset[str], most: int = _WRONG) -> list[str]:

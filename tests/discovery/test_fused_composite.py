@@ -160,15 +160,15 @@ def alone(lake: Lake, mine: MyTable) -> list[Way]:
 
 def test_what_one_column_finds_by_itself_is_left_out(lake: Lake) -> None:
     mine = mine_of(PANEL, "country", "year")
-    together = by_composite(lake._searcher, mine, (0, 1))
-    told = by_name(worth_telling(together, alone(lake, mine)))
+    ways, _ = by_composite(lake._searcher, mine, together((0, 1)))
+    told = by_name(worth_telling(ways, alone(lake, mine)))
     assert "rain.csv" in told, "by the country alone every row meets twenty"
     assert "capitals.csv" not in told, "it meets by accident, and by the country it does not"
-    assert by_name(worth_telling(together, [])).keys() == by_name(together).keys()
+    assert by_name(worth_telling(ways, [])).keys() == by_name(ways).keys()
     key = mine_of([(c, word(500 + n)) for n, c in enumerate(COUNTRIES)], "country", "seat")
-    together = by_composite(lake._searcher, key, (0, 1))
-    assert "capitals.csv" in by_name(together)
-    told = by_name(worth_telling(together, alone(lake, key)))
+    ways, _ = by_composite(lake._searcher, key, together((0, 1)))
+    assert "capitals.csv" in by_name(ways)
+    told = by_name(worth_telling(ways, alone(lake, key)))
     assert "capitals.csv" not in told, "the country is enough"
 
 

@@ -122,7 +122,8 @@ class KeyWays:
         pairs = zip(query.columns, result.columns, strict=True)
         names = [names_alike(one, other).alike for one, other in pairs]
         share = min(1.0, result.matched / fewer)
-        alike, unique = sum(names) / len(names), unique_of(result)
+        # The name of one part says nothing of another.
+        alike, unique = min(names), unique_of(result)
         signals = Signals(fewer, share, LEAST, result.containment, alike, unique=unique)
         return Way(query.columns, result, signals)
 

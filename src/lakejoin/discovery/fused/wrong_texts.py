@@ -48,9 +48,9 @@ def mixed_texts(texts: Sequence[str], right: frozenset[str], most: int = _WRONG)
     """
     made = []
     for one, other in zip(texts, [*texts[1:], *texts[:1]], strict=True):
-        text = _beginning(one) + _end(other)
-        if text.strip() and text not in right:
-            made.append(text.strip())
+        text = (_beginning(one) + _end(other)).strip()
+        if text and text not in right:
+            made.append(text)
     return made[:most]
 
 

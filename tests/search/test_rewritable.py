@@ -164,6 +164,14 @@ def test_a_large_column_is_found_by_what_it_shows(tmp_path: Path) -> None:
     assert found[0].met > found[0].asked / 4
 
 
+def test_of_a_large_column_of_mine_some_values_are_asked(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakejoin.search.rewritable._VALUES", 3)
+    (found,) = found_by(lake, {"who": NAMES})
+    assert (found.asked, found.met) == (3, 3)
+
+
 # -- rows to learn from ----------------------------------------------------------------------------
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_MINE = 8192  # pieces of a column of mine that are looked up
+_VALUES = 1 << 17  # of a column of mine that are looked at
+_MINE = 8192  # pieces of it that are looked up
 _UNSEEN = 100  # columns that are thought to hold no piece: in a small lake, too, few share one
 _DOUBT = 10  # values, by which fewer than these are carried over less
 _PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # two columns of such a type meet as they are
@@ -118,8 +119,7 @@ class _Sample:
         if not len(texts):
             return None
         offsets, data = string_buffers(texts)
-        numbers = np.arange(len(texts))
-        pieces, holders, _ = sample_texts(offsets, data, numbers, _MINE, COUNTED)
+        pieces, holders, _ = sample_texts(offsets, data, _some(len(texts)), _MINE, COUNTED)
         piece, which = np.nonzero(holders >= 0)
         values = holders[piece, which]
         order = np.argsort(values, kind="stable")
@@ -129,6 +129,13 @@ class _Sample:
             return None
         lowest = np.minimum.reduceat(ranks_of(pieces)[held], begins)
         return cls(pieces, values, held, np.sort(lowest))
+
+
+def _some(values: int) -> Array:
+    """The numbers of the values that are looked at: all, or a sample."""
+    if values <= _VALUES:
+        return np.arange(values)
+    return np.sort(np.random.default_rng(0).choice(values, _VALUES, replace=False))
 
 
 class _Lists:

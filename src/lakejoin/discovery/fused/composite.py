@@ -44,7 +44,7 @@ Columns = Sequence[Array] | Array  # an array for each column
 Texts = Callable[[Array], "pa.LargeStringArray"]
 
 _FETCHED = 20  # tables
-_AGAINST_CHANCE = 12
+_AGAINST_CHANCE = 40
 _BY_ROWS = 6
 _FEWEST = 2  # combinations that must meet
 _WRONG = 250  # combinations of each kind
@@ -58,16 +58,18 @@ _ALL = 0.95  # of the rows that meet by one column
 def by_composite(
     searcher: Searcher, mine: MyTable, key: Choice, most: int = _FETCHED
 ) -> tuple[list[Way], tuple[str, ...]]:
-    """The ways to join by some columns of mine together, and what is said; the best are compared
-    closely."""
+    """The ways to join by some columns of mine together, and what is said.
+
+    The best by what meets are compared with chance, and the best of these row by row. The others
+    are left out: combinations of small numbers meet anywhere.
+    """
     answer = searcher.search_key(mine, key, SearchOptions("overlap", k=most, others=True))
     ways = KeyWays(mine, key.places)
     found = _best([ways.quick(one) for one in answer if one.matched >= _FEWEST])
-    near, far = found[:_AGAINST_CHANCE], found[_AGAINST_CHANCE:]
-    near = [ways.against_chance(way) for way in near]
-    looked_at = _best(near)[:_BY_ROWS]
-    near = [ways.with_agreement(way) if way in looked_at else way for way in near]
-    return near + far, answer.notes
+    found = [ways.against_chance(way) for way in found[:_AGAINST_CHANCE]]
+    looked_at = _best(found)[:_BY_ROWS]
+    found = [ways.with_agreement(way) if way in looked_at else way for way in found]
+    return found, answer.notes
 
 
 def together(places: Sequence[int]) -> Choice:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _WHOLE = r"^-?\d{1,15}$"
 _DIGITS = "0123456789"
 _BEGINNINGS = (0, 1)
+_YEARS = (1500, 2100)
 
 
 class Ends(NamedTuple):
@@ -26,9 +27,14 @@ class Ends(NamedTuple):
     behind: str = ""
 
     @property
-    def count_up(self) -> bool:
-        """Whether they are numbers that any count would have."""
-        return not self.behind and self.low <= max(_BEGINNINGS)
+    def are_common(self) -> bool:
+        """Whether they are numbers that any count would have, or any list of years."""
+        return self.are_years or (not self.behind and self.low <= max(_BEGINNINGS))
+
+    @property
+    def are_years(self) -> bool:
+        """Whether they may be years, which begin and end alike in many tables."""
+        return not self.behind and self.low >= _YEARS[0] and self.high <= _YEARS[1]
 
 
 def ends_of(values: pa.LargeStringArray) -> Ends | None:
@@ -69,6 +75,8 @@ def same_ends(mine: Ends, theirs: Ends) -> float:
     >>> round(same_ends(Ends(1, 1000), Ends(1, 1000)), 1), same_ends(Ends(1, 1000), Ends(1, 4000))
     (6.9, 0.0)
     """
+    if mine.are_years and theirs.are_years:
+        return 0.0
     span = min(mine.high - mine.low, theirs.high - theirs.low) + 1
     nats = _near(mine.high, theirs.high, span)
     if mine.low not in _BEGINNINGS or theirs.low not in _BEGINNINGS:

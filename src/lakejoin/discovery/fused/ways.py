@@ -14,6 +14,7 @@ from lakejoin.discovery.fused.agreeing import MyWords, agreement
 from lakejoin.discovery.fused.chances import Chances
 from lakejoin.discovery.fused.ends import Ends, ends_of, same_ends
 from lakejoin.joins.given import subject
+from lakejoin.model import ColumnType
 from lakejoin.search.fuse import Signals, Weighed, weigh
 from lakejoin.search.query import locate
 from lakejoin.signals.chance import LEAST
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_SOME = 8  # values that must meet for their rarity to count in full
 _DENSE = 0.5  # of the share that meets, chance gives as much: of numbers, the ends are asked
 
 Kind = Literal["equal", "rewritten", "meaning", "near"]
@@ -199,11 +201,18 @@ class ColumnWays:
             LEAST,
             result.containment,
             names_alike(self.query.column, theirs, *tables).alike,
-            rarity=max(0.0, math.log(self._lake.columns / max(1, as_many))),
-            telling=self._lake.telling(theirs),
+            rarity=self._rarity(result.matched, as_many),
+            telling=0.0 if self.query.type is ColumnType.DATE else self._lake.telling(theirs),
             unique=unique_of(result),
         )
         return Way((self.query.column,), result, signals)
+
+    def _rarity(self, matched: int, as_many: int) -> float:
+        """Less where few values meet; and the days of a year are in many tables."""
+        if self.query.type is ColumnType.DATE:
+            return 0.0
+        nats = max(0.0, math.log(self._lake.columns / max(1, as_many)))
+        return nats * min(1.0, matched / _SOME)
 
     def against_chance(self, way: Way) -> Way:
         """The same, knowing what chance would give."""
@@ -220,7 +229,7 @@ class ColumnWays:
                 signals,
                 ends=same_ends(self._ends, theirs) if dense else 0.0,
                 # Few columns are large enough to hold a long count; that says nothing.
-                rarity=0.0 if self._ends.count_up or theirs.count_up else signals.rarity,
+                rarity=0.0 if self._ends.are_common or theirs.are_common else signals.rarity,
             )
         return replace(way, signals=signals)
 

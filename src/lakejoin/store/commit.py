@@ -15,7 +15,14 @@ import numpy as np
 
 from lakejoin.errors import BusyIndex, DamagedIndex, IndexProblem, InputError, MissingIndex
 from lakejoin.storage import Place
-from lakejoin.store.manifest import FILE, IndexOptions, Manifest, Totals, read_manifest
+from lakejoin.store.manifest import (
+    FILE,
+    IndexOptions,
+    Manifest,
+    NamedFile,
+    Totals,
+    read_manifest,
+)
 from lakejoin.store.segment import Segment, SegmentRecord
 from lakejoin.store.snapshot import segment_place
 from lakejoin.store.sources import SourceState, write_sources
@@ -25,6 +32,7 @@ _BUILD = re.compile(r"\d{6,}[0-9a-f]{4}")
 _SEGMENT = re.compile(r"\d{6,}[0-9a-f]{4}-\d{6,}-[0-9a-f]{8}")
 _COMPONENT = re.compile(_SEGMENT.pattern + r"/[a-z]+-\d+-[0-9a-f]{8}\.lj")
 _LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
+_GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}\.lj")
 _DRAFT = re.compile(r"MANIFEST\.json\.\d+\.draft")
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries the distinct values are counted
 
@@ -55,12 +63,27 @@ def commit(
         segments=tuple(segments),
         files=files,
         retired=(*retired, *gone),
+        graph=old.graph,
     )
     new = replace(new, totals=_totals(index, new, files.bytes))
+    _replace(index, old, new)
+    return new
+
+
+def commit_graph(index: Place, old: Manifest, graph: NamedFile) -> Manifest:
+    """Makes a new version that has another graph, and else is the old one."""
+    now = time.time()
+    gone = [(old.graph.name, now)] if old.graph else []
+    retired = [r for r in old.retired if r[1] > now - KEEP_SECONDS]
+    new = replace(old, version=old.version + 1, graph=graph, retired=(*retired, *gone))
+    _replace(index, old, new)
+    return new
+
+
+def _replace(index: Place, old: Manifest, new: Manifest) -> None:
     if _current_version(index) != old.version:
         raise BusyIndex(f"another builder has changed the index at {index}; run the command again")
     (index / FILE).replace(new.to_bytes())
-    return new
 
 
 def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) -> Iterator[str]:
@@ -82,10 +105,10 @@ def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) 
     limit = time.time() - keep_seconds
     named = {s.id for s in manifest.segments}
     named |= {name for name, since in manifest.retired if since > limit}
-    if manifest.files:
-        named.add(manifest.files.name)
+    named |= {file.name for file in (manifest.files, manifest.graph) if file}
     removed = []
-    for folder, pattern in ((index / "segments", _SEGMENT), (index, _LIST), (index, _DRAFT)):
+    beside = [(index, pattern) for pattern in (_LIST, _GRAPH, _DRAFT)]
+    for folder, pattern in ((index / "segments", _SEGMENT), *beside):
         for name in folder.children():
             if pattern.fullmatch(name) and name not in named:
                 (folder / name).remove()

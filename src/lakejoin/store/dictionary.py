@@ -120,6 +120,37 @@ class Dictionary:
             hash_strings(offsets, data, np.uint64(0), part)
         return out
 
+    @property
+    def known_bits(self) -> int:
+        """How many top bits of a hash the directory tells, beside the 32 low ones."""
+        return (len(self._bucket) - 2).bit_length()
+
+    def hashed(self, part: int, parts: int, bits: int) -> tuple[Array, Array]:
+        """Hashes, and their codes, in one of so many ranges of hashes; `parts` is a power of two.
+
+        The seed is the same for all dictionaries, and so are the bits of a hash that are set: the
+        `bits` top ones, which every dictionary in question knows, and the 32 low ones.
+        """
+        mask = np.uint64(((1 << bits) - 1) << (64 - bits) | 0xFFFFFFFF)
+        width = parts.bit_length() - 1
+        if self.seed != 0:  # it was chosen anew, which is rare
+            hashes = self.hashes()
+            codes = (
+                np.flatnonzero(hashes >> np.uint64(64 - width) == part)
+                if width
+                else (np.arange(len(hashes)))
+            )
+            return hashes[codes] & mask, codes.astype(np.uint32)
+        start = self._bucket.all()
+        kept = self.known_bits
+        first, last = (part + n << kept - width for n in (0, 1))
+        begin, end = int(start[first]), int(start[last])
+        bucket = np.repeat(
+            np.arange(first, last, dtype=np.uint64), np.diff(start[first : last + 1])
+        )
+        tags = self._tag.part(begin, end).astype(np.uint64)
+        return ((bucket << np.uint64(64 - kept)) | tags) & mask, self._code.part(begin, end)
+
     def sample(self, bits: int) -> tuple[int, Array]:
         """The hashes whose top `bits` (at most eight) are zero, as far as they are kept.
 

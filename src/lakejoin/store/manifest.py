@@ -77,6 +77,7 @@ class Manifest:
     files: NamedFile | None = None
     totals: Totals = field(default_factory=Totals)
     retired: tuple[tuple[str, float], ...] = ()
+    graph: NamedFile | None = None  # perhaps of an older version: it knows its segments
 
     def to_bytes(self) -> bytes:
         """The file's content: one JSON object whose checksum is its last key."""
@@ -147,6 +148,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
         files=NamedFile(**body["files"]) if body["files"] else None,
         totals=Totals(**body["totals"]),
         retired=tuple((r[0], r[1]) for r in body["retired"]),
+        graph=NamedFile(**body["graph"]) if body.get("graph") else None,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from lakejoin.errors import DamagedIndex, UnknownTable
 from lakejoin.storage import Place
 from lakejoin.store.catalog import TableEntry
+from lakejoin.store.graph import StoredGraph
 from lakejoin.store.manifest import Manifest, read_manifest
 from lakejoin.store.segment import Segment, SegmentRecord
 from lakejoin.store.sources import read_skipped
@@ -91,6 +92,17 @@ class Snapshot:
             yield Checked("files", "list of files")
         except DamagedIndex as problem:
             yield Checked("files", "damaged", str(problem))
+        try:
+            if (graph := self.graph()) is not None:
+                graph.file.check_all()
+                yield Checked("graph", "join graph")
+        except DamagedIndex as problem:
+            yield Checked("graph", "damaged", str(problem))
+
+    def graph(self) -> StoredGraph | None:
+        """The join graph, if there is one; perhaps of an older version."""
+        named = self.manifest.graph
+        return None if named is None else StoredGraph(self.place, named)
 
     def _near(self, name: str) -> str:
         import difflib

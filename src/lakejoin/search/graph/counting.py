@@ -1,0 +1,226 @@
+"""Which columns of one segment are contained in columns of another? Compiled.
+
+A column asks for those at least as large as itself, so that each pair is met once. If a column X
+holds `need` of the n values of Q, it holds one of any n - need + 1 of them (the prefix filter): the
+rarest of these give all candidates. The other values are then counted for the candidates alone,
+list by list or candidate by candidate, whichever is less to read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.compiled import kernel
+
+Array = np.ndarray[Any, Any]
+
+_STEP = 6  # reading one place by binary search costs about as much as so many in a row
+
+
+class Asking(NamedTuple):
+    """The columns that ask: see `Side`."""
+
+    sizes: Array
+    tables: Array
+    set_start: Array
+    groups: Array
+    weights: Array
+
+
+class Asked(NamedTuple):
+    """The columns that are asked."""
+
+    sizes: Array
+    tables: Array
+    set_start: Array
+    groups: Array
+    list_start: Array
+    lists: Array
+
+
+class Between(NamedTuple):
+    """What is shared with each group of those that ask."""
+
+    start: Array
+    theirs: Array
+    number: Array
+
+
+@kernel
+def count_pairs(
+    asking: Asking,
+    asked: Asked,
+    between: Between,
+    same: bool,
+    ties: bool,
+    share: float,
+    begin: int,
+    counts: Array,
+    touched: Array,
+    out: Array,
+) -> tuple[int, int]:
+    """Writes (rank of Q, rank of X, shared values) for every X that holds the share of Q.
+
+    `same` tells that both are one segment; else `ties` says whether columns of equal size are pairs
+    here. Stops before the first column for which there may be no room; returns it, and how many
+    were written. `counts` are zeros, one for each column that is asked, and zeros again after it.
+    """
+    sizes, tables, set_start = asking.sizes, asking.tables, asking.set_start
+    their_sizes, their_tables = asked.sizes, asked.tables
+    written = 0
+    room = out.shape[1]
+    for q in range(begin, sizes.shape[0]):
+        if written + their_sizes.shape[0] > room:
+            return q, written
+        size = sizes[q]
+        need = np.int64(np.ceil(share * size - 1e-9))
+        need = max(need, np.int64(1))
+        # Ranks fall in size: those before `last` are large enough.
+        last = _large_enough(their_sizes, size, same, ties, q)
+        if last == 0:
+            continue
+        end = set_start[q + 1]
+        place, met = _candidates(asking, asked, between, q, size - need + 1, last, counts, touched)
+        if met == 0:
+            continue
+        met = _rest(asking, asked, between, place, end, last, need, counts, touched, met)
+        for i in range(met):
+            x = touched[i]
+            found = counts[x]
+            counts[x] = 0
+            if found >= need and not (same and their_tables[x] == tables[q]):
+                out[0, written] = q
+                out[1, written] = x
+                out[2, written] = found
+                written += 1
+    return sizes.shape[0], written
+
+
+@njit
+def _large_enough(their_sizes: Array, size: int, same: bool, ties: bool, q: int) -> int:
+    """How many columns, the first ones, may be asked."""
+    if same:
+        return q
+    low, high = 0, their_sizes.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if their_sizes[middle] > size or (ties and their_sizes[middle] == size):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit
+def _candidates(
+    asking: Asking,
+    asked: Asked,
+    between: Between,
+    q: int,
+    prefix: int,
+    last: int,
+    counts: Array,
+    touched: Array,
+) -> tuple[int, int]:
+    """Counts the first `prefix` values of a column; returns the place of its first group beyond,
+    and how many columns were met."""
+    set_start, groups, weights = asking.set_start, asking.groups, asking.weights
+    list_start, lists = asked.list_start, asked.lists
+    start, theirs, count = between.start, between.theirs, between.number
+    place, end = set_start[q], set_start[q + 1]
+    seen = 0
+    met = 0
+    while place < end and seen < prefix:
+        group = groups[place]
+        seen += weights[group]
+        place += 1
+        for m in range(start[group], start[group + 1]):
+            other, weight = theirs[m], count[m]
+            for at in range(list_start[other], list_start[other + 1]):
+                x = lists[at]
+                if x >= last:
+                    break
+                if counts[x] == 0:
+                    touched[met] = x
+                    met += 1
+                counts[x] += weight
+    return place, met
+
+
+@njit
+def _rest(
+    asking: Asking,
+    asked: Asked,
+    between: Between,
+    place: int,
+    end: int,
+    last: int,
+    need: int,
+    counts: Array,
+    touched: Array,
+    met: int,
+) -> int:
+    """Counts the other values for the candidates; returns how many still are, in `touched`."""
+    groups = asking.groups
+    list_start, lists = asked.list_start, asked.lists
+    their_start, their_groups = asked.set_start, asked.groups
+    start, theirs, count = between.start, between.theirs, between.number
+    left = 0
+    entries = 0
+    steps = 0
+    for at in range(place, end):
+        group = groups[at]
+        for m in range(start[group], start[group + 1]):
+            left += count[m]
+            entries += list_start[theirs[m] + 1] - list_start[theirs[m]]
+            steps += 1
+    kept = 0
+    for i in range(met):
+        x = touched[i]
+        if counts[x] + left >= need:
+            touched[kept] = x
+            kept += 1
+        else:
+            counts[x] = 0
+    if kept == 0 or steps == 0:
+        return kept
+    if entries <= _STEP * steps * kept:
+        for at in range(place, end):
+            group = groups[at]
+            for m in range(start[group], start[group + 1]):
+                other, weight = theirs[m], count[m]
+                for e in range(list_start[other], list_start[other + 1]):
+                    x = lists[e]
+                    if x >= last:
+                        break
+                    if counts[x] > 0:
+                        counts[x] += weight
+        return kept
+    for i in range(kept):
+        x = touched[i]
+        low = their_start[x]
+        high = their_start[x + 1]
+        total = counts[x]
+        for at in range(place, end):
+            group = groups[at]
+            for m in range(start[group], start[group + 1]):
+                if _holds(their_groups, low, high, theirs[m]):
+                    total += count[m]
+        counts[x] = total
+    return kept
+
+
+@njit
+def _holds(groups: Array, low: int, high: int, wanted: int) -> bool:
+    """Whether a rising part of `groups` holds one."""
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if groups[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and groups[low] == wanted

@@ -1,0 +1,120 @@
+"""The columns of a segment that can be joined, as flat arrays for compiled code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.places import Places
+
+if TYPE_CHECKING:
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The searched columns of live tables that have at least `least` distinct values.
+
+    They are numbered by falling size, then as the segment has them: that number is a column's
+    *rank*. A posting list that rises by rank begins with its largest columns.
+    """
+
+    segment: Segment
+    least: int
+
+    @cached_property
+    def columns(self) -> Array:
+        """The numbers that the ranks have in the segment."""
+        sizes = np.asarray(self.segment.postings.set_sizes(), dtype=np.int64)
+        usable = sizes >= max(1, self.least)
+        usable[Places(self.segment).dead] = False
+        chosen = np.flatnonzero(usable)
+        return chosen[np.argsort(-sizes[chosen], kind="stable")]
+
+    @cached_property
+    def sizes(self) -> Array:
+        """How many distinct values each has, falling."""
+        sizes = self.segment.postings.set_sizes(self.columns.astype(np.uint32))
+        return np.asarray(sizes, dtype=np.int64)
+
+    @cached_property
+    def tables(self) -> Array:
+        """The table of each."""
+        first = Places(self.segment).first
+        return np.asarray(np.searchsorted(first, self.columns, side="right") - 1)
+
+    @cached_property
+    def weights(self) -> Array:
+        """How many values each group has."""
+        return np.diff(self.segment.postings.group_start().astype(np.int64))
+
+    @cached_property
+    def _sets(self) -> tuple[Array, Array]:
+        start, groups = self.segment.postings.all_sets()
+        length = np.diff(start)[self.columns]
+        own = np.concatenate(([0], np.cumsum(length))).astype(np.int64)
+        jump = np.repeat(start[:-1][self.columns] - own[:-1], length)
+        return own, np.asarray(groups[jump + np.arange(own[-1])], dtype=np.uint32)
+
+    @property
+    def set_start(self) -> Array:
+        """Where the set of each begins among `groups`."""
+        return self._sets[0]
+
+    @property
+    def groups(self) -> Array:
+        """The sets, as groups: those of the rarest values of the segment first."""
+        return self._sets[1]
+
+    @cached_property
+    def _lists(self) -> tuple[Array, Array]:
+        from lakejoin.kernels.packing import transpose
+
+        start, ranks = transpose(self.set_start, self.groups, self.segment.postings.groups)
+        return start, ranks
+
+    @property
+    def list_start(self) -> Array:
+        """Where the posting list of each group begins among `lists`."""
+        return self._lists[0]
+
+    @property
+    def lists(self) -> Array:
+        """The ranks of the columns that hold the values of a group, rising."""
+        return self._lists[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """The values that two segments share, by groups: `count` of them are in the group `mine` of one
+    and in the group `theirs` of the other."""
+
+    mine: Array
+    theirs: Array
+    count: Array
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def turned(self) -> Shared:
+        """The same, seen from the other segment."""
+        return Shared(self.theirs, self.mine, self.count)
+
+    def by_group(self, groups: int) -> tuple[Array, Array, Array]:
+        """(start, theirs, count): what is shared with each group of mine."""
+        order = np.argsort(self.mine, kind="stable")
+        start = np.zeros(groups + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.mine, minlength=groups), out=start[1:])
+        theirs = self.theirs[order].astype(np.uint32)
+        return start, theirs, self.count[order].astype(np.int64)
+
+
+def with_itself(side: Side) -> Shared:
+    """A segment shares every group with itself."""
+    every = np.arange(len(side.weights))
+    return Shared(every, every, side.weights)

@@ -63,9 +63,14 @@ def plausible_composites(
             if (key := _key(together, places, [profiles[place] for place in places]))
         ]
         if keys:
-            keys.sort(key=lambda key: (-min(key.surprise, _SURPRISE), -key.texts, key.places))
+            keys.sort(key=_likeliest_first)
             return [key.places for key in keys[:most]]
     return []
+
+
+def _likeliest_first(key: _Key) -> tuple[float, int, float, tuple[int, ...]]:
+    """Surprising ones, of these those of texts, of these the most surprising."""
+    return -min(key.surprise, _SURPRISE), -key.texts, -key.surprise, key.places
 
 
 def _usable(profile: ColumnProfile, all_columns: bool) -> bool:

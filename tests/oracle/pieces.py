@@ -148,21 +148,23 @@ class Worth:
 def worths(
     mine: Collection[str], columns: Mapping[tuple[int, int], Collection[str]]
 ) -> dict[tuple[int, int], Worth]:
-    """What each column is worth, by all its rare pieces; columns that share none are left out."""
+    """What each column is worth, by all its rare pieces; columns that share none are left out, and
+    those that hold nearly as many of my values as they are."""
     own = rare_pieces(mine)
     rare = {key: set(rare_pieces(values)) for key, values in columns.items()}
     weight = {
         piece: math.log((100 + len(columns)) / max(1, sum(piece in some for some in rare.values())))
         for piece in own
     }
-    asked = len({value for held in own.values() for value in held})
+    having = {value for held in own.values() for value in held}
+    asked = len(having)
     found = {}
     for key, some in rare.items():
         best: dict[str, float] = {}
         for piece in own.keys() & some:
             for value in own[piece]:
                 best[value] = max(best.get(value, 0.0), weight[piece])
-        if best:
+        if len(best) > 1.25 * len(having & set(columns[key])):
             q = len(best) / asked
             entropy = 0.0 if q == 1 else -q * math.log(q) - (1 - q) * math.log(1 - q)
             found[key] = Worth(asked, len(best), sum(best.values()) - asked * entropy)

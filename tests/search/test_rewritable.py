@@ -76,7 +76,8 @@ def test_names_find_mails_and_padded_numbers_find_numbers(lake: Lake) -> None:
     assert {(0, "mail"), (1, "number"), (2, "day")} <= set(names_of(lake, found))
     best = dict(reversed(names_of(lake, found)))
     assert best == {0: "mail", 1: "number", 2: "day"}
-    assert [one.nats for one in found] == sorted((one.nats for one in found), reverse=True)
+    worth = [one.per_value for one in found]
+    assert worth == sorted(worth, reverse=True)
     first = next(one for one in found if one.place == 0)
     assert (first.asked, first.met) == (3, 3) and first.nats > 0
 
@@ -96,6 +97,14 @@ def test_numbers_and_dates_are_not_looked_for_among_their_like(lake: Lake) -> No
     assert not {"number", "day"} & {name for _, name in names_of(lake, found)}
     measured = found_by(lake, {"m": ["4000.5", "4007.25"], "b": ["true", "false"]})
     assert measured == [], "and measures for nothing"
+
+
+def test_columns_that_hold_my_values_as_they_are_need_no_rewriting(lake: Lake) -> None:
+    mails = STAFF.columns["mail"]
+    assert found_by(lake, {"mail": mails}) == []
+    half = [*mails[:2], "liskov", "Dijkstra, Edsger", "Grace Hopper"]
+    (found,) = found_by(lake, {"mail": half})
+    assert (found.asked, found.met) == (5, 5), "but where more would meet, they are found"
 
 
 def test_an_index_without_pieces_says_so(tmp_path: Path, lake: Lake) -> None:

@@ -9,7 +9,11 @@ piece is in it with the probability of any column; if it does, then each value m
 same probability, estimated as the share q of my values that do: for each value that meets, the log
 of (columns / columns that hold its rarest shared piece), less the entropy of q for each value that
 was asked for. A large column shows only some of its pieces: what these tell is carried over to the
-others.
+others. Columns are put in order by their worth for each value of mine, because numbers that are in
+many columns by chance add up to much in a long column.
+
+A column that holds my values as they are shares all their pieces, and there may be hundreds of such
+columns; those in which rewriting would not bring clearly more to meet are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.model import ColumnType
-from lakejoin.store.dictionary import string_buffers
+from lakejoin.store.dictionary import NOT_FOUND, string_buffers
 from lakejoin.store.pieces import WITHOUT, PiecesComponent
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
     from lakejoin.search.hits import Excluded
     from lakejoin.search.mine import MyTable
+    from lakejoin.search.query import Query
     from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +41,9 @@ Array = np.ndarray[Any, Any]
 _VALUES = 1 << 17  # of a column of mine that are looked at
 _MINE = 8192  # pieces of it that are looked up
 _UNSEEN = 100  # columns that are thought to hold no piece: in a small lake, too, few share one
-_DOUBT = 10  # values, by which fewer than these are carried over less
+_DOUBT = 10  # values: what fewer than these tell counts less
+_COMPARED = 256  # values of mine that are looked up as they are
+_MORE = 1.25  # as many values must meet by pieces as do as they are
 _PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # two columns of such a type meet as they are
 
 
@@ -44,8 +51,8 @@ _PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # two columns of such a type mee
 class Likely:
     """A column of the lake that may join with one of mine once values are rewritten.
 
-    `place` is my column, `number` the segment and `column` the column there. Of `asked` values of
-    mine, which have a piece that the column would show, `met` share one with it.
+    `place` is my column, `number` the segment and `column` the column there. Of `values` of mine
+    that have rare pieces, `asked` have one that the column would show, and `met` share one with it.
     """
 
     place: int
@@ -54,6 +61,12 @@ class Likely:
     asked: int
     met: int
     nats: float
+    values: int
+
+    @property
+    def per_value(self) -> float:
+        """What it is worth for each value of mine; less where they are few."""
+        return self.nats / (self.values + _DOUBT)
 
 
 def likely_rewritten(
@@ -66,8 +79,8 @@ def likely_rewritten(
 ) -> list[Likely]:
     """The columns that share the most with my columns at `places`, at most `most`, best first.
 
-    `known` are (place, number, column) that need no rewriting and are left out. Segments without
-    pieces are not searched: see `without_pieces`.
+    `known` are (place, number, column) that are left out. Segments without pieces are not searched:
+    see `without_pieces`.
     """
     lists = _Lists(segments, excluded)
     found: list[Likely] = []
@@ -77,10 +90,10 @@ def likely_rewritten(
         query = mine.query(place)
         sample = _Sample.of(query.tokens)
         if sample is not None:
-            found += lists.likely(place, query.type, sample)
+            found += lists.likely(place, query, sample)
     left_out = set(known)
     found = [one for one in found if (one.place, one.number, one.column) not in left_out]
-    found.sort(key=lambda one: (-one.nats, one.place, one.number, one.column))
+    found.sort(key=lambda one: (-one.per_value, one.place, one.number, one.column))
     return found[:most]
 
 
@@ -104,12 +117,14 @@ def _has_pieces(segment: Segment) -> bool:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
     """Rare pieces of a column of mine. `values`, ascending, hold the pieces numbered `held`;
-    `lowest` are the lowest ranks of the values, ascending."""
+    `lowest` are the lowest ranks of the values, ascending. `compared` are some of the values, by
+    their numbers in the query."""
 
     pieces: Array
     values: Array
     held: Array
     lowest: Array
+    compared: Array
 
     @classmethod
     def of(cls, texts: pa.LargeStringArray) -> _Sample | None:
@@ -119,7 +134,8 @@ class _Sample:
         if not len(texts):
             return None
         offsets, data = string_buffers(texts)
-        pieces, holders, _ = sample_texts(offsets, data, _some(len(texts)), _MINE, COUNTED)
+        numbers = _some(len(texts), _VALUES)
+        pieces, holders, _ = sample_texts(offsets, data, numbers, _MINE, COUNTED)
         piece, which = np.nonzero(holders >= 0)
         values = holders[piece, which]
         order = np.argsort(values, kind="stable")
@@ -128,14 +144,15 @@ class _Sample:
         if not len(begins):
             return None
         lowest = np.minimum.reduceat(ranks_of(pieces)[held], begins)
-        return cls(pieces, values, held, np.sort(lowest))
+        compared = numbers[values[begins[_some(len(begins), _COMPARED)]]]
+        return cls(pieces, values, held, np.sort(lowest), compared)
 
 
-def _some(values: int) -> Array:
+def _some(values: int, most: int) -> Array:
     """The numbers of the values that are looked at: all, or a sample."""
-    if values <= _VALUES:
+    if values <= most:
         return np.arange(values)
-    return np.sort(np.random.default_rng(0).choice(values, _VALUES, replace=False))
+    return np.sort(np.random.default_rng(0).choice(values, most, replace=False))
 
 
 class _Lists:
@@ -151,7 +168,7 @@ class _Lists:
             self._left_out[number] = left_out
             self._columns += len(left_out) - int(left_out.sum())
 
-    def likely(self, place: int, kind: ColumnType, sample: _Sample) -> list[Likely]:
+    def likely(self, place: int, query: Query, sample: _Sample) -> list[Likely]:
         """What shares pieces with a sample of my column."""
         from lakejoin.kernels.piece_lists import add_met, count_holders
 
@@ -166,18 +183,28 @@ class _Lists:
             met = np.zeros(segment.column_count, dtype=np.int64)
             nats = np.zeros(segment.column_count)
             add_met(sample.values, sample.held, weights, span, columns, met, nats)
-            met[self._left_out[number] | _alike(segment, kind)] = 0
+            met[self._left_out[number] | _alike(segment, query.type)] = 0
             some = np.flatnonzero(met)
             asked = np.searchsorted(sample.lowest, segment.pieces.limit[some], side="right")
             worth = carried_over(nats[some], met[some], asked, len(sample.lowest))
-            for one in np.flatnonzero(worth > 0).tolist():
+            as_they_are = _held(query.tokens.take(sample.compared), segment)[some]
+            good = (worth > 0) & (met[some] / asked > _MORE * as_they_are)
+            for one in np.flatnonzero(good).tolist():
                 column = int(some[one])
-                found.append(
-                    Likely(
-                        place, number, column, int(asked[one]), int(met[column]), float(worth[one])
-                    )
-                )
+                figures = int(asked[one]), int(met[column]), float(worth[one])
+                found.append(Likely(place, number, column, *figures, len(sample.lowest)))
         return found
+
+
+def _held(values: pa.LargeStringArray, segment: Segment) -> Array:
+    """The share of some values that each column of a segment holds as they are."""
+    postings = segment.postings
+    codes = segment.dictionary.find(values)
+    begin, length = postings.spans(codes[codes != NOT_FOUND])
+    entries = postings.entries(begin, length)
+    at = np.repeat(begin - (np.cumsum(length) - length), length) + np.arange(length.sum())
+    held = np.bincount(entries[at], minlength=segment.column_count)
+    return np.asarray(held[postings.stands(np.arange(segment.column_count))] / len(values))
 
 
 def _alike(segment: Segment, kind: ColumnType) -> Array:
@@ -228,7 +255,8 @@ def partners_by_pieces(
     )
     count = np.zeros(len(pieces), dtype=np.int64)
     holders = np.empty((len(pieces), RARE), dtype=np.int64)
-    find_holders(*string_buffers(_no_nulls(theirs)), pieces, limit, count, holders)
+    rank = np.uint64(limit)  # which comes back as an int
+    find_holders(*string_buffers(_no_nulls(theirs)), pieces, rank, count, holders)
     holders[(count == 0) | (count > RARE)] = -1
     weight = 1 / ((my_holders >= 0).sum(axis=1) * np.maximum(1, count))
     i = np.repeat(my_holders, RARE, axis=1).ravel().astype(np.int64)

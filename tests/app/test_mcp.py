@@ -76,7 +76,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written(lake / "geo/towns.csv", {"name": towns, "people": [n * 977 for n in numbers]})
     for part in range(12):
         some = towns[part : part + 60]
-        extra = {f"a rather long name of column {n}": [f"{n}-{i}" for i in some] for n in range(9)}
+        extra = {
+            f"a rather long name of column {n}": [f"{part} {n} {town}" for town in some]
+            for n in range(9)
+        }
         written(lake / f"parts/part{part}.csv", {"town": some, **extra})
     written(lake / "rows.csv", {"row": numbers, "word": made_up(80, 2)})
     wide = {f"column {n}": [f"cell {n} of row {row} " * 5 for row in range(60)] for n in range(90)}

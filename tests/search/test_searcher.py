@@ -227,7 +227,7 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
         ({"min": True}, "not True"),
         (
             {"by": "magic"},
-            "by must be overlap, containment, meaning, distance or fused, not 'magic'",
+            "by must be fused, overlap, containment, meaning or distance, not 'magic'",
         ),
         ({"verified": False}, "only a search by containment can go unverified"),
         ({"algorithm": "magic"}, "there is no algorithm 'magic'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -79,9 +80,42 @@ def on_words(
     return words
 
 
-def on_of_way(way: Way) -> list[str]:
-    """The pairs of columns of a way to join, as `--on` takes them; places where names would be
-    misread."""
+@dataclass(frozen=True, slots=True)
+class JoinOptions:
+    """What `lakejoin join` must be told to join by a way that a search found."""
+
+    on: tuple[str, ...] = ()
+    by: str | None = None
+    within: str | None = None
+
+    def words(self) -> list[str]:
+        """As options of the command.
+
+        >>> JoinOptions(("a=b",), "nearest", "5km").words()
+        ['--on', 'a=b', '--by', 'nearest', '--within', '5km']
+        """
+        named = [word for pair in self.on for word in ("--on", pair)]
+        named += ["--by", self.by] if self.by else []
+        return [*named, *(["--within", self.within] if self.within else [])]
+
+
+def join_options(way: Way) -> JoinOptions:
+    """How the join by a way is asked for; where pairs of columns cannot say it, the join finds out
+    by itself."""
+    paired = len(way.columns) == len(way.result.columns)
+    if way.kind == "near" and paired:
+        return JoinOptions(
+            _pairs(way), "nearest", way.how.rpartition("within ")[2].replace(" ", "")
+        )
+    if way.kind == "rewritten":
+        return JoinOptions(_pairs(way) if paired else (), "transform")
+    if way.kind == "meaning":
+        return JoinOptions(_pairs(way), "meaning")
+    return JoinOptions(_pairs(way)) if paired else JoinOptions(by="auto")
+
+
+def _pairs(way: Way) -> tuple[str, ...]:
+    """Its columns as `--on` takes them; places where names would be misread."""
     found = way.result.found
     assert found is not None, "a result of a search has its place"
     theirs = [one.name for one in found.segment.catalog.columns_of(found.entry)]
@@ -91,7 +125,7 @@ def on_of_way(way: Way) -> list[str]:
         plain = plain and list(found.mine.names).count(pair[0]) == 1
         words = pair if plain else (str(found.places[part]), str(found.place(part)))
         pairs.append("=".join(words))
-    return pairs
+    return tuple(pairs)
 
 
 def _is_plain(text: str, left: Sequence[str], right: Sequence[str]) -> bool:

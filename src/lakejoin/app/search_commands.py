@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lakejoin import api
 from lakejoin.app.cluster import cluster_options
 from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import console, print_json
 from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
-from lakejoin.search.near_options import AUTO, MEASURES, METHODS, METRICS
+from lakejoin.search.near_options import AUTO, MEASURES, METHODS, METRICS, NearAsked
 from lakejoin.search.options import BY, DEFAULT_K, DEFAULT_MIN
-
-if TYPE_CHECKING:
-    from lakejoin.app.answers import Asked
-    from lakejoin.search.answer import Answer, Answers
-    from lakejoin.search.result import Result
 
 OF_EACH = 3  # results shown of each answer where there are several
 
@@ -203,8 +196,8 @@ def search_command(
     \b
     JSON keys: query{table, columns}, by, k, results[] or misses[] with rank, table, score, ways[]
     with kind, how, mine, theirs, matched, containment, row_coverage, fan_out, chance, score,
-    reasons[] with what, nats, words, accidental, adds[] with name, full, accidental, reason,
-    notes[], seconds, seconds_by{…}, result{…}, sql
+    reasons[] with what, nats, words, accidental, adds[] with name, full, versions[],
+    accidental, reason, notes[], seconds, seconds_by{…}, result{…}, sql
 
     \b
     or query{table, column, columns, size, rows}, by, k, min, results[] with rank, table,
@@ -277,18 +270,19 @@ def search_command(
         run_batch(lake, batch, on or None, options, index, k or OF_EACH, as_json, many)
         return
     asked = Asked(str(table), index, len(lake))
-    with patience():
-        found: Any = lake.search(asked.table, on=on or None, **options)
-    if by == "fused":
-        from lakejoin.app.fused_answers import show_fused
+    if by != "fused":
+        from lakejoin.app.engine_answers import show_found
 
-        show_fused(found, asked, explain, as_json)
-    elif explain is not None:
-        _explain(one_answer(found), explain, asked, as_json)
-    elif as_json:
-        print_json(found.to_dict())
-    else:
-        _print_found(found, asked, k)
+        with patience():
+            found: Any = lake.search(asked.table, on=on or None, **options)
+        show_found(found, asked, k or OF_EACH, explain, as_json)
+        return
+    from lakejoin.app.fused_answers import show_fused
+    from lakejoin.app.fused_live import refined
+
+    NearAsked(tau, encoder, method, measure, within, metric).near(by)  # refuses them
+    answer = refined(lake, asked, on or None, options["k"], quiet=as_json)
+    show_fused(answer, asked, explain, as_json)
 
 
 def _check_key(unverified: bool, algorithm: str) -> None:
@@ -302,72 +296,3 @@ def _check_key(unverified: bool, algorithm: str) -> None:
             f"--algorithm {algorithm} goes with one --on: several columns together are counted in "
             "a way of their own"
         )
-
-
-def answers_of(found: Answer | Answers) -> list[Answer]:
-    """One answer or several, as a list."""
-    from lakejoin.search.answer import Answer
-
-    return [found] if isinstance(found, Answer) else list(found)
-
-
-def one_answer(found: Answer | Answers) -> Answer:
-    """The answer where there can be only one."""
-    (answer,) = answers_of(found)
-    return answer
-
-
-def _print_found(found: Answer | Answers, asked: Asked, k: int | None) -> None:
-    from lakejoin.app.answers import print_all, print_answer
-    from lakejoin.search.answer import Answer
-
-    screen = console()
-    if isinstance(found, Answer):
-        print_answer(screen, found, asked)
-        return
-    print_all(screen, found, asked, k or OF_EACH)
-
-
-def _explain(answer: Answer, rank: int, asked: Asked, as_json: bool) -> None:
-    from lakejoin.app.answers import print_explained
-    from lakejoin.search.result import NearResult
-
-    result = next((one for one in answer if one.rank == rank), None)
-    if result is None:
-        raise InputError(f"there is no result {rank}: the search found {len(answer):,}")
-    if not result.verified:
-        raise InputError("--explain counts exactly: leave out --unverified")
-    if isinstance(result, NearResult) and not result.listed:
-        result.matches()  # refuses, and says why
-    if as_json:
-        print_json(_explained_json(answer, result, asked))
-    else:
-        print_explained(console(), answer, result, asked)
-
-
-def _explained_json(answer: Answer, result: Result, asked: Asked) -> dict[str, Any]:
-    from lakejoin.app.answers import join_command_for
-
-    whole = replace(answer, results=()).to_dict()
-    asked_for = ("query", "by", "k", "min", *(answer.reach.to_dict() if answer.reach else ()))
-    return {
-        **{key: whole[key] for key in asked_for},
-        "result": result.to_dict(),
-        "matches": result.matches().to_pylist(),
-        "unmatched": result.unmatched().to_pylist(),
-        **{key: whole[key] for key in ("counters", "notes", "seconds")},
-        "sql": _sql(result),
-        "join": join_command_for(result, answer, asked) if answer.reach is None else None,
-    }
-
-
-def _sql(result: Result) -> str | None:
-    """The SQL of a join; None for one that cannot be written so."""
-    from lakejoin.search.result import NearResult
-
-    try:
-        return result.sql()
-    except InputError:
-        if isinstance(result, NearResult):
-            return None
-        raise

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakejoin.app.agents.short import LINE, NAME, names_of, within
-from lakejoin.app.pasting import on_of_way
+from lakejoin.app.pasting import join_options
 from lakejoin.app.printing import clip, counted, seconds
-from lakejoin.discovery.fused.display import adds_text, figures
+from lakejoin.discovery.fused.display import adds_text, figures, how_text, versions_text
 from lakejoin.search.display import percent
 
 if TYPE_CHECKING:
     from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
+    from lakejoin.discovery.fused.ways import Way
     from lakejoin.opened import Lake
 
 DEFAULT_K = 5
@@ -52,17 +53,28 @@ def _told(result: FusedResult) -> str:
     way = result.ways[0]
     lines = [
         f"{result.rank}. {clip(result.table, NAME)} (score {result.score:.2f})",
-        f"   {way.kind}: {clip(figures(way), LINE)}",
+        f"   {clip(figures(way), LINE)}",
+        f"   {clip(how_text(way) or 'equal values', LINE)}",
         f"   {clip(adds_text(result), LINE)}",
         f"   why: {clip(way.why, LINE)}",
-        f"   to join: on={[clip(pair, LINE) for pair in on_of_way(way)]}",
+        f"   to join: {clip(_asked_for(way), LINE)}",
     ]
-    others = [one for one in result.ways[1:] if not one.weighed.accidental]
+    if told := versions_text(result):
+        lines.append(f"   {clip(told, LINE)}")
+    others = [one for one in result.ways[1:] if one.believed]
     if others:
         more = f" and {len(others) - _WAYS:,} more" if len(others) > _WAYS else ""
         told = "; ".join(clip(one.pairs, NAME) for one in others[:_WAYS])
         lines.append(f"   or by {told}{more}")
     return "\n".join(lines)
+
+
+def _asked_for(way: Way) -> str:
+    """What `join` is to be told, beside the tables."""
+    options = join_options(way)
+    told = [f"on={list(options.on)}"] if options.on else []
+    told += [f"by={options.by!r}"] if options.by else []
+    return ", ".join([*told, *([f"within={options.within!r}"] if options.within else [])])
 
 
 def _tried(answer: FusedAnswer) -> list[str]:

@@ -27,14 +27,16 @@ def as_text(answer: FusedAnswer, width: int = WIDTH) -> str:
         lines += ["", *result_text(one, width).splitlines()]
     told = misses_text(answer)
     lines += ["", *textwrap.wrap(told, width)] if told else []
+    lines += ["", *textwrap.wrap(time_text(answer), width)]
     lines += ["", *(part for note in answer.notes for part in textwrap.wrap(one_line(note), width))]
     return "\n".join(lines).rstrip()
 
 
 def result_text(result: FusedResult, width: int = WIDTH) -> str:
     """A table: how it joins, what it would add, and why it is believed."""
-    said = [figures(result.ways[0]), adds_text(result), versions_text(result)]
-    said += [one_line(result.ways[0].why)]
+    way = result.ways[0]
+    said = [figures(way), how_text(way), adds_text(result), versions_text(result)]
+    said += [one_line(way.why)]
     beneath = [part for one in said for part in textwrap.wrap(one, width - len(_INDENT))]
     head = f"{result.rank:>3}  {result.score:.2f}  {one_line(result.table)}"
     return "\n".join([head, *(_INDENT + part for part in beneath)])
@@ -53,10 +55,31 @@ def figures(way: Way) -> str:
     """On which columns, how many of my values and rows meet, and how often."""
     result = way.result
     return (
-        f"{one_line(way.pairs)}: {percent(result.containment)} of my values "
+        f"{one_line(on_text(way))}: {percent(result.containment)} of my values "
         f"({result.matched:,} of {result.query_size:,}), {percent(result.row_coverage)} of my "
         f"rows, fan-out {fan_out_text(result.fan_out)}"
     )
+
+
+def on_text(way: Way) -> str:
+    """Which of my columns goes with which of theirs."""
+    return way.pairs.removesuffix(f" ({way.how})") if way.how else way.pairs
+
+
+def how_text(way: Way) -> str:
+    """How values meet that are not equal: by which program, or how near; nothing if they are."""
+    if way.kind == "equal":
+        return ""
+    how = one_line(way.how).removeprefix("by meaning, ")
+    told = {"rewritten": "equal once rewritten", "meaning": "the same by meaning", "near": "near"}
+    between = ": " if way.kind == "rewritten" else ", "
+    return f"{told[way.kind]}{between}{how}" if how else told[way.kind]
+
+
+def time_text(answer: FusedAnswer) -> str:
+    """How long it took, and what each part of the search took of that."""
+    parts = ", ".join(f"{what} {took:.2f} s" for what, took in answer.seconds_by.items())
+    return f"{answer.seconds:.2f} s" + (f": {parts}" if parts else "")
 
 
 def adds_text(result: FusedResult) -> str:
@@ -108,8 +131,8 @@ def misses_text(answer: FusedAnswer) -> str:
 
 _HEADS = (
     ("#", "right"), ("table", "left"), ("score", "right"), ("joined on", "left"),
-    ("containment", "right"), ("my rows", "right"), ("fan-out", "right"), ("adds", "left"),
-    ("why", "left"),
+    ("how", "left"), ("containment", "right"), ("my rows", "right"), ("fan-out", "right"),
+    ("adds", "left"), ("why", "left"),
 )  # fmt: skip
 
 
@@ -118,7 +141,7 @@ def as_html(answer: FusedAnswer) -> str:
     head = "".join(f'<th style="text-align:{side}">{name}</th>' for name, side in _HEADS)
     body = "".join(map(_html_row, answer))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    beneath = [*filter(None, [misses_text(answer)]), *answer.notes]
+    beneath = [*filter(None, [misses_text(answer)]), *answer.notes, time_text(answer)]
     return (
         f'<div class="lakejoin-answer"><div><b>{_escaped(title(answer))}</b></div>'
         + (table if len(answer) else "")
@@ -131,9 +154,10 @@ def _html_row(result: FusedResult) -> str:
     way = result.ways[0]
     cells = (
         str(result.rank),
-        result.table,
+        f"{result.table} ({versions_text(result)})" if result.versions else result.table,
         f"{result.score:.2f}",
-        way.pairs,
+        on_text(way),
+        how_text(way) or "equal values",
         percent(way.result.containment),
         percent(way.result.row_coverage),
         fan_out_text(way.result.fan_out),

@@ -20,6 +20,8 @@ Array = np.ndarray[Any, Any]
 TOGETHER = 1024  # queries that go down the tree together
 _ROOM = 1 << 18  # candidates that are handed out at once
 _SMALL = 1e-12
+_FEW = 64  # queries
+_ALONE = 400_000  # multiplications that libraries leave to one thread
 _SINGLE = 2e-6  # what single precision may change of a distance, as a share of the largest number
 
 
@@ -160,10 +162,23 @@ class Finding:
             for at in range(0, len(rows), scanning.QUERIES):
                 part = slice(at, at + scanning.QUERIES)
                 some = rows[part]
-                products = np.matmul(some, wide, out=room[: len(some), : wide.shape[1]])
+                products = _products(some, wide, room[: len(some), : wide.shape[1]])
                 found = scanning.pick(products, limits, own[part], at, first, out)
                 if found:
                     parts.append(out[:found].copy())
             if parts:  # all that a leaf's points are candidates of come together
                 yield np.concatenate(parts)
         self.bounded += leaves * LEAF * len(queries)
+
+
+def _products(rows: Array, columns: Array, out: Array) -> Array:
+    """The products of rows with columns. Those of few rows are made piece by piece, each too small
+    for the library to share it among threads: they wait for each other longer than they compute,
+    and on a busy machine ten times as long."""
+    width = _ALONE // (rows.shape[0] * rows.shape[1])
+    if len(rows) > _FEW or width < LEAF // 2:
+        return np.matmul(rows, columns, out=out)
+    for begin in range(0, columns.shape[1], width):
+        part = slice(begin, begin + width)
+        np.matmul(rows, columns[:, part], out=out[:, part])
+    return out

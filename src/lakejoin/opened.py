@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from lakejoin.discovery.fused.answer import FusedAnswer
     from lakejoin.discovery.fused.searching import Asked
+    from lakejoin.discovery.graph.joingraph import JoinGraph
     from lakejoin.encoders.opening import Given
     from lakejoin.joins.sides import Side
     from lakejoin.model import Skipped
@@ -307,6 +308,17 @@ class Lake:
                     return KnownTable(self._snapshot, number, table.entry), ()
             return table_of(table.to_arrow(), self._snapshot)
         return table_of(table, self._snapshot)
+
+    def graph(self) -> JoinGraph:
+        """All pairs of columns that join, as `lakejoin graph` has counted them; what a table
+        reaches by them, figures of the lake, files for other programs.
+
+        >>> graph = lakejoin.open("data.index").graph()  # doctest: +SKIP
+        >>> graph.around("airports.csv", hops=2).picture("airports.svg")  # doctest: +SKIP
+        """
+        from lakejoin.discovery.graph.joingraph import JoinGraph
+
+        return JoinGraph(self._snapshot)
 
     def skipped(self) -> list[Skipped]:
         """The files, and parts of files, that gave no table, with reasons."""

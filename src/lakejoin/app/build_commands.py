@@ -172,7 +172,7 @@ def run_build(
     quiet: bool,
 ) -> BuildReport:
     """Builds an index and shows on standard error how far it is, unless `quiet`."""
-    with _progress(quiet) as listener:
+    with shown_progress(quiet) as listener:
         return api.index(lake, index, master=master, conf=conf, options=options, listener=listener)
 
 
@@ -195,7 +195,7 @@ def compact_command(
     from lakejoin.spark.build import Cluster
     from lakejoin.spark.compact import compact_index
 
-    with _progress(quiet=as_json) as listener:
+    with shown_progress(quiet=as_json) as listener:
         report = compact_index(
             index_place(index), Cluster(None, master, settings_of(conf)), listener, wait
         )
@@ -212,7 +212,7 @@ def compact_command(
 
 
 @contextlib.contextmanager
-def _progress(quiet: bool) -> Iterator[Listener]:
+def shown_progress(quiet: bool) -> Iterator[Listener]:
     """Shows how far the build is: live on a terminal, a line a stage elsewhere."""
     with _own_screen() as screen:
         if quiet or not screen.is_terminal:

@@ -26,6 +26,7 @@ _COMMANDS = {
     "join": "lakejoin.app.join_commands:join_command",
     "predicate": "lakejoin.app.predicate_commands:predicate_command",
     "predicates": "lakejoin.app.predicate_commands:predicates_command",
+    "graph": "lakejoin.app.graph_commands:graph_command",
     "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
 }
@@ -87,6 +88,7 @@ def cli() -> None:
       lakejoin join mine.csv TABLE       joins them
       lakejoin predicate mine.csv TABLE  which columns to equate, for what you want of the result
       lakejoin predicates data/          which tables refer to which
+      lakejoin graph                     all joins of the lake, and what a table reaches by them
       lakejoin mcp                       serves the lake to agents
 
     The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every

@@ -14,16 +14,17 @@ seen, than chance does):
 - **names**: equal names are worth `OF_NAMES`, less if many tables have such a column.
 
 Together they say how sure it is, 0 to 1, with `SURE` nats. The score is that, times how many of my
-values find a partner, to the power of `REACH`, and how near the better side is to a key, to the
-power of `KEYED`: a table that surely joins a few of my rows stands before one that may join all,
-and one that gives a row of mine one partner before one that multiplies it. Where no columns were
+values find a partner, to the power of `REACH`, and how near it is to a reference, to the power of
+`KEYED`: a table that surely joins a few of my rows stands before one that may join all, and one
+whose rows refer to mine, or mine to its, before one that shares some names. Values that must be
+rewritten first, or are only near, count `PLAIN` of the others. Where no columns were
 named, so it is with how well mine tell my rows apart: a table by county stands before one by state.
 
 What has fewer than `BELIEVED` nats without its name is called accidental; it stands behind all
 others, with the reason. The name counts there too where all values of one side are in the other, as
 those of references are.
 
-These six numbers are the weights; `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`
+These seven numbers are the weights; `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`
 measure them on questions whose right and accidental answers are known.
 """
 
@@ -39,6 +40,7 @@ OF_NAMES = 20.0
 SURE = 100.0
 REACH = 0.3
 KEYED = 0.1
+PLAIN = 0.95
 BELIEVED = 10.0
 _MOST = 100.0
 _NEARLY_ALL = 0.9  # of the smaller column's values are in both
@@ -53,7 +55,9 @@ class Signals:
     would be. `containment` is the share of my values that meet. `rows`, `rarity` and `ends` are in
     nats. `names` are alike 0 to 1, and as telling as `telling` says. `unique` is the number of
     distinct values for each row that has one, of the side where it is larger: 1 where one is a key.
-    `tells_apart` is the same of my columns, where the search was to choose them.
+    `refers` is how much of a side is in one that is a key, 1 where all is. `tells_apart` is how
+    near my columns are to a key, where the search was to choose them. `plain` are values that are
+    equal as they are.
     """
 
     values: int
@@ -66,7 +70,9 @@ class Signals:
     ends: float = 0.0
     telling: float = 1.0
     unique: float = 1.0
+    refers: float = 1.0
     tells_apart: float = 1.0
+    plain: bool = True
 
     @property
     def nearly_all(self) -> bool:
@@ -100,6 +106,11 @@ class Weighed:
     reasons: tuple[Reason, ...]
     accidental: str = ""
 
+    @property
+    def nats(self) -> float:
+        """All that speaks for it."""
+        return sum(one.nats for one in self.reasons)
+
 
 def weigh(signals: Signals) -> Weighed:
     """The score of a way to join.
@@ -108,15 +119,15 @@ def weigh(signals: Signals) -> Weighed:
     >>> codes = weigh(Signals(500, 0.38, 0.35, 0.38))
     >>> round(right.score, 2), right.accidental, round(codes.score, 2), codes.accidental
     (0.97, '', 0.0, 'of wrong values 35% would meet as well')
-    >>> symbol, sector = Signals(500, 0.6, 0.1, 0.6), Signals(90, 0.9, 0.02, 0.9, unique=0.02)
+    >>> symbol, sector = Signals(500, 0.6, 0.1, 0.6), Signals(90, 0.9, 0.02, 0.9, refers=0.02)
     >>> weigh(symbol).score > weigh(sector).score
     True
     """
     reasons = tuple(one for one in _reasons(signals) if one.nats > 0)
     nats = sum(one.nats for one in reasons)
     sure = min(1.0, nats / SURE)
-    keyed = (signals.unique * signals.tells_apart) ** KEYED
-    score = sure * signals.containment**REACH * keyed
+    keyed = (signals.refers * signals.tells_apart) ** KEYED
+    score = sure * signals.containment**REACH * keyed * (1.0 if signals.plain else PLAIN)
     named = sum(one.nats for one in reasons if one.what == "names")
     believed = nats - (1 - signals.names_count) * named
     return Weighed(score, sure, reasons, _why_accidental(signals, believed))

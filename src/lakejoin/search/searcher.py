@@ -180,6 +180,22 @@ class Searcher:
 
         return Meanings(self.snapshot)
 
+    def results_of(
+        self, mine: MyTable, place: int, columns: Sequence[tuple[int, int]]
+    ) -> tuple[Result, ...]:
+        """The results for a column of mine that certain columns are, as (segment, column); those of
+        my table and its copies are left out, and those that share nothing."""
+        query = mine.query(place)
+        copies = Copies(self.snapshot.segments, self._places, mine, place)
+        excluded = self._without(copies.all())
+        located = Located(query, self.snapshot.segments)
+        asked = [one for one in columns if one[1] not in excluded[one[0]]]
+        matched = [len(meet(located, *one).places) for one in asked]
+        some = [(*one, count) for one, count in zip(asked, matched, strict=True) if count]
+        numbers, found, counts = np.array(some, np.int64).reshape(-1, 3).T
+        hits = Hits(numbers, found, counts, Counters())
+        return tuple(self._result(i, hits, located, copies, True) for i in range(len(some)))
+
     def table_of(self, number: int, column: int) -> int:
         """The number of the table that a column of a segment belongs to."""
         return self._places[number].table_of(column)

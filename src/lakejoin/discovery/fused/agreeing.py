@@ -35,7 +35,8 @@ Words = frozenset[str]
 
 _ROWS = 64
 _COLUMNS = 40  # of a table that are looked at
-_SHIFTS = (1, 2, 3)
+_SHIFTS = (1, 2, 3, 5, 8, 13)
+_MORE = 1.5  # times as much as rows that do not meet: these differ among each other
 _WORD = re.compile(r"\w{2,}")
 
 
@@ -145,7 +146,7 @@ def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:
         for by in _SHIFTS
         if by % rows
     ]
-    return max(0.0, met - max(moved, default=met))
+    return max(0.0, met - _MORE * max(moved, default=met))
 
 
 def their_words(

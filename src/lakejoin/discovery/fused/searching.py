@@ -32,10 +32,12 @@ from lakejoin.model import ColumnType
 from lakejoin.search.mine import searched
 from lakejoin.search.options import DEFAULT_K, SearchOptions
 from lakejoin.search.rewritable import likely_rewritten, without_pieces
+from lakejoin.signals.likely_names import CONTAINED
 
 if TYPE_CHECKING:
     from lakejoin.search.choice import Choice
     from lakejoin.search.mine import MyTable
+    from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
 _KEYS = 10  # columns of mine that are searched for where none is named
@@ -44,6 +46,7 @@ _FETCHED = 150  # columns of the lake for each of mine
 _AGAINST_CHANCE, _OF_EACH = 40, 24
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
+_NAMED = 50  # columns that are called like one of mine
 _FEWEST = 2  # values that must meet
 _ALL = 0.95  # of the values
 _NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
@@ -170,18 +173,27 @@ class _Run:
         begin = time.perf_counter()
         results, said = self._searcher.results(self._mine, place, _EXACT)
         self._notes += said
+        if len(results) == _FETCHED:
+            results += self._of_the_same_name(place, results)
         begin = self._took("overlap", begin)
         column = ColumnWays(self._mine, place, self._names)
         ways = column.quick([one for one in results if one.matched >= _FEWEST])
         few = self._asked.choice is not None and not self._asked.choice.every
         closely, by_rows = (_AGAINST_CHANCE, _BY_ROWS) if few else (_OF_EACH, _ROWS_OF_EACH)
-        ways = [column.against_chance(way) for way in _best(ways)[:closely]]
+        ways = [column.against_chance(way) for way in _to_compare(ways, closely)]
         begin = self._took("chance", begin)
         # Also those that looked best before: where every code is taken, only the rows can tell.
         looked_at = {*_best(ways)[:by_rows], *ways[:by_rows]}
         ways = [column.with_agreement(way) if way in looked_at else way for way in ways]
         self._took("rows", begin)
         return ways
+
+    def _of_the_same_name(self, place: int, known: Sequence[Result]) -> tuple[Result, ...]:
+        """Where too many columns share values with mine, those that are called alike."""
+        found = {(one.found.number, one.found.columns[0]) for one in known if one.found}
+        named = self._names.named(self._mine.names[place], _NAMED)
+        others = [one for one in named if one not in found]
+        return self._searcher.results_of(self._mine, place, others)
 
     def _by_key(self, key: Choice) -> Iterator[Way]:
         """The ways to join by several columns of mine together, which were named."""
@@ -275,6 +287,13 @@ def _needing_nothing(ways: Sequence[Way]) -> set[tuple[int, int, int]]:
     }
 
 
+def _to_compare(ways: Sequence[Way], most: int) -> list[Way]:
+    """The ways that look best; and those with the best names, as numbers look good in hundreds."""
+    named = [way for way in ways if way.signals.names >= CONTAINED]
+    named.sort(key=lambda way: -way.signals.names * way.signals.telling)
+    return list(dict.fromkeys([*named[: most // 4], *_best(ways)]))[:most]
+
+
 def _best(ways: Sequence[Way]) -> list[Way]:
     return sorted(ways, key=lambda way: (-way.weighed.score, way.result.rank))
 
@@ -284,11 +303,8 @@ def _by_table(ways: Sequence[Way]) -> list[list[Way]]:
     tables: dict[str, list[Way]] = {}
     for way in ways:
         tables.setdefault(way.result.table, []).append(way)
-    ordered = [
-        sorted(one, key=lambda way: (bool(way.weighed.accidental), -way.weighed.score))
-        for one in tables.values()
-    ]
-    return sorted(ordered, key=lambda one: (-one[0].weighed.score, one[0].result.rank))
+    ordered = [sorted(one, key=lambda way: way.order) for one in tables.values()]
+    return sorted(ordered, key=lambda one: (one[0].order[1:], one[0].result.rank))
 
 
 def _result(rank: int, tables: Sequence[Sequence[Way]], final: bool = False) -> FusedResult:

@@ -27,6 +27,7 @@ Array = np.ndarray[Any, Any]
 
 MOST = 3  # keys
 UNIQUE = 0.95  # distinct values for each row that has one: of a key
+_REPEATS = 0.5  # the same, of numbers and dates that are part of a key
 _PARTS = 12  # columns that are looked at
 _FULL = 0.5  # of the rows have a value
 _ROWS = 10_000  # that are looked at, or about as many
@@ -51,12 +52,13 @@ def plausible_composites(
     """
     profiles = mine.profiles()
     usable = [i for i, profile in enumerate(profiles) if _usable(profile, all_columns)]
-    parts = [place for place in usable if profiles[place].uniqueness < UNIQUE]
+    parts = [place for place in usable if _may_be_part(profiles[place])]
+    keys_alone = any(profiles[place].uniqueness >= UNIQUE for place in usable)
     # Keys are mostly texts, and stand in front.
     parts.sort(key=lambda place: (profiles[place].type is not ColumnType.TEXT, place))
     parts = sorted(parts[:_PARTS])
     together = _Together(mine)
-    for width in (2, 3) if len(parts) == len(usable) else (2,):
+    for width in (2,) if keys_alone else (2, 3):
         keys = [
             key
             for places in combinations(parts, width)
@@ -81,6 +83,13 @@ def _usable(profile: ColumnProfile, all_columns: bool) -> bool:
         and profile.nulls <= (1 - _FULL) * profile.rows
         and profile.mean_length <= _LONG
     )
+
+
+def _may_be_part(profile: ColumnProfile) -> bool:
+    """Whether a column repeats; one of numbers more than texts, as what is counted or measured is
+    nearly always another number."""
+    text = profile.type is ColumnType.TEXT
+    return profile.uniqueness < (UNIQUE if text else _REPEATS)
 
 
 def _key(

@@ -98,7 +98,12 @@ class Way:
     @cached_property
     def weighed(self) -> Weighed:
         """Its score and reasons."""
-        return weigh(self.signals)
+        return weigh(replace(self.signals, plain=self.kind == "equal"))
+
+    @property
+    def order(self) -> tuple[bool, float, float]:
+        """By this ways are put in order, the smallest first."""
+        return not self.believed, -self.weighed.score, -self.weighed.nats
 
     @property
     def believed(self) -> bool:
@@ -156,6 +161,19 @@ def found_by(way: Way) -> Found:
 
 def unique_of(result: Met) -> float:
     """Distinct values for each row that has one: of my columns or of theirs, the larger."""
+    return min(1.0, max(_unique_sides(result)))
+
+
+def refers(result: Met) -> float:
+    """How near it is to a reference: how much of one side is in the other, times how near that is
+    to a key. 1 where all my values are in a key of theirs, or theirs in mine."""
+    mine, theirs = _unique_sides(result)
+    of_theirs = result.matched / max(1, result.column_size)
+    return min(1.0, max(mine * of_theirs, theirs * result.containment))
+
+
+def _unique_sides(result: Met) -> tuple[float, float]:
+    """Distinct values for each row that has one, of mine and of theirs."""
     found = result.found
     assert found is not None, "a result of a search has its place"
     mine = len(found.query) / max(1, int(found.query.counts.sum()))
@@ -163,7 +181,7 @@ def unique_of(result: Met) -> float:
         theirs = found.segment.catalog.columns["uniqueness"][found.columns[0]].as_py()
     else:
         theirs = result.column_size / max(1, found.entry.rows)
-    return min(1.0, max(mine, float(theirs)))
+    return mine, float(theirs)
 
 
 class ColumnWays:
@@ -204,6 +222,7 @@ class ColumnWays:
             rarity=self._rarity(result.matched, as_many),
             telling=0.0 if self.query.type is ColumnType.DATE else self._lake.telling(theirs),
             unique=unique_of(result),
+            refers=refers(result),
         )
         return Way((self.query.column,), result, signals)
 

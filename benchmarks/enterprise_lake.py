@@ -108,7 +108,7 @@ def _sales(made: Company, words: Words) -> None:
     }
     made.tables["suppliers.csv"] = {
         "supplier": Column([str(n) for n in range(1, 81)], "supplier"),
-        "company": Column(words.distinct(80, lambda: f"{words.last_name()} {words.town()} Ltd")),
+        "company": Column(words.distinct(80, lambda: f"{words.brand()} Ltd")),
     }
     made.tables["shelf_stock.csv"] = {
         "barcode": Column(words.part(eans, 0.8), "ean"),
@@ -177,7 +177,7 @@ def _people(made: Company, words: Words) -> None:
     departments = [f"D{n:03}" for n in range(10, 250, 10)]
     made.tables["employees.csv"] = {
         "personnel_no": Column(numbers, "employee"),
-        "last": Column(last),
+        "last": Column(last, "person", "last"),
         "first": Column(first),
         "dept": Column(words.some(departments, rows), "department"),
         "hired": Column([words.day(date(2001, 1, 1), 8000).isoformat() for _ in numbers]),
@@ -185,9 +185,7 @@ def _people(made: Company, words: Words) -> None:
     made.tables["departments.csv"] = {
         "code": Column(departments, "department"),
         "head": Column(words.part(numbers, 24 / 400), "employee"),
-        "title": Column(
-            words.distinct(24, lambda: f"{words.thing().split()[0]} team {words.town()}")
-        ),
+        "title": Column(words.distinct(24, lambda: f"team {words.brand()}")),
     }
     made.tables["phone_book.csv"] = {
         "person": Column(
@@ -222,7 +220,7 @@ def _people(made: Company, words: Words) -> None:
     accounts = [str(n) for n in range(1000, 9000, 10)]
     made.tables["gl_accounts.csv"] = {
         "account": Column(accounts, "account"),
-        "label": Column(words.distinct(800, lambda: f"{words.thing()} {words.town()}")),
+        "label": Column(words.distinct(800, lambda: f"{words.thing()} {words.brand()}")),
         "active": Column(words.some(("true", "false"), 800)),
     }
     made.tables["journal.csv"] = {

@@ -53,6 +53,10 @@ class Words:
         pick = self.random.choice
         return pick(_BEGIN) + pick(_MIDDLE) + pick(_TOWN)
 
+    def brand(self) -> str:
+        """A word that is no name of a person or a town."""
+        return self.text("BCDFGKLMNPRST", 2).title() + self.text("aeiou", 2) + self.text("xz", 1)
+
     def thing(self) -> str:
         """What the company sells."""
         pick = self.random.choice

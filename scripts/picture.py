@@ -23,6 +23,7 @@ from rich.text import Text
 
 WIDTH = 138
 TARGET = Path(__file__).parents[1] / "docs" / "demo.svg"
+_CURSOR_IS_BACK = "\x1b[?25h"
 COMMANDS = (
     ("info",),
     ("tables", "*airport*"),
@@ -50,7 +51,13 @@ def capture(arguments: tuple[str, ...], environment: dict[str, str]) -> str:
     os.close(ours)
     if process.returncode:
         raise SystemExit(b"".join(parts).decode())
-    return b"".join(parts).decode().replace("\r\n", "\n")
+    return _what_stays(b"".join(parts).decode()).replace("\r\n", "\n")
+
+
+def _what_stays(written: str) -> str:
+    """What is there in the end: not what was drawn while a search went on, and taken back."""
+    last = written.rpartition(_CURSOR_IS_BACK)[2]
+    return re.sub(r"\r?\x1b\[\d*[AK]", "", last)
 
 
 def main() -> None:

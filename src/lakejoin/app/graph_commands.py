@@ -223,7 +223,7 @@ def _print_around(graph: JoinGraph, around: Around) -> None:
         return
     reached = ", then ".join(f"{number:,}" for number in around.hops())
     click.echo(f"from {around.table} by one join after the other: {reached} tables")
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             f"{step.hop}",
             step.other_table,

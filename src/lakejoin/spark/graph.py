@@ -75,7 +75,8 @@ def make_graph(
             count = len(stored.file.array("shared"))
             seconds = {"total": time.perf_counter() - begin}
             number = len(manifest.segments)
-            return GraphReport(manifest.version, count, 0, stored.cut, number, 0, seconds)
+            cut = len(stored.cut())
+            return GraphReport(manifest.version, count, 0, cut, number, 0, seconds)
         try:
             return _make(snapshot, kept_of(stored, snapshot, options), options, cluster, listener)
         except BaseException:
@@ -106,14 +107,14 @@ def _make(
         counted = _count(job, old.segments, kept.fresh, options, cluster, listener, seconds)
     listener(Progress("committing"))
     pairs, cut = best_of_each(together([kept.pairs, counted]), options.most)
-    cut = max(cut, kept.cut)
+    cut = np.union1d(cut, kept.cut)
     name = f"graph-{old.version + 1:06d}-{secrets.token_hex(4)}.lj"
     named = write_graph(index, name, old.segments, pairs, options, cut)
     new = commit_graph(index, old, named)
     clean(index, new)
     seconds["total"] = time.perf_counter() - begin
     fresh = int(np.count_nonzero(kept.fresh))
-    numbers = len(pairs), len(counted), cut, len(old.segments), fresh
+    numbers = len(pairs), len(counted), len(cut), len(old.segments), fresh
     return GraphReport(new.version, *numbers, seconds)
 
 

@@ -72,7 +72,7 @@ def count_between(job: Job, batch: int, work: Counting) -> Iterator[tuple[str, A
                 sides[number] = Side(opened[number], options.least)
         mine, theirs = sides[one], sides[other]
         shared = with_itself(mine) if one == other else _all(files, (one, other))
-        how = options.containment, options.most
+        how = options.containment, options.most + 1  # so that it is seen which have more
         found.append(pairs_between(mine, theirs, shared, (one, other), *how))
     name = f"pairs-{batch:06d}-{secrets.token_hex(4)}.lj"
     with ArrayFileWriter(job.scratch / name) as out:

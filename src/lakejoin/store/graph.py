@@ -74,6 +74,11 @@ class Pairs:
 FIELDS = ("segment", "column", "size", "other_segment", "other_column", "other_size", "shared")
 
 
+def place_of(segment: Array, column: Array) -> Array:
+    """Columns as one number each."""
+    return np.asarray((np.asarray(segment, dtype=np.int64) << 32) | column)
+
+
 def together(parts: Sequence[Pairs]) -> Pairs:
     """All pairs of several."""
     none = np.zeros(0, dtype=np.int64)
@@ -96,7 +101,10 @@ class StoredGraph:
         meta = self.file.meta
         self.options = GraphOptions(**meta["options"])
         self.segments = tuple(Counted(one["id"], tuple(one["dead"])) for one in meta["segments"])
-        self.cut = int(meta["cut"])
+
+    def cut(self) -> Array:
+        """The columns that have more partners than they keep, by `place_of`."""
+        return self.file.array("cut").all()
 
     def pairs(self) -> Pairs:
         """All pairs; segments are numbered as in `segments`."""
@@ -113,13 +121,13 @@ def write_graph(
     records: Sequence[SegmentRecord],
     pairs: Pairs,
     options: GraphOptions,
-    cut: int,
+    cut: Array,
 ) -> NamedFile:
-    """Writes a graph; `cut` columns had more partners than they keep."""
+    """Writes a graph; the columns `cut`, by `place_of`, have more partners than they keep."""
     with ArrayFileWriter(index / name) as out:
         out.meta["options"] = asdict(options)
         out.meta["segments"] = [{"id": one.id, "dead": list(one.dead)} for one in records]
-        out.meta["cut"] = cut
+        out.add("cut", np.unique(cut))
         write_pairs(out, pairs)
     return NamedFile(name, out.record.bytes, out.record.checksum)
 

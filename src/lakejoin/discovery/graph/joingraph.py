@@ -57,7 +57,7 @@ class JoinGraph:
         kept = still_there(stored, snapshot)
         self._pairs = kept.pairs
         self.complete = not kept.fresh.any()
-        self.cut = stored.cut
+        self.cut = len(kept.cut)
         self.nodes = Nodes(snapshot)
 
     def __len__(self) -> int:

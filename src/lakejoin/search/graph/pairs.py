@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from lakejoin.search.graph.sides import Shared, Side
-from lakejoin.store.graph import Pairs, together
+from lakejoin.store.graph import Pairs, place_of, together
 
 Array = np.ndarray[Any, Any]
 
 _ROOM = 1 << 20  # pairs that are written at a time, and room for all columns of a segment
 
 
-def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, int]:
-    """The `most` pairs of each column that asks, and how many columns have more: those that hold
-    most of it, then the smaller, then the order of the index. Sorted by column."""
+def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, Array]:
+    """The `most` pairs of each column, with those that hold most of it, then the smaller, then in
+    the order of the index; and the columns that have more (see `StoredGraph.cut`). Sorted."""
     order = np.lexsort(
         (
             pairs.other_column,
@@ -32,13 +32,15 @@ def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, int]:
     new[1:] = (np.diff(pairs.segment) != 0) | (np.diff(pairs.column) != 0)
     first = np.flatnonzero(new)
     nth = np.arange(len(pairs)) - np.repeat(first, np.diff(np.append(first, len(pairs))))
-    return pairs.take(nth < most), int(np.count_nonzero(nth == most))
+    more = nth == most
+    return pairs.take(nth < most), place_of(pairs.segment[more], pairs.column[more])
 
 
 def pairs_between(
     mine: Side, theirs: Side, shared: Shared, numbers: tuple[int, int], share: float, most: int
 ) -> Pairs:
-    """The pairs of two segments, or of one with itself; `numbers` are those of the segments.
+    """The pairs of two segments, or of one with itself; `numbers` are those of the segments. Of
+    each column those with the `most` best.
 
     A pair stands under its smaller column; of equally large ones under the later.
     """

@@ -7,7 +7,9 @@
 - *speed*: columns are looked for by 100, 10,000 and 1,000,000 values, encoded before, and partners
   of 1,000 values among as many;
 - *recall*: columns of the index are rewritten in many ways (`rewritings.py`), and the place is
-  noted at which the original (or another column that holds 90 % of the values) is found.
+  noted at which the original (or another column that holds 90 % of the values) is found;
+- *in tables*: the same for whole tables of which one column is rewritten, where the other columns
+  share pieces with others too; the table must be one of the first.
 
 All times are of the processor, on one thread. The peer (`--peer`) is what the thesis proposes in
 5.3.1: an index of all tokens of all columns, cut at everything that is neither letter nor digit,
@@ -34,13 +36,14 @@ from harness import record
 from lakejoin.search.hits import Excluded
 from lakejoin.search.meant import table_of
 from lakejoin.search.mine import MyTable
+from lakejoin.search.places import Places
 from lakejoin.search.rewritable import Likely, likely_rewritten, partners_by_pieces
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.pieces import PiecesComponent, with_pieces
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
-from rewritings import KINDS, Case, cases
+from rewritings import KINDS, Case, TableCase, cases, table_cases
 
 SIZES = (100, 10_000, 1_000_000)
 PARTS = ("meaning", "points", "pieces")  # what an index may have beside
@@ -135,6 +138,34 @@ def recall(find: Finder, asked: Sequence[Case]) -> dict[str, Recall]:
     return {kind: _recall(some) for kind, some in every.items() if some}
 
 
+def in_tables(snapshot: Snapshot, asked: Iterable[TableCase]) -> Recall:
+    """How often a table that held the rewritten column is found, all columns being asked for."""
+    places = [Places(segment) for segment in snapshot.segments]
+    ranks = []
+    for case in asked:
+        mine, _ = table_of(case.table, snapshot)
+        excluded = [
+            one.columns_of(np.array([case.home[1]] if n == case.home[0] else [], dtype=np.int64))
+            for n, one in enumerate(places)
+        ]
+        wanted = range(len(mine.names))
+        for place in wanted:
+            mine.query(place)
+        begin = time.process_time()
+        found = likely_rewritten(mine, wanted, snapshot.segments, Excluded(excluded), most=4000)
+        seconds = time.process_time() - begin
+        order: dict[Column, int] = {}
+        rank = 1000
+        for one in found:
+            table = one.number, places[one.number].table_of(one.column)
+            order.setdefault(table, len(order) + 1)
+            if one.place == case.place and table in case.tables:
+                rank = order[table]
+                break
+        ranks.append((rank, seconds))
+    return _recall(ranks)
+
+
 def _recall(found: Sequence[tuple[int, float]]) -> Recall:
     places = np.array([place for place, _ in found])
     shares = [float((places <= most).mean()) for most in (1, 10, 40)]
@@ -191,12 +222,14 @@ def main() -> None:
             f"partners of 1,000 in {1000 * one['partners']:7.1f} ms"
         )
     asked = list(cases(snapshot.segments, given.each, given.seed))
-    results: dict[str, Any] = {"cost": costs, "speed": speeds}
+    whole = in_tables(snapshot, table_cases(snapshot, 4 * given.each, given.seed))
+    results: dict[str, Any] = {"cost": costs, "speed": speeds, "in tables": vars_of(whole)}
     finders = {"by pieces": find, **({"by tokens": by_tokens(snapshot)} if given.peer else {})}
     for name, finder in finders.items():
         found = recall(finder, asked)
         shown(name, found)
         results[name] = {kind: vars_of(one) for kind, one in found.items()}
+    shown("tables, by pieces", {"one column of it": whole})
     record("pieces", results)
 
 

@@ -1,7 +1,8 @@
 """Columns of an index with their values rewritten: who asks with them ought to find the originals.
 
-Every kind of rewriting is a function of one value, which gives None for values that it does not
-suit; a column is taken for a kind that suits at least half of its values.
+They are asked alone (`cases`), or in a table of which the other columns stay as they are and make
+noise (`table_cases`). Every kind of rewriting is a function of one value, which gives None for
+values that it does not suit; a column is taken for a kind that suits at least half of its values.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lakejoin.search.places import Places
+from lakejoin.store.catalog import TableEntry
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.segment import Segment
+from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
 Rewriting = Callable[[str], str | None]
@@ -102,6 +106,71 @@ def cases(segments: Sequence[Segment], each: int, seed: int = 0) -> Iterator[Cas
             values = pa.array([v for v, _ in pairs], pa.large_string())
             rewritten = pa.array(sorted({w.lower() for _, w in pairs}), pa.large_string())
             yield Case(kind, rewritten, holding(segments, values))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableCase:
+    """A table of the index with one column rewritten; the (segment, table) that held its values."""
+
+    name: str
+    kind: str
+    place: int
+    table: pa.Table
+    home: tuple[int, int]
+    tables: frozenset[tuple[int, int]]
+
+
+def table_cases(snapshot: Snapshot, most: int, seed: int = 0) -> Iterator[TableCase]:
+    """Tables of at least four columns, of which one that other tables hold too is rewritten."""
+    chance = random.Random(seed)
+    segments = snapshot.segments
+    places = [Places(segment) for segment in segments]
+    number_of = {id(segment): number for number, segment in enumerate(segments)}
+    every = [(number_of[id(segment)], entry) for segment, entry in snapshot.tables()]
+    chance.shuffle(every)
+    for number, entry in every:
+        if most <= 0:
+            return
+        if entry.width < 4 or not FEWEST <= entry.rows <= 10 * VALUES:
+            continue
+        for column in chance.sample(range(entry.width), entry.width):
+            values = _searched_texts(segments[number], entry.first + column)
+            home = number, entry.number
+            found = {(n, places[n].table_of(c)) for n, c in holding(segments, values)} - {home}
+            kind = _suiting(values.to_pylist(), chance) if found else None
+            if kind is not None:
+                table = _rewritten(segments[number], entry, column, KINDS[kind])
+                yield TableCase(entry.name, kind, column, table, home, frozenset(found))
+                most -= 1
+                break
+
+
+def _searched_texts(segment: Segment, column: int) -> pa.LargeStringArray:
+    """The values of a column of text or dates; none of another."""
+    kind = segment.catalog.columns["type"][column].as_py()
+    codes = segment.postings.codes_of(column) if kind in ("text", "date") else []
+    return segment.dictionary.texts.take(np.asarray(codes if len(codes) >= FEWEST else [], int))
+
+
+def _suiting(texts: Sequence[str], chance: random.Random) -> str | None:
+    """A kind of rewriting that suits most texts."""
+    for kind in chance.sample(list(KINDS), len(KINDS)):
+        suits = sum((w := KINDS[kind](v)) is not None and w != v for v in texts)
+        if suits >= 0.8 * len(texts):
+            return kind
+    return None
+
+
+def _rewritten(segment: Segment, entry: TableEntry, place: int, rewrite: Rewriting) -> pa.Table:
+    table = segment.to_arrow(entry)
+    tokens, codes = segment.dictionary.texts, segment.rows.codes(entry.first + place, entry.rows)
+    known = codes != NOT_FOUND
+    distinct, number = np.unique(codes[known], return_inverse=True)
+    texts = pa.array([rewrite(v) or v for v in tokens.take(distinct).to_pylist()])
+    cells = np.full(len(codes), -1)
+    cells[known] = number
+    column = texts.take(pa.array(cells, mask=~known))
+    return table.set_column(place, table.column_names[place], column)
 
 
 def _columns(segments: Sequence[Segment], chance: random.Random) -> list[tuple[int, int]]:

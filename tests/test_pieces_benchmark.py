@@ -29,14 +29,15 @@ def test_every_kind_of_rewriting_suits_some_values() -> None:
 
 
 def test_originals_are_found_and_costs_measured(tmp_path: Path) -> None:
-    from pieces import by_pieces, by_tokens, cost, recall, speed
-    from rewritings import cases
+    from pieces import by_pieces, by_tokens, cost, in_tables, recall, speed
+    from rewritings import cases, table_cases
 
     tables = [
-        PlainTable("people.csv", {"name": NAMES, "number": [str(7000 + i) for i in range(30)]}),
+        PlainTable("people.csv", {"name": NAMES, "number": [str(7000 + i) for i in range(30)],
+                                  "kind": ["a", "b"] * 15, "share": ["0.5", "0.25"] * 15}),
         PlainTable("copy.csv", {"name": NAMES}),
         PlainTable("days.csv", {"day": [f"2014-03-{i:02}" for i in range(1, 31)]}),
-    ]
+    ]  # fmt: skip
     lake = lake_of(tmp_path, [tables], components=(PostingsComponent(), PiecesComponent()))
     segments = lake.snapshot.segments
     asked = list(cases(segments, 1))
@@ -45,6 +46,9 @@ def test_originals_are_found_and_costs_measured(tmp_path: Path) -> None:
         found = recall(finder, asked)
         assert found["e-mail"].first == 1.0 and found["all"].cases == len(asked)
     assert recall(by_pieces(lake.snapshot), asked)["31 January 2014"].first == 1.0
+    (whole,) = table_cases(lake.snapshot, 5)
+    assert (whole.name, whole.tables) == ("people.csv", {(0, 1)})
+    assert in_tables(lake.snapshot, [whole]).first == 1.0
     costs = cost(segments)
-    assert costs["bytes"] > 0 and costs["rest"] > 0 and costs["pairs"] == 120
+    assert costs["bytes"] > 0 and costs["rest"] > 0 and costs["pairs"] == 124
     assert [one["values"] for one in speed(lake.snapshot, (10, 20))] == [10, 20]

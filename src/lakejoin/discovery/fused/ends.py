@@ -2,7 +2,7 @@
 
 Of numbers that count up, chance makes every value meet. But that two columns run from 10,248 to
 11,077 is no chance. Each end says log(range / how far the ends are apart); that a count begins at
-0 or 1 says nothing. Texts that are numbers behind the same letters (INV-0001) count as well.
+about 0 says nothing. Texts that are numbers behind the same letters (INV-0001) count as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _WHOLE = r"^-?\d{1,15}$"
 _DIGITS = "0123456789"
-_BEGINNINGS = (0, 1)
+_FIRST = 1
+_ABOUT_ZERO = 0.05  # of the largest
 _YEARS = (1500, 2100)
 
 
@@ -29,7 +30,12 @@ class Ends(NamedTuple):
     @property
     def are_common(self) -> bool:
         """Whether they are numbers that any count would have, or any list of years."""
-        return self.are_years or (not self.behind and self.low <= max(_BEGINNINGS))
+        return self.are_years or (not self.behind and self.begin_at_zero)
+
+    @property
+    def begin_at_zero(self) -> bool:
+        """Whether they begin at about 0, as counts and amounts do."""
+        return self.low <= max(_FIRST, _ABOUT_ZERO * self.high)
 
     @property
     def are_years(self) -> bool:
@@ -79,7 +85,7 @@ def same_ends(mine: Ends, theirs: Ends) -> float:
         return 0.0
     span = min(mine.high - mine.low, theirs.high - theirs.low) + 1
     nats = _near(mine.high, theirs.high, span)
-    if mine.low not in _BEGINNINGS or theirs.low not in _BEGINNINGS:
+    if not (mine.begin_at_zero and theirs.begin_at_zero):
         nats += _near(mine.low, theirs.low, span)
     return nats
 

@@ -12,17 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.discovery.fused.agreeing import RowWords, agreeing, their_words
+from lakejoin.discovery.fused.ends import ends_of, same_ends
 from lakejoin.discovery.fused.lines import Lines, lines_of
-from lakejoin.discovery.fused.ways import Way
+from lakejoin.discovery.fused.ways import Way, refers, unique_of
 from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.again import keys_again
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.finding import Learned, find_programs
+from lakejoin.joins.autojoin.programs import is_cut
 from lakejoin.joins.keys import Keys
 from lakejoin.search.fuse import Signals
 from lakejoin.search.mine import originals_of
@@ -40,13 +43,16 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_TABLES = 6  # that are looked at
+TABLES = 6  # that are looked at
 _COLUMNS = 4  # of each side
 _SAMPLE = 200  # rows of each side, beside those that share a piece
 _ROWS = 64  # whose other columns are compared
 _LOOKED_AT = 150  # values that are made wrong
 _FEWEST = 2
+_SOME = 5  # values that share a piece
 _MORE = 0.02  # of my values
+_OFTEN = 0.2  # of wrong values
+_WHOLE = 0.95  # of the values
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +82,13 @@ class Rewriting:
         )
 
 
-def rewritten_ways(searcher: Searcher, mine: MyTable, likely: Sequence[Likely]) -> list[Way]:
+def rewritten_ways(
+    searcher: Searcher, mine: MyTable, likely: Sequence[Likely], tables: int = TABLES
+) -> list[Way]:
     """The ways by which tables join once values are rewritten, of columns that may do so."""
     found = []
-    for rank, (_, group) in enumerate(list(_by_table(searcher, likely).items())[:_TABLES], 1):
+    groups = list(_by_table(searcher, _in_turn(likely)).values())[:tables]
+    for rank, group in enumerate(groups, 1):
         way = _Pair(searcher, mine, group).way(rank)
         if way is not None:
             found.append(way)
@@ -95,6 +104,15 @@ def beyond_equal(ways: Sequence[Way], equal: Sequence[Way]) -> list[Way]:
     return [
         way for way in ways if way.result.containment >= best.get(way.result.table, 0.0) + _MORE
     ]
+
+
+def _in_turn(likely: Sequence[Likely]) -> list[Likely]:
+    """Those that share the most, and in turn with them those that share the rarest pieces: parts of
+    numbers are shared by the hundred, and the whole number with one."""
+    some = [one for one in likely if one.met >= _SOME]
+    rarest = sorted(some, key=lambda one: -one.nats / one.met)
+    both = (one for pair in zip_longest(likely, rarest) for one in pair if one is not None)
+    return list(dict.fromkeys(both))
 
 
 def _by_table(searcher: Searcher, likely: Sequence[Likely]) -> dict[tuple[int, int], list[Likely]]:
@@ -218,13 +236,26 @@ class _Pair:
         fewer, more = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
         chance = chance_of_meeting(fewer.take(_some(len(fewer), _LOOKED_AT)), more)
         chance = min(1.0, max(LEAST, chance, learned.programs[0].by_chance))
-        share = meeting.shared / max(1, len(fewer))
+        chance = 1 - (1 - chance) ** len(learned.programs)  # each program is another chance
+        share = min(1.0, meeting.shared / max(1, len(fewer)))
         weighed = learned.weighed
-        if weighed is not None and not weighed.tells:
+        scraps = is_cut(learned.programs[0].program) and chance > _OFTEN and share < _WHOLE
+        if scraps or (weighed is not None and not weighed.tells):
             share = 0.0
+        ends = ends_of(mine), ends_of(theirs)
         names = names_alike(next(iter(result_names(result))), result.columns[0]).alike
         rows = self._agreement(meeting, result)
-        return Signals(len(fewer), min(1.0, share), chance, result.containment, names, rows)
+        return Signals(
+            len(fewer),
+            share,
+            chance,
+            result.containment,
+            names,
+            rows,
+            ends=same_ends(ends[0], ends[1]) if ends[0] and ends[1] else 0.0,
+            refers=refers(result),
+            unique=unique_of(result),
+        )
 
     def _agreement(self, meeting: _Meeting, result: Rewriting) -> float:
         left, right = meeting.some(_ROWS)

@@ -23,7 +23,7 @@ from lakejoin.discovery.fused.composite import by_composite, together, worth_tel
 from lakejoin.discovery.fused.lake_names import lake_names
 from lakejoin.discovery.fused.near_meanings import by_meaning, unmet_by
 from lakejoin.discovery.fused.near_places import by_place
-from lakejoin.discovery.fused.rewritten import beyond_equal, rewritten_ways
+from lakejoin.discovery.fused.rewritten import TABLES, beyond_equal, rewritten_ways
 from lakejoin.discovery.fused.unique_together import plausible_composites
 from lakejoin.discovery.fused.versions import Versions
 from lakejoin.discovery.fused.ways import ColumnWays, Way, found_by
@@ -46,6 +46,7 @@ _FETCHED = 150  # columns of the lake for each of mine
 _AGAINST_CHANCE, _OF_EACH = 40, 24
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
+_LIKELY = 400  # pairs of columns that share pieces, the best of which are looked at
 _NAMED = 50  # columns that are called like one of mine
 _FEWEST = 2  # values that must meet
 _ALL = 0.95  # of the values
@@ -214,10 +215,11 @@ class _Run:
         segments = self._searcher.snapshot.segments
         self._notes += [one for one in [without_pieces(segments)] if one]
         excluded = self._searcher.excluded(self._mine, self._places[0])
-        likely = likely_rewritten(
-            self._mine, self._places, segments, excluded, known=_needing_nothing(self._ways)
-        )
-        yield from beyond_equal(rewritten_ways(self._searcher, self._mine, likely), self._ways)
+        known = _needing_nothing(self._ways)
+        likely = likely_rewritten(self._mine, self._places, segments, excluded, _LIKELY, known)
+        tables = TABLES * (2 if self._asked.choice else 1)
+        ways = rewritten_ways(self._searcher, self._mine, likely, tables)
+        yield from beyond_equal(ways, self._ways)
 
     def _by_place(self, named: Sequence[int] | None) -> Iterator[Way]:
         yield from by_place(self._searcher, self._mine, named)

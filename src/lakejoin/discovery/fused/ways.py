@@ -18,7 +18,7 @@ from lakejoin.model import ColumnType
 from lakejoin.search.fuse import Signals, Weighed, weigh
 from lakejoin.search.query import locate
 from lakejoin.signals.chance import LEAST
-from lakejoin.signals.likely_names import names_alike
+from lakejoin.signals.likely_names import identifies, names_alike
 
 if TYPE_CHECKING:
     from lakejoin.discovery.fused.lake_names import LakeNames
@@ -244,13 +244,22 @@ class ColumnWays:
         theirs = self._their_ends(found) if signals.nearly_all else None
         if self._ends and theirs:
             dense = chance >= _DENSE * signals.share
+            named = signals.telling * self._named(way, dense, self._ends.are_years)
             signals = replace(
                 signals,
                 ends=same_ends(self._ends, theirs) if dense else 0.0,
                 # Few columns are large enough to hold a long count; that says nothing.
                 rarity=0.0 if self._ends.are_common or theirs.are_common else signals.rarity,
+                telling=named,
             )
         return replace(way, signals=signals)
+
+    def _named(self, way: Way, dense: bool, years: bool) -> float:
+        """How much names of numbers count: not at all of years, and half where the numbers leave
+        few gaps and no name says that they identify something."""
+        if years:
+            return 0.0
+        return 0.5 if dense and not identifies(way.result.columns[0]) else 1.0
 
     def _their_ends(self, found: Found) -> Ends | None:
         if self._ends is None:

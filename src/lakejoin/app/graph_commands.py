@@ -112,8 +112,11 @@ def graph_command(
     \b
     JSON keys: made{version, pairs, counted, cut, segments, fresh, seconds{…}}, tables, joined,
     columns, edges, number_edges, quartiles[], most, components, largest, sample[] with table,
-    tables, columns, reach{table, tables[]}; or with TABLE: table, reached[], steps[] with hop,
-    table, column, other_table, other_column, shared, containment
+    tables, columns, reach{table, tables[]}
+
+    \b
+    or with table, reached[], steps[] with hop, table, column, other_table, other_column, shared,
+    containment, complete
     """
     asked = {"containment": containment, "least": least, "most": most}
     asked = {name: value for name, value in asked.items() if value is not None}

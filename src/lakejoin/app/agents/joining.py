@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_ROWS = 5
 MOST_ROWS = 50
 _MOST_WRITTEN = 10_000_000  # rows
+_LEFT_OUT = "more lines, for which there is no room"
 
 
 def join(
@@ -50,12 +51,12 @@ def join(
         )
     head = [clip(line, LINE) for line in str(found).splitlines()]
     if output is not None:
-        return fitted(head, [], [_written(found, output)])
+        return fitted(head[:1], head[1:], [_written(found, output)], _LEFT_OUT)
     lines, taken = rows_as_csv(found.table(rows), MOST // 3)
     wide = len(found.schema)
     shown = f"the first rows, {taken:,} of {wide:,} columns" if taken < wide else "the first rows"
     tail = [f"nothing was written; `output` names a file for all {counted(len(found), 'row')}"]
-    return fitted([*head, f"{shown}:", lines[0]], lines[1:], tail, "more rows, not shown")
+    return fitted(head[:1], [*head[1:], f"{shown}:", *lines], tail, _LEFT_OUT)
 
 
 def _check(output: str) -> None:

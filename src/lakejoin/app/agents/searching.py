@@ -85,7 +85,7 @@ def _tried(answer: FusedAnswer) -> list[str]:
     head = "by accident, no joins" if len(answer) else "nearest misses, which meet by accident"
     for one in answer.misses[:_MISSES]:
         told = f"{clip(one.table, NAME)} ({clip(one.ways[0].pairs, NAME)}: {one.accidental})"
-        lines.append(f"{head}: {told}")
+        lines.append(clip(f"{head}: {told}", LINE // 2))
     if not len(answer) and not answer.misses:
         lines.append("no table comes near: none shares more than a value or two with it")
-    return [*lines, *(f"note: {note}" for note in answer.notes[:_MISSES])]
+    return [*lines, *(clip(f"note: {note}", LINE // 2) for note in answer.notes[:_MISSES])]

@@ -7,7 +7,9 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from lakejoin import __version__, api
+from lakejoin.app.agents.short import MOST
 from lakejoin.app.agents.tools import INSTRUCTIONS, TOOLS
+from lakejoin.app.printing import clip
 from lakejoin.errors import InputError, LakejoinError, MissingPart
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def answer(current: Current, name: str, arguments: dict[str, Any]) -> tuple[str,
         tool.check(arguments)
         return tool.run(current.lake(), **arguments), False
     except LakejoinError as problem:
-        return str(problem), True
+        return clip(problem, MOST), True
     except OSError as problem:
         return f"{problem.filename or name}: {problem.strerror or problem}", True
     except Exception as problem:  # noqa: BLE001 (one bad call never ends the server)

@@ -1,8 +1,9 @@
 """Numbers that leave few gaps: do two columns begin and end at the same ones?
 
 Of numbers that count up, chance makes every value meet. But that two columns run from 10,248 to
-11,077 is no chance. Each end says log(range / how far the ends are apart); that a count begins at
-about 0 says nothing. Texts that are numbers behind the same letters (INV-0001) count as well.
+11,077 is no chance. Each end says log(range / how far the ends are apart); the lower one the less
+the nearer it is to 0, where every count begins. Texts that are numbers behind the same letters
+(INV-0001) count as well.
 """
 
 from __future__ import annotations
@@ -84,10 +85,9 @@ def same_ends(mine: Ends, theirs: Ends) -> float:
     if mine.are_years and theirs.are_years:
         return 0.0
     span = min(mine.high - mine.low, theirs.high - theirs.low) + 1
-    nats = _near(mine.high, theirs.high, span)
-    if not (mine.begin_at_zero and theirs.begin_at_zero):
-        nats += _near(mine.low, theirs.low, span)
-    return nats
+    # That counts begin at about 0 says nothing; that they begin at 10,248, much.
+    beginning = min(span, max(1, min(mine.low, theirs.low)))
+    return _near(mine.high, theirs.high, span) + _near(mine.low, theirs.low, beginning)
 
 
 def _near(one: int, other: int, span: int) -> float:

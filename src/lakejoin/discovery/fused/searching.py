@@ -245,22 +245,27 @@ class _Run:
         """What is known so far."""
         tables = _by_table(self._ways)
         limit = self._asked.k or DEFAULT_K
-        joined = [one for one in tables if not one[0].weighed.accidental]
-        missed = [one for one in tables if one[0].weighed.accidental][:limit]
+        joined = [one for one in tables if one[0].believed]
+        missed = [one for one in tables if not one[0].believed]
         begin = time.perf_counter()
-        groups = self._versions.grouped([found_by(one[0]) for one in joined])[:limit]
+        # What only meets by accident may be a version of what joins.
+        ordered = joined + missed[:limit]
+        groups = self._versions.grouped([found_by(one[0]) for one in ordered])
         begin = self._took("versions", begin)
-        results = tuple(
-            _result(rank, [joined[place] for place in group], final)
-            for rank, group in enumerate(groups, 1)
-        )
+        results = [
+            _result(rank, [ordered[place] for place in group], final)
+            for rank, group in enumerate(
+                [group for group in groups if group[0] < len(joined)][:limit], 1
+            )
+        ]
+        misses = [ordered[group[0]] for group in groups if group[0] >= len(joined)]
         if final:
             self._took("adds", begin)
         return FusedAnswer(
             table=self._mine.name,
             columns=self._columns,
-            results=results,
-            misses=tuple(_result(rank, [one]) for rank, one in enumerate(missed, 1)),
+            results=tuple(results),
+            misses=tuple(_result(rank, [one]) for rank, one in enumerate(misses, 1)),
             k=limit,
             seconds=time.perf_counter() - self._begin,
             seconds_by=dict(self._seconds),

@@ -29,6 +29,7 @@ MOST = 3  # keys
 UNIQUE = 0.95  # distinct values for each row that has one: of a key
 _REPEATS = 0.5  # the same, of numbers and dates that are part of a key
 _PARTS = 12  # columns that are looked at
+_LIKELY = 8  # keys that are looked at, of those that are the likeliest
 _FULL = 0.5  # of the rows have a value
 _ROWS = 10_000  # that are looked at, or about as many
 _LONG = 80  # letters: texts that are written, and not looked up
@@ -65,9 +66,20 @@ def plausible_composites(
             if (key := _key(together, places, [profiles[place] for place in places]))
         ]
         if keys:
-            keys.sort(key=_likeliest_first)
-            return [key.places for key in keys[:most]]
+            likely = [key.places for key in sorted(keys, key=_likeliest_first)]
+            return _different_first(together, likely[:_LIKELY])[:most]
     return []
+
+
+def _different_first(together: _Together, keys: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The keys, and behind them those that say the same in other words: a country and a year, and
+    the code of the country and the year."""
+    first: list[tuple[int, ...]] = []
+    again = []
+    for key in keys:
+        same = any(all(together.goes_with(part, other) for part in key) for other in first)
+        (again if same else first).append(key)
+    return first + again
 
 
 def _likeliest_first(key: _Key) -> tuple[float, int, float, tuple[int, ...]]:
@@ -151,6 +163,17 @@ class _Together:
         cells = self._cells(place)
         return np.bincount(cells[cells != NO_CELL])
 
+    def goes_with(self, place: int, others: Sequence[int]) -> bool:
+        """Whether a column is one of some others, or has one value for each of one of them."""
+        return place in others or any(self._one_to_one(place, other) for other in others)
+
+    def _one_to_one(self, one: int, other: int) -> bool:
+        """Whether nearly every value of a column goes with one of the other, by the first rows."""
+        cells = [self._cells(place)[:_ROWS] for place in (one, other)]
+        both = (cells[0] != NO_CELL) & (cells[1] != NO_CELL)
+        fewer = min(len(np.unique(column[both])) for column in cells)
+        return bool(UNIQUE * distinct_in(cells)[1] <= fewer)
+
     def combinations(self, places: Sequence[int]) -> tuple[float, int, int]:
         """The share of rows that was looked at, how many of them have a value in all columns, and
         how many combinations these have.
@@ -158,10 +181,22 @@ class _Together:
         Rows are looked at that have certain values in one of the columns, and then all of them: so
         as many combinations repeat as in the whole table.
         """
-        from lakejoin.search.mate.query import distinct_rows
-
         cells = [self._cells(place) for place in places]
         lead = max(cells, key=lambda one: int(one[one != NO_CELL].max(initial=0)))
         some = lead % self._step == 0
-        _, counts = distinct_rows([one[some] for one in cells])
-        return float(some.mean()), int(counts.sum()), len(counts)
+        return float(some.mean()), *distinct_in([one[some] for one in cells])
+
+
+def distinct_in(columns: Sequence[Array]) -> tuple[int, int]:
+    """How many rows have a value in all columns, and how many combinations these have.
+
+    >>> distinct_in([np.array([1, 0, 1, 7]), np.array([2, 3, 2, NO_CELL])])
+    (3, 2)
+    """
+    whole = np.flatnonzero(np.logical_and.reduce([column != NO_CELL for column in columns]))
+    number = columns[0][whole].astype(np.uint64)
+    for place, column in enumerate(columns[1:], 2):
+        number = (number << np.uint64(32)) | column[whole].astype(np.uint64)
+        if place < len(columns):  # ranked, it is below 2^32 again
+            number = np.unique(number, return_inverse=True)[1].astype(np.uint64)
+    return len(whole), len(np.unique(number))

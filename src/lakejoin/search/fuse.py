@@ -128,8 +128,9 @@ def weigh(signals: Signals) -> Weighed:
     sure = min(1.0, nats / SURE)
     keyed = (signals.refers * signals.tells_apart) ** KEYED
     score = sure * signals.containment**REACH * keyed * (1.0 if signals.plain else PLAIN)
+    others = sum(one.nats for one in reasons if one.what != "names")
     named = sum(one.nats for one in reasons if one.what == "names")
-    believed = nats - (1 - signals.names_count) * named
+    believed = others + signals.names_count * named
     return Weighed(score, sure, reasons, _why_accidental(signals, believed))
 
 

@@ -273,6 +273,18 @@ def test_a_surprise_is_a_key_and_measures_are_none() -> None:
     assert plausible_composites(mine_of(with_id, "c", "y", "k", "id")) == []
 
 
+def test_what_says_the_same_in_other_words_goes_last() -> None:
+    rows = [(c, c[::-1], y, RANDOM.choice(["a", "b"])) for c, y in PANEL]
+    assert plausible_composites(mine_of(rows, "country", "code", "year", "x")) == [(0, 2), (1, 2)]
+    teams = [word(n) for n in range(700, 712)]
+    games = [
+        (h, g, word(900 + i * 11 + j)) for i, h in enumerate(teams) for j, g in enumerate(teams)
+    ]
+    days = [(h, h.upper() + "x", g, str(n // 6)) for n, (h, g, _) in enumerate(games)]
+    found = plausible_composites(mine_of(days, "home", "home_name", "guest", "day"), most=4)
+    assert found[:2] == [(0, 2), (2, 3)] and (1, 2) in found[2:], "days before other names"
+
+
 def test_of_a_long_table_some_rows_are_looked_at_and_all_that_repeat() -> None:
     rows = [(word(n), y) for n in range(900) for y in YEARS]
     assert plausible_composites(mine_of(rows, "c", "y")) == [(0, 1)]

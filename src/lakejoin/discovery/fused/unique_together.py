@@ -31,7 +31,7 @@ _REPEATS = 0.5  # the same, of numbers and dates that are part of a key
 _PARTS = 12  # columns that are looked at
 _LIKELY = 8  # keys that are looked at, of those that are the likeliest
 _FULL = 0.5  # of the rows have a value
-_ROWS = 10_000  # that are looked at, or about as many
+_ROWS = 5_000  # that are looked at, or about as many
 _LONG = 80  # letters: texts that are written, and not looked up
 _SURPRISE = 5.0  # nats
 _NO_PART = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
@@ -75,7 +75,7 @@ def _different_first(together: _Together, keys: Sequence[tuple[int, ...]]) -> li
     """The keys, and behind them those that say the same in other words: a country and a year, and
     the code of the country and the year."""
     first: list[tuple[int, ...]] = []
-    again = []
+    again: list[tuple[int, ...]] = []
     for key in keys:
         same = any(all(together.goes_with(part, other) for part in key) for other in first)
         (again if same else first).append(key)
@@ -182,7 +182,7 @@ class _Together:
         as many combinations repeat as in the whole table.
         """
         cells = [self._cells(place) for place in places]
-        lead = max(cells, key=lambda one: int(one[one != NO_CELL].max(initial=0)))
+        lead = cells[int(np.argmax([len(self.counts(place)) for place in places]))]
         some = lead % self._step == 0
         return float(some.mean()), *distinct_in([one[some] for one in cells])
 
@@ -199,4 +199,5 @@ def distinct_in(columns: Sequence[Array]) -> tuple[int, int]:
         number = (number << np.uint64(32)) | column[whole].astype(np.uint64)
         if place < len(columns):  # ranked, it is below 2^32 again
             number = np.unique(number, return_inverse=True)[1].astype(np.uint64)
-    return len(whole), len(np.unique(number))
+    number.sort()
+    return len(whole), int(np.count_nonzero(np.diff(number))) + bool(len(number))

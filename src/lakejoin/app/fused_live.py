@@ -38,7 +38,7 @@ def refined(
     if quiet or not screen.is_terminal or screen.is_dumb_terminal:
         with patience():
             return lake.search(asked.table, on, k)
-    drawn = _Drawn(asked)
+    drawn = _Drawn(asked, _parts(on))
     with Live(drawn, console=screen, transient=True, refresh_per_second=4) as live:
         for answer in lake.search_progressively(asked.table, on, k):
             drawn.answer = answer
@@ -48,11 +48,20 @@ def refined(
     return drawn.answer
 
 
+def _parts(on: Sequence[str] | None) -> dict[str, str]:
+    """What is searched for, by the columns that were named."""
+    if not on:
+        return _PARTS
+    wanted = ("composite",) if len(on) > 1 else ("rows", "rewritten", "meaning")
+    return {part: _PARTS[part] for part in wanted}
+
+
 class _Drawn:
     """What is known now, as much of it as fits the screen, and what is still being done."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, parts: dict[str, str]) -> None:
         self._asked = asked
+        self._parts = parts
         self._begin = time.perf_counter()
         self.answer: FusedAnswer | None = None
 
@@ -73,10 +82,8 @@ class _Drawn:
         took = time.perf_counter() - self._begin
         if self.answer is None:
             return Text(TOLD if took >= AFTER else "searching …", "dim")
-        left = dict(_PARTS)
-        for part in self.answer.seconds_by:
-            left.pop(part, None)
-        known = "from sketches" if len(left) == len(_PARTS) else "so far"
-        return Text(
-            f"{known}, after {seconds(took)}; still to come: {', '.join(left.values())}", "dim"
-        )
+        done = self.answer.seconds_by
+        left = {part: words for part, words in self._parts.items() if part not in done}
+        known = "from sketches" if len(left) == len(self._parts) else "so far"
+        coming = ", ".join(left.values()) or "what they would add"
+        return Text(f"{known}, after {seconds(took)}; still to come: {coming}", "dim")

@@ -70,11 +70,9 @@ def by_meaning(
     `unmet` are the places, among the values of the column, of those that found no equal partner in
     the tables that were found before: these are asked for first, and nothing where they are few.
     """
-    if mine.profile(place).type not in TYPES:
+    if not has_meaning(mine, place):
         return []
     query = mine.query(place)
-    if len(query) < _FEWEST or not are_words(query.tokens):
-        return []
     if unmet is not None and len(unmet) < max(_FEWEST, len(query) // 10):
         return []
     asked = _asked(searcher, mine, place, query, unmet)
@@ -87,6 +85,14 @@ def by_meaning(
         best.setdefault((one.segment, asked.table_of(one)), one)
     ways = asked.ways(list(best.values())[:_MOST])
     return [way for way in ways if not way.weighed.accidental]
+
+
+def has_meaning(mine: MyTable, place: int) -> bool:
+    """Whether a column of mine has some texts, and not codes or dates."""
+    if mine.profile(place).type not in TYPES:
+        return False
+    tokens = mine.query(place).tokens
+    return len(tokens) >= _FEWEST and are_words(tokens)
 
 
 def _first(gains: Iterable[_Gain]) -> Iterator[_Gain]:

@@ -21,7 +21,7 @@ from lakejoin.discovery.fused.adds import adds_measured, adds_of
 from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
 from lakejoin.discovery.fused.composite import by_composite, together, worth_telling
 from lakejoin.discovery.fused.lake_names import lake_names
-from lakejoin.discovery.fused.near_meanings import by_meaning, unmet_by
+from lakejoin.discovery.fused.near_meanings import by_meaning, has_meaning, unmet_by
 from lakejoin.discovery.fused.near_places import by_place
 from lakejoin.discovery.fused.rewritten import TABLES, beyond_equal, rewritten_ways
 from lakejoin.discovery.fused.unique_together import plausible_composites
@@ -225,9 +225,9 @@ class _Run:
         yield from by_place(self._searcher, self._mine, named)
 
     def _by_meaning(self) -> Iterator[Way]:
-        """The ways to join by meaning, by the text column that tells my rows apart best."""
+        """The ways to join by meaning, by the column of words that tells my rows apart best."""
         for place in self._places:
-            if self._mine.profile(place).type is ColumnType.TEXT:
+            if has_meaning(self._mine, place):
                 name = self._mine.names[place]
                 known = [one for one in self._ways if one.columns == (name,)]
                 unmet = unmet_by(self._mine.query(place), [w for w in known if w.believed])

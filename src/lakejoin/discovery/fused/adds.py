@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.discovery.fused.chances import held_in
+from lakejoin.discovery.fused.holding import first_of, rows_with
 from lakejoin.model import null_id
 from lakejoin.search.mate.query import KeyQuery
 from lakejoin.search.mine import NO_CELL
@@ -153,39 +153,6 @@ class _MetRows:
         lines = np.full(known.shape, np.int64(NO_CELL))
         lines[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
         return lines
-
-
-def rows_with(columns: Sequence[Array], asked: Sequence[Array]) -> tuple[Array, Array]:
-    """The rows that hold one of some combinations, ascending, and which one.
-
-    `asked` has distinct combinations, an array for each column. None holds `NO_CELL`.
-
-    >>> columns = [np.array([1, 1, 2, 1]), np.array([7, 8, 8, 8])]
-    >>> rows, which = rows_with(columns, [np.array([1, 2, 1]), np.array([8, 7, 7])])
-    >>> rows.tolist(), which.tolist()
-    ([0, 1, 3], [2, 0, 0])
-    """
-    rows = np.arange(len(columns[0]))
-    for column, wanted in zip(columns, asked, strict=True):
-        some = column[rows]
-        rows = rows[held_in(some, np.unique(wanted)) & (some != NO_CELL)]
-    number = np.zeros(len(rows) + len(asked[0]), np.uint64)
-    for column, wanted in zip(columns, asked, strict=True):
-        cells = np.concatenate([column[rows], wanted]).astype(np.uint64)
-        # Two numbers below 2^32 make one; ranked again, it is below 2^32 too.
-        ranked = np.unique((number << np.uint64(32)) | cells, return_inverse=True)[1]
-        number = ranked.astype(np.uint64)
-    which = np.full(int(number.max(initial=0)) + 1, -1)
-    which[number[len(rows) :]] = np.arange(len(asked[0]))
-    found = which[number[: len(rows)]]
-    return rows[found >= 0], found[found >= 0]
-
-
-def first_of(rows: tuple[Array, Array], combinations: int) -> Array:
-    """The first row of each combination, -1 where there is none."""
-    first = np.full(combinations, -1)
-    first[rows[1][::-1]] = rows[0][::-1]
-    return first
 
 
 def _numbers(found: Found, places: Array) -> list[Array]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SAMPLE = 80
+_SAMPLE = 150
 
 
 class Chances:

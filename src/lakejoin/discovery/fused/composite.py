@@ -22,11 +22,11 @@ import numpy as np
 
 from lakejoin.discovery.fused.agreeing import RowWords, agreeing, their_words, words_of
 from lakejoin.discovery.fused.chances import Chances, held_in
+from lakejoin.discovery.fused.holding import Columns, first_rows
 from lakejoin.discovery.fused.ways import Way, unique_of
 from lakejoin.search.choice import Choice
 from lakejoin.search.fuse import BELIEVED, Signals, weigh
 from lakejoin.search.mate.query import KeyQuery, distinct_rows, key_query
-from lakejoin.search.mine import NO_CELL
 from lakejoin.search.options import SearchOptions
 from lakejoin.signals.chance import LEAST, evidence
 from lakejoin.signals.likely_names import CONTAINED, names_alike
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
 
 Array = np.ndarray[Any, Any]
-Columns = Sequence[Array] | Array  # an array for each column
 Texts = Callable[[Array], "pa.LargeStringArray"]
 
 _FETCHED = 20  # tables
@@ -307,30 +306,6 @@ def _in_order(values: pa.LargeStringArray) -> Array:
     if pc.all(pc.match_substring_regex(values, _WHOLE)).as_py():
         values = values.cast(pa.int64())
     return np.asarray(pc.sort_indices(values)).astype(np.int64)
-
-
-def first_rows(columns: Columns, asked: Columns) -> Array:
-    """The first row that holds each of some combinations, -1 where none does.
-
-    No row holds one of which a part is `NO_CELL`: no value, or one that is not known there.
-
-    >>> columns = np.array([[1, 1, 2, 1], [7, 8, 8, 8]])
-    >>> first_rows(columns, np.array([[1, 2], [8, 7]])).tolist()
-    [1, -1]
-    """
-    rows = np.arange(len(columns[0]))
-    for column, wanted in zip(columns, asked, strict=True):
-        some = column[rows]
-        rows = rows[held_in(some, np.unique(wanted)) & (some != NO_CELL)]
-    number = np.zeros(len(rows) + len(asked[0]), np.uint64)
-    for column, wanted in zip(columns, asked, strict=True):
-        cells = np.concatenate([column[rows], wanted]).astype(np.uint64)
-        # Two numbers below 2^32 make one; ranked again, it is below 2^32 too.
-        ranked = np.unique((number << np.uint64(32)) | cells, return_inverse=True)[1]
-        number = ranked.astype(np.uint64)
-    first = np.full(int(number.max(initial=0)) + 1, -1)
-    first[number[: len(rows)][::-1]] = rows[::-1]
-    return np.asarray(first[number[len(rows) :]])
 
 
 def _named_alike(mine: str, theirs: str) -> bool:

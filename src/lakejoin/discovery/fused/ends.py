@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WHOLE = r"^-?\d{1,15}$"
 _DIGITS = "0123456789"
 _FIRST = 1
-_ABOUT_ZERO = 0.05  # of the largest
+_ABOUT_ZERO = 0.001  # of the largest
 _YEARS = (1500, 2100)
 
 

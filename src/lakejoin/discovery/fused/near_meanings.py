@@ -21,7 +21,7 @@ import numpy as np
 
 from lakejoin.discovery.fused.agreeing import RowWords, agreeing, their_words, words_of
 from lakejoin.discovery.fused.chances import held_in
-from lakejoin.discovery.fused.composite import first_rows
+from lakejoin.discovery.fused.holding import first_rows
 from lakejoin.discovery.fused.ways import Way, unique_of
 from lakejoin.discovery.fused.wrong_texts import are_words, mixed_texts, texts_of_lake
 from lakejoin.errors import InputError

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from lakejoin.discovery.fused.composite import (
     KeyWays,
     by_composite,
-    first_rows,
     together,
     worth_telling,
     wrong_combinations,
 )
+from lakejoin.discovery.fused.holding import first_of, first_rows, rows_with
 from lakejoin.discovery.fused.unique_together import UNIQUE, plausible_composites
 from lakejoin.discovery.fused.ways import Way
 from lakejoin.model import ValueRules
@@ -187,6 +187,8 @@ def test_first_rows_are_those_of_brute_force(parts: int, data: st.DataObject) ->
         np.array(some, np.uint32).reshape(len(some), parts).T for some in (rows, asked)
     )
     assert first_rows(columns, wanted).tolist() == expected
+    if len(set(asked)) == len(asked):
+        assert first_of(rows_with(columns, wanted), len(asked)).tolist() == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, unique=True))

@@ -25,6 +25,7 @@ _FEW = 1 << 10
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _SHIFT = np.uint64(20)
+_BYTE, _LOW_BYTE = np.uint64(8), np.uint64(255)
 
 
 @njit(nogil=True)
@@ -41,22 +42,20 @@ def _enter_again(
     keys: Array, counts: Array, held: Array, size: int, new_size: int, limit: np.uint64
 ) -> int:
     """Enters the pieces up to a rank into a table of another size; returns how many there are."""
-    chosen = np.empty(size, np.int64)
+    old_keys, old_counts = np.empty(size, np.uint64), np.empty(size, np.uint8)
+    old_held = np.empty((size, RARE), np.int32)
     n = 0
     for at in range(size):
         if keys[at] != _NONE and rank_of(keys[at]) <= limit:
-            chosen[n] = at
+            old_keys[n], old_counts[n] = keys[at], counts[at]
+            old_held[n, 0], old_held[n, 1] = held[at, 0], held[at, 1]
             n += 1
-    chosen = chosen[:n]
-    old_keys, old_counts, old_held = keys[chosen], counts[chosen], held[chosen]
     keys[:new_size] = _NONE
     mask = np.uint64(new_size - 1)
     for k in range(n):
-        at = _slot(keys, mask, old_keys[k])
-        keys[at] = old_keys[k]
-        counts[at] = old_counts[k]
-        held[at, 0] = old_held[k, 0]
-        held[at, 1] = old_held[k, 1]
+        slot = _slot(keys, mask, old_keys[k])
+        keys[slot], counts[slot] = old_keys[k], old_counts[k]
+        held[slot, 0], held[slot, 1] = old_held[k, 0], old_held[k, 1]
     return n
 
 
@@ -112,6 +111,26 @@ def _count(
 
 
 @njit(nogil=True)
+def _lowest(ranks: Array, n: int, most: int) -> np.uint64:
+    """The largest of the `most` lowest of the first n ranks: byte by byte, the highest first."""
+    counts = np.empty(256, np.int64)
+    known = _NONE  # the bytes that are decided
+    wanted = most
+    for byte in range(8):
+        shift = np.uint64(56 - 8 * byte)
+        counts[:] = 0
+        for i in range(n):
+            if byte == 0 or (ranks[i] >> shift) >> _BYTE == known:
+                counts[np.int64((ranks[i] >> shift) & _LOW_BYTE)] += 1
+        digit = 0
+        while wanted > counts[digit]:
+            wanted -= counts[digit]
+            digit += 1
+        known = (known << _BYTE) | np.uint64(digit)
+    return known
+
+
+@njit(nogil=True)
 def _choose(
     keys: Array,
     counts: Array,
@@ -129,7 +148,7 @@ def _choose(
             ranks[rare] = rank_of(keys[at])
             rare += 1
     if rare > most:
-        limit = np.partition(ranks[:rare], most - 1)[most - 1]
+        limit = _lowest(ranks, rare, most)
     n = 0
     for at in range(keys.shape[0]):
         if keys[at] != _NONE and counts[at] <= RARE and rank_of(keys[at]) <= limit:

@@ -116,7 +116,17 @@ def test_lines_go_where_they_should_beside_a_progress_bar(folder: Path) -> None:
     reader = threading.Thread(target=drain, args=(master, said), daemon=True)
     reader.start()
     done = subprocess.run(
-        [sys.executable, "-m", "lakejoin", "search", "--batch", "batch", "--json"],
+        [
+            sys.executable,
+            "-m",
+            "lakejoin",
+            "search",
+            "--by",
+            "overlap",
+            "--batch",
+            "batch",
+            "--json",
+        ],
         stdout=subprocess.PIPE,
         stderr=slave,
         timeout=240,

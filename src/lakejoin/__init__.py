@@ -10,10 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "index", "join", "open", "predicates", "read", "relations"]
+__all__ = [
+    "LakeJoiner",
+    "__version__",
+    "index",
+    "join",
+    "open",
+    "predicates",
+    "read",
+    "relations",
+]
 
 if TYPE_CHECKING:
     from lakejoin.api import index, join, open, predicates, relations
+    from lakejoin.enrich.transformer import LakeJoiner
     from lakejoin.lake.read import read
 
 
@@ -27,6 +37,10 @@ def __getattr__(name: str) -> Any:
         from lakejoin.lake.read import read
 
         return read
+    if name == "LakeJoiner":
+        from lakejoin.enrich import joiner
+
+        return joiner()
     raise AttributeError(f"module 'lakejoin' has no attribute {name!r}")
 
 

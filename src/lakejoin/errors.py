@@ -4,7 +4,8 @@
 LakejoinError              the base: catch this one to catch all of them
 ├── InputError             what the caller gave is wrong: a path, a column, an option
 │   ├── UnreadableFile     a file exists but no table can be read from it
-│   └── UnknownTable       no table of that name in the index
+│   ├── UnknownTable       no table of that name in the index
+│   └── UnusableTarget     a column from which nothing can be learned
 ├── IndexProblem           something is wrong with an index on disk
 │   ├── MissingIndex       there is no index at that place
 │   ├── NewerIndex         the index was written by a newer version
@@ -56,6 +57,10 @@ class UnreadableFile(InputError):
 
 class UnknownTable(InputError):
     """No table of that name is in the index."""
+
+
+class UnusableTarget(InputError, ValueError):
+    """A column that is to be predicted, and from which nothing can be learned."""
 
 
 class IndexProblem(LakejoinError):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lakejoin.discovery.fused.answer import FusedAnswer
     from lakejoin.discovery.fused.searching import Asked
     from lakejoin.discovery.graph.joingraph import JoinGraph
+    from lakejoin.discovery.union.answer import UnionAnswer
     from lakejoin.encoders.opening import Given
     from lakejoin.joins.sides import Side
     from lakejoin.model import Skipped
@@ -57,6 +58,10 @@ class Lake:
 
     def __len__(self) -> int:
         return self._snapshot.manifest.totals.tables
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """A copy, or one that was pickled, opens the index again."""
+        return _opened_at, (self._snapshot.place.uri,)
 
     def info(self) -> dict[str, Any]:
         """The figures of the index, with the keys of `lakejoin info --json`."""
@@ -290,6 +295,28 @@ class Lake:
 
         return each(queries, one, lambda query: _query_name(query, on), threads)
 
+    def union(self, table: Any, k: int | None = None) -> UnionAnswer:
+        """The tables of the lake whose rows could be appended to `table`, the best first: which of
+        their columns go with which of mine, and how many of their rows are new.
+
+        `table` is as for `search`. Copies and versions of it, and tables that would rather be
+        joined with it, are told apart (`answer.misses`).
+
+        >>> answer = lakejoin.open("data.index").union("mine.csv")  # doctest: +SKIP
+        >>> answer[:1].write("longer.csv")  # doctest: +SKIP
+        """
+        since = time.perf_counter()
+        from lakejoin.discovery.union.searching import union_search
+        from lakejoin.search.options import check_k
+
+        if k is not None:
+            check_k(k)
+        mine, notes = self._mine(table)
+        try:
+            return union_search(self._searcher, mine, k, notes, since)
+        finally:
+            mine.forget()
+
     @cached_property
     def _searcher(self) -> Searcher:
         from lakejoin.search.searcher import Searcher
@@ -367,6 +394,10 @@ class LakeTable:
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
         return needed("polars").from_arrow(self.to_arrow())
+
+
+def _opened_at(uri: str) -> Lake:
+    return Lake(Snapshot(Place.of(uri)))
 
 
 def side_of(table: Any, default: str = "") -> Side:

@@ -1,0 +1,89 @@
+"""Rows as scikit-learn's users have them: frames and arrays in, the same out with more columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.lake.frames import to_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+
+def is_frame(thing: Any) -> bool:
+    """Whether it is a frame of pandas, polars or Arrow, and not an array or a list."""
+    return hasattr(thing, "columns") or hasattr(thing, "column_names")
+
+
+def rows_of(thing: Any) -> pa.Table:
+    """The rows of a frame or of an array, whose columns are called x0, x1, …
+
+    >>> rows_of(np.array([[1.5, 2.0], [2.5, 4.0]])).column_names
+    ['x0', 'x1']
+    """
+    import pyarrow as pa
+
+    from lakejoin.joins.given import plain_columns
+
+    if is_frame(thing):
+        return plain_columns(to_table(thing))
+    columns = {f"x{i}": thing[:, i] for i in range(thing.shape[1])}
+    return pa.table({name: _column(values) for name, values in columns.items()})
+
+
+def _column(values: Array) -> pa.Array:
+    import pyarrow as pa
+
+    if values.dtype.kind in "biuf":
+        return pa.array(values, from_pandas=True)
+    texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
+    return pa.array(texts, pa.large_string())
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def beside(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
+    """The same rows, as they were given, with more columns."""
+    if not is_frame(thing):
+        return _beside_array(thing, columns)
+    if hasattr(thing, "with_columns"):  # polars
+        return _beside_polars(thing, names, columns)
+    if hasattr(thing, "append_column"):  # Arrow
+        for name, column in zip(names, columns, strict=True):
+            thing = thing.append_column(name, column)
+        return thing
+    found = thing.copy()
+    for name, column in zip(names, columns, strict=True):
+        found[name] = _as_array(column)
+    return found
+
+
+def _beside_array(thing: Array, columns: Sequence[pa.Array]) -> Array:
+    if not columns:
+        return thing
+    added = [_as_array(column)[:, None] for column in columns]
+    if any(one.dtype == object for one in added):
+        added, thing = [one.astype(object) for one in added], thing.astype(object)
+    return np.concatenate([thing, *added], axis=1)
+
+
+def _beside_polars(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
+    from lakejoin.errors import needed
+
+    polars = needed("polars")
+    series = [
+        polars.Series(name, polars.from_arrow(column))
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return thing.with_columns(series)
+
+
+def _as_array(column: pa.Array) -> Array:
+    return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -1,0 +1,90 @@
+"""The distinct keys of a table: rows that have the same key get the same columns of the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.model import null_id
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.model import ValueRules
+
+Array = np.ndarray[Any, Any]
+
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class KeyLines:
+    """The distinct combinations of some columns (`table`), and which one each row has (`of_row`);
+    `NONE` where the row has a null in one of them."""
+
+    table: pa.Table
+    of_row: Array
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+def lines_of(table: pa.Table, columns: Sequence[str]) -> KeyLines:
+    """The distinct keys of a table, in the order in which they come.
+
+    >>> import pyarrow as pa
+    >>> found = lines_of(pa.table({"town": ["Ulm", "Bern", None, "Ulm"]}), ["town"])
+    >>> found.table["town"].to_pylist(), found.of_row.tolist()
+    (['Ulm', 'Bern'], [0, 1, -1, 0])
+    """
+    import pyarrow as pa
+
+    numbers = np.zeros(table.num_rows, np.int64)
+    for name in columns:
+        column = table[name].combine_chunks().dictionary_encode(null_encoding="mask")
+        if isinstance(column, pa.ChunkedArray):  # an empty table
+            column = column.combine_chunks()
+        cells = column.indices.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64)
+        missing = (cells < 0) | (numbers < 0)
+        ranked = np.unique(numbers * (len(column.dictionary) + 1) + cells, return_inverse=True)[1]
+        numbers = np.where(missing, NONE, ranked)
+    rows = np.flatnonzero(numbers >= 0)
+    _, first, inverse = np.unique(numbers[rows], return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # as they come, and not as they are numbered
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    of_row = np.full(table.num_rows, np.int64(NONE))
+    of_row[rows] = place[inverse]
+    return KeyLines(table.select(list(columns)).take(rows[first[order]]), of_row)
+
+
+def tokens_of(
+    column: pa.ChunkedArray | pa.Array, rules: ValueRules
+) -> tuple[pa.LargeStringArray, Array]:
+    """The distinct canonical values of a column, and which one each row has; `NONE` for a null."""
+    from lakejoin.lake.columns import encode_query
+
+    data = encode_query(column, rules)
+    by_id = np.concatenate([np.arange(len(data.tokens)), data.spelling_token, [NONE]])
+    nulls = data.cells == null_id(data.cells.dtype)
+    return data.tokens, by_id[np.where(nulls, len(by_id) - 1, data.cells)].astype(np.int64)
+
+
+def key_hashes(lines: KeyLines, rules: ValueRules) -> Array:
+    """A hash of each key, by its canonical values: the same keys are low in every table."""
+    from lakejoin.kernels.hashing import hash_strings
+    from lakejoin.store.dictionary import string_buffers
+
+    found = np.zeros(len(lines), np.uint64)
+    for column in lines.table.columns:
+        tokens, of_line = tokens_of(column, rules)
+        hashes = np.empty(len(tokens), np.uint64)
+        offsets, data = string_buffers(tokens)
+        hash_strings(offsets, data, np.uint64(0), hashes)
+        with np.errstate(over="ignore"):
+            found = (found * np.uint64(0x9E3779B97F4A7C15)) ^ np.append(hashes, 0)[of_line]
+            found ^= found >> np.uint64(29)
+    return found

@@ -1,0 +1,202 @@
+"""Which tables of the lake join with mine, and by which ways? The answer of a search, as links that
+can be kept, and followed again for other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.enrich.likeness import learned_likeness
+from lakejoin.enrich.lines import KeyLines, lines_of, tokens_of
+from lakejoin.enrich.partners import (
+    ByEqual,
+    ByLikeness,
+    ByMeaning,
+    ByPlace,
+    ByPrograms,
+    Partners,
+    Way,
+)
+from lakejoin.enrich.their_table import TheirTable
+from lakejoin.errors import InputError
+from lakejoin.model import ColumnType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.discovery.fused.answer import FusedResult
+    from lakejoin.discovery.fused.ways import Way as FoundWay
+    from lakejoin.opened import Lake
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+# The ways that are taken, in the order in which keys are tried.
+BY: dict[str, tuple[str, ...]] = {
+    "auto": ("equal", "rewritten", "fuzzy", "meaning", "near"),
+    "equal": ("equal",),
+    "fuzzy": ("equal", "rewritten", "fuzzy"),
+    "meaning": ("equal", "meaning"),
+}
+_WORDED = (ColumnType.TEXT, ColumnType.MIXED)
+_MOST_LIKE = 20_000  # distinct texts of theirs that are compared one by one
+
+
+@dataclass(frozen=True)
+class Link:
+    """A table of the lake, the columns of mine that it joins by, and the ways: each for the keys
+    that those before it found no partner for."""
+
+    table: str
+    mine: tuple[str, ...]
+    ways: tuple[Way, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """How values meet."""
+        return tuple(dict.fromkeys(way.kind for way in self.ways))
+
+    @property
+    def theirs(self) -> frozenset[str]:
+        """The columns of theirs that are joined by."""
+        return frozenset(name for way in self.ways for name in way.theirs)
+
+    def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
+        """The partners of some keys of mine."""
+        found = self.ways[0].partners(lines, table)
+        for way in self.ways[1:]:
+            if found.met.all():
+                break
+            found = found.then(way.partners(lines, table))
+        return found
+
+
+def check_by(by: str) -> tuple[str, ...]:
+    """The kinds of ways that are meant."""
+    if by not in BY:
+        raise InputError(f"tables are joined by one of {', '.join(BY)}, not {by!r}")
+    return BY[by]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is searched for: the key of mine (None: any column that may be one), by which ways, how
+    many tables, and which ones are left out by name."""
+
+    on: tuple[str, ...] | None
+    by: str = "auto"
+    tables: int = 30
+    exclude: tuple[str, ...] = ()
+
+
+def find_links(lake: Lake, mine: pa.Table, wanted: Wanted) -> list[Link]:
+    """The tables that join with mine, the best first."""
+    kinds = check_by(wanted.by)
+    on = None if wanted.on is None else list(wanted.on)
+    if on is not None and len(on) == 1:
+        answer = lake.search(mine, on[0], wanted.tables)
+    else:
+        answer = lake.search(mine, on, wanted.tables)
+    lines: dict[tuple[str, ...], KeyLines] = {}
+    found = []
+    for result in answer:
+        if result.table in wanted.exclude:
+            continue
+        linker = _Linker(lake.snapshot, mine, result, kinds, lines)
+        link = linker.link()
+        if link is not None:
+            found.append(link)
+    return found
+
+
+class _Linker:
+    """Makes a link of one result."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        mine: pa.Table,
+        result: FusedResult,
+        kinds: Sequence[str],
+        lines: dict[tuple[str, ...], KeyLines],
+    ) -> None:
+        self._snapshot = snapshot
+        self._mine = mine
+        self._result = result
+        self._kinds = kinds
+        self._lines = lines
+        self._table = TheirTable(snapshot, result.table)
+
+    def link(self) -> Link | None:
+        """The link, or None if the table joins by no way that is wanted."""
+        usable = [way for way in self._result.ways if way.believed and way.kind in self._kinds]
+        if not usable:
+            return None
+        mine = usable[0].columns
+        same = [way for way in usable if way.columns == mine]
+        first = {way.kind: way for way in reversed(same)}.values()  # the best of each kind
+        ways = [one for way in first for one in self._kept(way)]
+        if not ways:
+            return None
+        if "fuzzy" in self._kinds:
+            ways += self._alike(mine, ways)
+        if self._kinds == BY["meaning"] and all(way.kind != "meaning" for way in ways):
+            ways += self._meant(mine, ways)
+        ways.sort(key=lambda way: self._kinds.index(way.kind))
+        return Link(self._result.table, mine, tuple(ways))
+
+    def _kept(self, way: FoundWay) -> Iterator[Way]:
+        """A way that a search found, as it can be kept."""
+        from lakejoin.discovery.fused.rewritten import Rewriting
+
+        theirs = way.result.columns
+        if way.kind == "equal":
+            yield ByEqual(theirs)
+        elif way.kind == "rewritten" and isinstance(way.result, Rewriting):
+            yield ByPrograms(theirs, way.result.learned)
+        elif way.kind == "meaning":
+            yield from self._by_meaning(theirs)
+        elif way.kind == "near" and len(theirs) == len(way.columns):
+            within = way.how.rpartition("within ")[2].partition(";")[0].strip()
+            yield ByPlace(theirs, within)
+
+    def _by_meaning(self, theirs: tuple[str, ...]) -> Iterator[Way]:
+        from lakejoin.search.tau import default_tau
+
+        made = self._snapshot.manifest.options.meaning
+        if made is not None and made.encoder is not None:
+            yield ByMeaning(theirs, default_tau(made.identity), made.encoder)
+
+    def _meant(self, mine: tuple[str, ...], ways: Sequence[Way]) -> Iterator[Way]:
+        """The way for texts that mean the same, where the column holds such."""
+        theirs = self._text_column(mine, ways)
+        if theirs:
+            yield from self._by_meaning(theirs)
+
+    def _alike(self, mine: tuple[str, ...], ways: Sequence[Way]) -> Iterator[Way]:
+        """The way for texts that are written a little differently, where there are such."""
+        theirs = self._text_column(mine, ways)
+        if not theirs:
+            return
+        if mine not in self._lines:
+            self._lines[mine] = lines_of(self._mine, mine)
+        tokens, _ = tokens_of(self._lines[mine].table.column(0), self._table.rules)
+        codes = self._table.distinct(theirs[0])
+        place = {code: number for number, code in enumerate(codes.tolist())}
+        known = [place.get(code, -1) for code in self._table.find(tokens).tolist()]
+        pairs = [(i, j) for i, j in enumerate(known) if j >= 0]
+        both = np.array(pairs, np.int64).reshape(-1, 2).T
+        likeness = learned_likeness(tokens, self._table.tokens(codes), (both[0], both[1]))
+        if likeness is not None:
+            yield ByLikeness(theirs, likeness)
+
+    def _text_column(self, mine: tuple[str, ...], ways: Sequence[Way]) -> tuple[str, ...]:
+        """The one column of theirs that is joined by, if it holds texts, and not too many."""
+        theirs = next((way.theirs for way in ways if len(way.theirs) == 1), ())
+        if len(mine) != 1 or not theirs:
+            return ()
+        profile = self._table.columns[self._table.place(theirs[0])].profile
+        return theirs if profile.type in _WORDED and profile.distinct <= _MOST_LIKE else ()

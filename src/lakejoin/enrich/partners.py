@@ -1,0 +1,187 @@
+"""Which rows of a table of the lake are the partners of my keys? Told by several ways in turn.
+
+Every way decides for one key by that key alone and by what was learned when the joiner was fitted,
+so that a row gets the same columns whichever rows it comes with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from lakejoin.discovery.fused.holding import rows_with
+from lakejoin.enrich.lines import NONE, KeyLines, tokens_of
+from lakejoin.store.dictionary import NOT_FOUND
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.enrich.likeness import Likeness
+    from lakejoin.enrich.their_table import TheirTable
+    from lakejoin.joins.autojoin.finding import Learned
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Partners:
+    """Rows of theirs, the partner (a number) that each is part of, and the partner of each of my
+    keys, `NONE` for none."""
+
+    rows: Array
+    which: Array
+    of_line: Array
+
+    @property
+    def count(self) -> int:
+        """How many partners there are."""
+        return int(self.which.max(initial=-1)) + 1
+
+    @property
+    def met(self) -> Array:
+        """Whether each of my keys has a partner."""
+        return self.of_line >= 0
+
+    def then(self, other: Partners) -> Partners:
+        """With the partners of another way for the keys that have none yet."""
+        count = self.count
+        rest = np.where(other.of_line >= 0, other.of_line + count, NONE)
+        return Partners(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.which, other.which + count]),
+            np.where(self.met, self.of_line, rest),
+        )
+
+
+class Way(Protocol):
+    """A way in which keys find their rows; it can be pickled. `kind` is what a search calls it."""
+
+    @property
+    def kind(self) -> str:
+        """How values meet: equal, rewritten, fuzzy, meaning or near."""
+
+    @property
+    def theirs(self) -> tuple[str, ...]:
+        """The columns of their table that it reads."""
+
+    def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
+        """The partners of some keys."""
+
+
+@dataclass(frozen=True)
+class ByEqual:
+    """Keys whose canonical values are equal."""
+
+    theirs: tuple[str, ...]
+    kind: str = "equal"
+
+    def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
+        asked = []
+        for column in lines.table.columns:
+            tokens, of_line = tokens_of(column, table.rules)
+            codes = np.append(table.find(tokens), NOT_FOUND)
+            asked.append(codes[of_line])
+        return by_codes([table.codes(name) for name in self.theirs], asked)
+
+
+@dataclass(frozen=True)
+class ByPrograms:
+    """Keys that are equal once programs have rewritten one side, or both."""
+
+    theirs: tuple[str, ...]
+    learned: Learned
+    kind: str = "rewritten"
+
+    def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
+        from lakejoin.joins.autojoin.again import keys_again
+
+        keys = keys_again(
+            self.learned, _as_text(lines.table), table.texts(self.theirs), table.rules
+        )
+        held = np.flatnonzero(keys.right >= 0)
+        exists = np.zeros(keys.count + 1, bool)
+        exists[keys.right[held]] = True
+        return Partners(held, keys.right[held], np.where(exists[keys.left], keys.left, NONE))
+
+
+@dataclass(frozen=True)
+class ByMeaning:
+    """Each key with the value that means most nearly the same, within `tau`."""
+
+    theirs: tuple[str, ...]
+    tau: float
+    encoder: str | None
+    kind: str = "meaning"
+
+    def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
+        from lakejoin.joins.meant import meant_rows
+
+        codes = table.distinct(self.theirs[0])
+        mine = _as_text(lines.table).column(0)
+        near = meant_rows(mine, table.tokens(codes), self.tau, self.encoder)
+        found = np.full(len(lines), NOT_FOUND)
+        found[near.left_rows] = codes[near.right_rows]
+        return by_codes([table.codes(self.theirs[0])], [found])
+
+
+@dataclass(frozen=True)
+class ByLikeness:
+    """Each key with the text that is most like it, if it is enough."""
+
+    theirs: tuple[str, ...]
+    likeness: Likeness
+    kind: str = "fuzzy"
+
+    def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
+        codes = table.distinct(self.theirs[0])
+        tokens, of_line = tokens_of(lines.table.column(0), table.rules)
+        nearest = self.likeness.nearest(tokens.to_pylist(), table.tokens(codes).to_pylist())
+        found = np.where(nearest >= 0, np.append(codes, NOT_FOUND)[nearest], NOT_FOUND)
+        return by_codes([table.codes(self.theirs[0])], [np.append(found, NOT_FOUND)[of_line]])
+
+
+@dataclass(frozen=True)
+class ByPlace:
+    """Each place with the nearest one, at most `within` away."""
+
+    theirs: tuple[str, ...]
+    within: str
+    kind: str = "near"
+
+    def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
+        from lakejoin.joins.near import NearOptions, near_rows
+
+        pairs = list(zip(lines.table.column_names, self.theirs, strict=True))
+        near = near_rows(lines.table, table.texts(self.theirs), pairs, NearOptions(self.within))
+        found = np.full(len(lines), np.int64(NONE))
+        rows, found[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
+        return Partners(rows, np.arange(len(rows)), found)
+
+
+def by_codes(theirs: Sequence[Array], asked: Sequence[Array]) -> Partners:
+    """The partners of keys whose values have these codes in their segment, a line a column.
+
+    >>> found = by_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
+    >>> found.rows.tolist(), found.which.tolist(), found.of_line.tolist()
+    ([0, 2], [0, 0], [0, -1, 0])
+    """
+    known = np.flatnonzero(np.all([codes != NOT_FOUND for codes in asked], axis=0))
+    combinations, inverse = np.unique(
+        np.stack([codes[known] for codes in asked]), axis=1, return_inverse=True
+    )
+    rows, which = rows_with(theirs, list(combinations))
+    exists = np.zeros(combinations.shape[1], bool)
+    exists[which] = True
+    number = np.where(exists, np.cumsum(exists) - 1, NONE)
+    of_line = np.full(len(asked[0]), np.int64(NONE))
+    of_line[known] = number[inverse.reshape(-1)]
+    return Partners(rows, number[which], of_line)
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    return table.cast(pa.schema([(name, pa.large_string()) for name in table.column_names]))

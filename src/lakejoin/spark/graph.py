@@ -7,6 +7,7 @@ folder. Only twos with a new segment are counted; the other pairs are those of t
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -56,15 +57,20 @@ class GraphReport:
 
 
 def make_graph(
-    index: Place,
+    index: Place | str | os.PathLike[str],
     options: GraphOptions | None = None,
     cluster: Cluster | None = None,
     listener: Listener = lambda progress: None,
     wait: float = 0.0,
 ) -> GraphReport:
     """Makes the join graph of an index that of its tables now; `options` left out are those that
-    the graph has, or the usual ones."""
+    the graph has, or the usual ones.
+
+    >>> from lakejoin.spark import make_graph
+    >>> make_graph("data.index", cluster=Cluster(master="spark://host:7077"))  # doctest: +SKIP
+    """
     begin = time.perf_counter()
+    index = index if isinstance(index, Place) else Place.of(index)
     with build_lock(index, wait):
         manifest = read_manifest(index)
         clean(index, manifest)

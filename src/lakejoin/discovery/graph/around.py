@@ -13,6 +13,7 @@ from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
     from lakejoin.discovery.graph.joingraph import Edges, JoinGraph
+    from lakejoin.discovery.graph.tables import TableEdges
 
 Array = np.ndarray[Any, Any]
 
@@ -109,7 +110,7 @@ def around_of(graph: JoinGraph, edges: Edges, table: str, hops: int) -> Around:
     return Around(table, tuple(steps), _links(tables, edges, inside.astype(np.int64)))
 
 
-def _links(tables: Any, edges: Edges, inside: Array) -> tuple[tuple[int, int, float], ...]:
+def _links(tables: TableEdges, edges: Edges, inside: Array) -> tuple[tuple[int, int, float], ...]:
     place = np.full(tables.count, -1)
     place[inside] = np.arange(len(inside))
     both = (place[tables.source] >= 0) & (place[tables.target] >= 0)

@@ -42,9 +42,9 @@ class Edges:
 class JoinGraph:
     """All pairs of columns of a lake that join: one holds a share of the other's distinct values.
 
-    `containment` says which share it was made with, `least` how many distinct values a column must
-    have, `most` how many partners a column keeps. `complete` is false where tables have been
-    indexed since: their pairs are not in it, until `lakejoin graph` refreshes it.
+    `options` say which share, how many distinct values a column must have, and how many partners it
+    keeps; `cut` columns have more. `complete` is false where tables have been indexed since: their
+    pairs are not in it, until `lakejoin graph` refreshes it.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:

@@ -43,8 +43,9 @@ class JoinGraph:
     """All pairs of columns of a lake that join: one holds a share of the other's distinct values.
 
     `options` say which share, how many distinct values a column must have, and how many partners it
-    keeps; `cut` columns have more. `complete` is false where tables have been indexed since: their
-    pairs are not in it, until `lakejoin graph` refreshes it.
+    keeps; `cut` columns have more. `complete` is false where pairs are missing until `lakejoin
+    graph` refreshes it: those of tables that have been indexed since, and those that a column did
+    not keep because of others that have gone.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -56,7 +57,7 @@ class JoinGraph:
         self.options: GraphOptions = stored.options
         kept = still_there(stored, snapshot)
         self._pairs = kept.pairs
-        self.complete = not kept.fresh.any()
+        self.complete = not kept.fresh.any() and not kept.lack
         self.cut = len(kept.cut)
         self.nodes = Nodes(snapshot)
 

@@ -26,6 +26,7 @@ _COMMANDS = {
     "join": "lakejoin.app.join_commands:join_command",
     "predicate": "lakejoin.app.predicate_commands:predicate_command",
     "predicates": "lakejoin.app.predicate_commands:predicates_command",
+    "union": "lakejoin.app.union_commands:union_command",
     "graph": "lakejoin.app.graph_commands:graph_command",
     "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
@@ -34,7 +35,7 @@ _UNTOUCHED = "stopped; what was there before is untouched"
 # What Ctrl-C is answered with; commands that write leave what was there until they are done.
 _STOPPED = {
     **dict.fromkeys(
-        ("search", "predicate", "predicates"), "the search was stopped; nothing was changed"
+        ("search", "predicate", "predicates", "paths"), "the search was stopped; nothing was changed"
     ),
     **dict.fromkeys(
         ("info", "tables", "columns", "show", "skipped", "check"), "stopped; nothing was changed"
@@ -88,6 +89,7 @@ def cli() -> None:
       lakejoin join mine.csv TABLE       joins them
       lakejoin predicate mine.csv TABLE  which columns to equate, for what you want of the result
       lakejoin predicates data/          which tables refer to which
+      lakejoin union mine.csv            which tables have rows to append to mine
       lakejoin graph                     all joins of the lake, and what a table reaches by them
       lakejoin mcp                       serves the lake to agents
 

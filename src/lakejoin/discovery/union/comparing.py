@@ -1,0 +1,196 @@
+"""My table beside one of theirs: how alike are their columns, and which go together?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.discovery.fused.chances import Chances, held_in
+from lakejoin.discovery.union.alignment import Pairs, aligned
+from lakejoin.discovery.union.candidates import weight
+from lakejoin.discovery.union.likeness import (
+    NOT_ALIKE,
+    Likeness,
+    Named,
+    Shared,
+    go_together,
+    likeness,
+    plain_name,
+)
+from lakejoin.discovery.union.looks import SAMPLE, Look
+from lakejoin.search.mine import searched
+from lakejoin.search.query import locate
+
+if TYPE_CHECKING:
+    from lakejoin.discovery.fused.lake_names import LakeNames
+    from lakejoin.discovery.union.meanings import Meant
+    from lakejoin.search.mine import MyTable
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.store.catalog import ColumnEntry, TableEntry
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+COLUMNS = 100  # of a table that are compared
+MINE = 0.75  # how much it counts that my columns are covered; the rest is for theirs
+_FEW = 0.05  # of the values: what is shared less is not compared with chance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """A table of theirs beside mine: which columns go together (places in both tables), how alike
+    each pair is, and the score of the alignment."""
+
+    number: int
+    segment: Segment
+    entry: TableEntry
+    columns: tuple[ColumnEntry, ...]
+    pairs: Pairs
+    alike: tuple[Likeness, ...]
+    score: float
+
+
+class Comparison:
+    """Compares tables with mine; what is known of my columns is kept."""
+
+    def __init__(self, searcher: Searcher, mine: MyTable, names: LakeNames, weights: Array) -> None:
+        self._segments = searcher.snapshot.segments
+        self._every = searcher.snapshot.manifest.options.all_columns
+        self._mine = mine
+        self._names = names
+        self._weights = weights[:COLUMNS]
+        self._chances: dict[int, Chances] = {}
+        self._codes: dict[tuple[int, int], Array] = {}
+        self._tables: dict[tuple[int, int], _Theirs] = {}
+
+    @cached_property
+    def looks(self) -> list[Look]:
+        """What my columns look like."""
+        names, profiles = self._mine.names, self._mine.profiles()
+        return [
+            Look(names[place], profiles[place], self._some(place))
+            for place in range(min(len(names), COLUMNS))
+        ]
+
+    def _some(self, place: int) -> Sequence[str]:
+        tokens = self._mine.query(place).tokens
+        found: Sequence[str] = tokens.take(_spread(len(tokens))).to_pylist()
+        return found
+
+    def compare(self, number: int, table: int, meant: Meant | None = None) -> Compared:
+        """The table beside mine; with `meant`, by the meaning of texts too."""
+        theirs = self._table(number, table)
+        header = theirs.header(self._mine.names)
+        found = [
+            [self._likeness(place, column, theirs, header, meant) for column in range(theirs.width)]
+            for place in range(len(self.looks))
+        ]
+        scores = np.array([[one.score for one in row] for row in found])
+        weights = np.array([weight(self._names.telling(one.name)) for one in theirs.columns])
+        pairs, score = aligned(scores, lambda some: self._worth(scores, weights, some))
+        alike = tuple(found[mine][their] for mine, their in pairs)
+        return Compared(number, theirs.segment, theirs.entry, theirs.columns, pairs, alike, score)
+
+    def _table(self, number: int, table: int) -> _Theirs:
+        if (number, table) not in self._tables:
+            self._tables[number, table] = _Theirs(number, self._segments[number], table)
+        return self._tables[number, table]
+
+    def _worth(self, scores: Array, weights: Array, pairs: Pairs) -> float:
+        """How alike the columns are, times how much of both tables they cover."""
+        mine, theirs = (np.array(places) for places in zip(*pairs, strict=True))
+        count = self._weights[mine]
+        goodness = float(np.exp((count * np.log(scores[mine, theirs])).sum() / count.sum()))
+        covered = count.sum() / self._weights.sum()
+        of_theirs = weights[theirs].sum() / weights.sum()
+        return goodness * float(covered**MINE * of_theirs ** (1 - MINE))
+
+    def _likeness(
+        self, place: int, column: int, theirs: _Theirs, header: float, meant: Meant | None
+    ) -> Likeness:
+        mine, look = self.looks[place], theirs.looks[column]
+        if not go_together(mine.type, look.type):
+            return NOT_ALIKE
+        if (place, column) not in theirs.shared:
+            theirs.shared[place, column] = self._shared(place, theirs, column)
+        shared = theirs.shared[place, column]
+        meaning = meant.alike(place, mine, look) if meant and not shared.both else 0.0
+        return likeness(mine, look, shared, Named(self._names.telling(look.name), header), meaning)
+
+    def _shared(self, place: int, theirs: _Theirs, column: int) -> Shared:
+        """The values that both columns hold, where both are searched."""
+        mine, entry = self.looks[place].profile, theirs.columns[column]
+        size = entry.profile.distinct
+        if not (entry.indexed and size and searched(mine.type, self._every) and mine.distinct):
+            return Shared()
+        ours, codes = self._located(place, theirs.number), theirs.codes[column]
+        one, other = (ours, codes) if len(ours) < len(codes) else (codes, ours)
+        both = int(held_in(one, other).sum())
+        fewer = min(mine.distinct, size)
+        if both < max(2, _FEW * fewer):
+            return Shared(both, fewer, 1.0)
+        if place not in self._chances:
+            self._chances[place] = Chances(self._mine.query(place))
+        chance = self._chances[place].of(theirs.number, theirs.segment, entry.number, size)
+        return Shared(both, fewer, chance)
+
+    def _located(self, place: int, number: int) -> Array:
+        """The codes of my values that a segment has, ascending."""
+        from lakejoin.store.dictionary import NOT_FOUND
+
+        if (place, number) not in self._codes:
+            codes = locate(self._mine.query(place), number, self._segments[number])
+            self._codes[place, number] = np.sort(codes[codes != NOT_FOUND])
+        return self._codes[place, number]
+
+
+class _Theirs:
+    """A table of theirs, as far as it is compared; what is known of its columns is kept."""
+
+    def __init__(self, number: int, segment: Segment, table: int) -> None:
+        self.number = number
+        self.segment = segment
+        self.entry = segment.catalog.table(table)
+        self.columns = tuple(segment.catalog.columns_of(self.entry)[:COLUMNS])
+        self.width = len(self.columns)
+        self.shared: dict[tuple[int, int], Shared] = {}  # by places in mine and theirs
+
+    @cached_property
+    def codes(self) -> list[Array]:
+        """The distinct values of each column, ascending."""
+        rows, postings = self.segment.rows, self.segment.postings
+        return [
+            np.asarray(postings.codes_of(one.number))
+            if one.indexed
+            else rows.set_with_counts(one.number, self.entry.rows)[0]
+            for one in self.columns
+        ]
+
+    @cached_property
+    def looks(self) -> list[Look]:
+        """What the columns look like; the texts of all are looked up at once."""
+        some = [np.sort(codes[_spread(len(codes))]) for codes in self.codes]
+        texts = self.segment.dictionary.texts.take(np.concatenate(some)).to_pylist()
+        ends = np.cumsum([len(one) for one in some]).tolist()
+        return [
+            Look(one.name, one.profile, texts[end - len(codes) : end])
+            for one, codes, end in zip(self.columns, some, ends, strict=True)
+        ]
+
+    def header(self, names: Sequence[str]) -> float:
+        """How much of both headers is the same, 0 to 1; nothing where it is a name or two."""
+        mine, theirs = (
+            {plain_name(one) for one in some} - {""}
+            for some in (names[:COLUMNS], [one.name for one in self.columns])
+        )
+        both = len(mine & theirs)
+        return 2 * both / max(1, len(mine) + len(theirs)) if both > 2 else 0.0
+
+
+def _spread(size: int) -> Array:
+    """Some places of so many, evenly spread."""
+    return np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)

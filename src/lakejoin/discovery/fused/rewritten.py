@@ -10,7 +10,7 @@ columns may agree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from lakejoin.discovery.fused.ways import Way, refers, unique_of
 from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.again import keys_again
 from lakejoin.joins.autojoin.applying import apply
+from lakejoin.joins.autojoin.covering import LearnOptions
 from lakejoin.joins.autojoin.finding import Learned, find_programs
 from lakejoin.joins.autojoin.programs import is_cut
 from lakejoin.joins.keys import Keys
@@ -48,10 +49,16 @@ _COLUMNS = 4  # of each side
 _SAMPLE = 200  # rows of each side, beside those that share a piece
 _ROWS = 64  # whose other columns are compared
 _LOOKED_AT = 150  # values that are made wrong
+# Whether it joins at all is to be found out; how best, the join itself finds.
+_QUICKLY = LearnOptions(column_pairs=2, row_pairs=60, example_sets=8, programs=2, further=False)
 _FEWEST = 2
 _SOME = 5  # values that share a piece
 _MORE = 0.02  # of my values
 _OFTEN = 0.2  # of wrong values
+_ALMOST = 4  # tables that join by equal values, and may do better
+_NEARLY_ALL = 0.98  # of my values
+_UNMET, _LOOKED_UP = 500, 50_000  # values without a partner, and theirs that may be one
+_MANY = 0.3  # of the values without a partner
 _WHOLE = 0.95  # of the values
 
 
@@ -95,15 +102,66 @@ def rewritten_ways(
     return found
 
 
-def beyond_equal(ways: Sequence[Way], equal: Sequence[Way]) -> list[Way]:
-    """The ways that meet clearly more of my values than equal ones of the same table do."""
-    best: dict[str, float] = {}
-    for one in equal:
-        if one.believed:
-            best[one.result.table] = max(best.get(one.result.table, 0.0), one.result.containment)
-    return [
-        way for way in ways if way.result.containment >= best.get(way.result.table, 0.0) + _MORE
+def almost_equal(ways: Sequence[Way], most: int = _ALMOST) -> list[Likely]:
+    """Columns of which many values are equal, and others of mine share a piece with theirs: 10001
+    and 10001, but 01001 and 1001."""
+    from lakejoin.search.rewritable import Likely, partners_by_pieces
+
+    some = [
+        way
+        for way in ways
+        if way.kind == "equal"
+        and way.believed
+        and len(way.columns) == 1
+        and way.result.containment < _NEARLY_ALL
     ]
+    found = []
+    for way in sorted(some, key=lambda way: way.order)[:most]:
+        place = way.result.found
+        assert place is not None, "a result of a search has its place"
+        unmet = np.setdiff1d(np.arange(len(place.query)), place.meeting().places)
+        mine = place.mine.query(place.places[0]).tokens.take(unmet[:_UNMET])
+        codes = place.segment.postings.codes_of(place.columns[0])
+        theirs = place.segment.dictionary.texts.take(codes[:_LOOKED_UP])
+        met = len(np.unique(partners_by_pieces(mine, theirs)[0]))
+        if met >= max(_FEWEST, _MANY * len(mine)):
+            found.append(
+                Likely(place.places[0], place.number, place.columns[0], len(mine), met, 0.0, 0)
+            )
+    return found
+
+
+def beyond_equal(ways: Sequence[Way], equal: Sequence[Way]) -> list[Way]:
+    """The ways that meet clearly more of my values than equal ones of the same table do.
+
+    What is known of the same columns by equal values holds for them as well.
+    """
+    by_table: dict[str, list[Way]] = {}
+    for one in equal:
+        by_table.setdefault(one.result.table, []).append(one)
+    found = []
+    for way in ways:
+        beside = by_table.get(way.result.table, [])
+        best = max((one.result.containment for one in beside if one.believed), default=0.0)
+        if way.result.containment >= best + _MORE:
+            found.append(_with_equal(way, beside))
+    return found
+
+
+def _with_equal(way: Way, equal: Sequence[Way]) -> Way:
+    columns = way.columns, way.result.columns
+    same = next((one for one in equal if (one.columns, one.result.columns) == columns), None)
+    if same is None:
+        return way
+    known, signals = same.signals, way.signals
+    signals = replace(
+        signals,
+        names=max(signals.names, known.names),
+        rows=max(signals.rows, known.rows),
+        rarity=known.rarity,
+        ends=max(signals.ends, known.ends),
+    )
+    return replace(way, signals=signals, beside_equal=True)
 
 
 def _in_turn(likely: Sequence[Likely]) -> list[Likely]:
@@ -165,7 +223,7 @@ class _Pair:
         """Programs learned from rows of both, also those in doubt; None if none rewrites."""
         left = self._sample_of_mine()
         right = self._sample_of_theirs(left)
-        learned = find_programs(left.table, right.table, rules=self._rules)
+        learned = find_programs(left.table, right.table, _QUICKLY, rules=self._rules)
         if not learned and learned.doubted:
             learned = learned.doubted.learned
         if not learned or learned.target is None:

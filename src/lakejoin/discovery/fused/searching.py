@@ -23,7 +23,12 @@ from lakejoin.discovery.fused.composite import by_composite, together, worth_tel
 from lakejoin.discovery.fused.lake_names import lake_names
 from lakejoin.discovery.fused.near_meanings import by_meaning, has_meaning, unmet_by
 from lakejoin.discovery.fused.near_places import by_place
-from lakejoin.discovery.fused.rewritten import TABLES, beyond_equal, rewritten_ways
+from lakejoin.discovery.fused.rewritten import (
+    TABLES,
+    almost_equal,
+    beyond_equal,
+    rewritten_ways,
+)
 from lakejoin.discovery.fused.unique_together import plausible_composites
 from lakejoin.discovery.fused.versions import Versions
 from lakejoin.discovery.fused.ways import ColumnWays, Way, found_by
@@ -217,8 +222,9 @@ class _Run:
         excluded = self._searcher.excluded(self._mine, self._places[0])
         known = _needing_nothing(self._ways)
         likely = likely_rewritten(self._mine, self._places, segments, excluded, _LIKELY, known)
-        tables = TABLES * (2 if self._asked.choice else 1)
-        ways = rewritten_ways(self._searcher, self._mine, likely, tables)
+        almost = almost_equal(self._ways)
+        tables = TABLES * (2 if self._asked.choice else 1) + len(almost)
+        ways = rewritten_ways(self._searcher, self._mine, [*almost, *likely], tables)
         yield from beyond_equal(ways, self._ways)
 
     def _by_place(self, named: Sequence[int] | None) -> Iterator[Way]:

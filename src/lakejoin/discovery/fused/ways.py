@@ -86,7 +86,8 @@ class Way:
     """One way to join: my columns with theirs, what was found, and what it is worth.
 
     `kind` says whether values are equal, equal once rewritten, mean the same or lie near; `how` is
-    in words by which program, or within which distance, and empty for equal values.
+    in words by which program, or within which distance, and empty for equal values. `beside_equal`
+    says that some values of the same columns are equal as they are.
     """
 
     columns: tuple[str, ...]
@@ -94,11 +95,12 @@ class Way:
     signals: Signals
     kind: Kind = "equal"
     how: str = ""
+    beside_equal: bool = False
 
     @cached_property
     def weighed(self) -> Weighed:
         """Its score and reasons."""
-        return weigh(replace(self.signals, plain=self.kind == "equal"))
+        return weigh(replace(self.signals, plain=self.kind == "equal" or self.beside_equal))
 
     @property
     def order(self) -> tuple[bool, float, float]:

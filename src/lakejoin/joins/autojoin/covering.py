@@ -52,6 +52,7 @@ class LearnOptions:
     row_pairs: int = 100  # of a column pair that examples are drawn from
     example_sets: int = 18  # that are drawn
     programs: int = 5  # at most, for all rows together
+    further: bool = True  # whether several columns, and parts of columns, are met as well
     seed: int = 0
 
 

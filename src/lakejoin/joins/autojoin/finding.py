@@ -143,7 +143,7 @@ def find_programs(
     if not mine.rows or not theirs.rows:
         return Learned()
     doubted: list[_Way] = []
-    for further in (False, True):
+    for further in (False, True) if options.further else (False,):
         way = _best_way(mine, theirs, options, further, doubted)
         if way is not None:
             return _joined(way, rules or ValueRules())

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 _RING = 190.0  # from one ring to the next, at the least
 _APART = 26.0  # two tables on a ring
 _MARGIN = 190.0  # for names beside the outermost ring
-_NAMED = 60  # tables on a ring whose names are written; the others tell them when pointed at
-_LONGEST = 32
-_MOST_LINKS = 4_000
+_NAMED = 160  # tables on a ring whose names are written; the others tell them when pointed at
+_LONGEST = 26  # letters, which end before the next ring
+_MOST_LINKS = 1_500
+_INK = 25.0  # what all lines beside those that lead from ring to ring may have together
 _COLOURS = ("#f2c037", "#2e8b57", "#5aa978", "#8dc4a3", "#bcdccb")  # the table, then by joins
 
 Point = tuple[float, float]
@@ -49,12 +50,15 @@ def as_svg(around: Around) -> str:
         f'<rect x="{-half:.0f}" y="{-half:.0f}" width="{2 * half:.0f}" height="{2 * half:.0f}" '
         'fill="white"/>',
     ]
-    for one, other, share in _drawn_links(around):
-        (x, y), (to_x, to_y) = places[one], places[other]
-        lines.append(
-            f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="#456" '
-            f'stroke-opacity="{0.12 + 0.4 * share * share:.2f}"/>'
-        )
+    leading, others = _drawn_links(around)
+    faint = min(0.25, max(0.02, _INK / max(1, len(others))))
+    for ends, opacity in [(others, faint), (leading, 0.6)]:
+        for one, other in ends:
+            (x, y), (to_x, to_y) = places[one], places[other]
+            lines.append(
+                f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="#456" '
+                f'stroke-opacity="{opacity:.2f}"/>'
+            )
     for place, (name, hop) in enumerate(zip(names, hops, strict=True)):
         lines += _node(name, hop, places[place], _told(around, place), len(rings[hop]) <= _NAMED)
     return "\n".join([*lines, "</svg>", ""])
@@ -88,14 +92,20 @@ def _places(rings: Sequence[Sequence[int]]) -> tuple[dict[int, Point], list[floa
     return places, radii
 
 
-def _drawn_links(around: Around) -> list[tuple[int, int, float]]:
-    """Joins as lines, one for both directions; the strongest where there are very many."""
+def _drawn_links(around: Around) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The joins that lead from ring to ring, and others, each once for both directions; of very
+    many others the strongest."""
+    number = {step.other_table: place for place, step in enumerate(around.steps, start=1)}
+    number[around.table] = 0
+    leading = [(number[step.table], place) for place, step in enumerate(around.steps, start=1)]
     best: dict[tuple[int, int], float] = {}
     for one, other, share in around.links:
         key = (min(one, other), max(one, other))
         best[key] = max(share, best.get(key, 0.0))
+    for one, other in leading:
+        best.pop((min(one, other), max(one, other)), None)
     strongest = sorted(best.items(), key=lambda link: (-link[1], link[0]))[:_MOST_LINKS]
-    return [(one, other, share) for (one, other), share in sorted(strongest)]
+    return leading, sorted(ends for ends, _ in strongest)
 
 
 def _told(around: Around, place: int) -> str:
@@ -117,11 +127,18 @@ def _node(name: str, hop: int, at: Point, told: str, named: bool) -> list[str]:
     if not named:
         return lines
     short = name if len(name) <= _LONGEST else "…" + name[-_LONGEST + 1 :]
+    halo = 'stroke="white" stroke-width="4" paint-order="stroke"'
     if hop == 0:
-        where = f'x="{x:.1f}" y="{y - 16:.1f}" text-anchor="middle" font-weight="bold"'
-    else:
-        side, anchor = (radius + 4, "start") if x >= -1e-6 else (-radius - 4, "end")
-        where = f'x="{x + side:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}"'
+        where = f'x="{x:.1f}" y="{y - 16:.1f}" text-anchor="middle" font-weight="bold" {halo}'
+    else:  # along the radius, and never upside down
+        turn = math.degrees(math.atan2(y, x))
+        side, anchor = radius + 4, "start"
+        if abs(turn) > 90:
+            turn, side, anchor = turn - 180, -side, "end"
+        where = (
+            f'x="{side}" y="4" text-anchor="{anchor}" '
+            f'transform="translate({x:.1f} {y:.1f}) rotate({turn:.1f})" {halo}'
+        )
     lines.append(f"<text {where}>{_text(short)}</text>")
     return lines
 

@@ -16,6 +16,7 @@ COLUMNS = 262_893_406
 SEGMENT = 45_000  # columns, at most
 WORKERS = 100  # of one core each
 QUERIES = 10_000
+PAIR = 56  # bytes of a pair in the driver's memory, 28 on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def estimate(figures: Mapping[str, Any]) -> list[Need]:
         Need(
             "join graph",
             two * segments * (segments + 1) / 2,
-            28.0 * figures["pairs"] / columns * COLUMNS,
+            PAIR / 2 * figures["pairs"] / columns * COLUMNS,
             f"{two:.2f} s for two segments of {SEGMENT:,} columns, times "
             f"{segments * (segments + 1) // 2:,} twos: the part that is not linear",
         ),
@@ -85,5 +86,11 @@ def told(figures: Mapping[str, Any]) -> str:
     lines.append(
         f"  Spark itself: {1000 * figures['task_seconds']:.0f} ms a task, "
         f"{tasks * figures['task_seconds'] / 3600:.2f} core hours for {tasks:,} tasks"
+    )
+    pairs = figures["pairs"] / figures["columns"] * COLUMNS
+    lines.append(
+        f"  The driver holds {pairs / 1e9:,.1f} billion pairs of columns, {PAIR * pairs / 1e12:.2f} TB: "
+        "more than a machine has. So large a graph needs a higher containment or fewer partners a "
+        "column (--containment, --most)."
     )
     return "\n".join(lines)

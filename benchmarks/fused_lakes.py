@@ -99,6 +99,18 @@ def ask_all(
     return told
 
 
+def some_of_each(asked: Sequence[Asked], most: int | None) -> list[Asked]:
+    """At most so many questions of each kind, from all parts of the lake."""
+    kinds: dict[str, list[Asked]] = defaultdict(list)
+    for one in asked:
+        kinds[one.kind].append(one)
+    return [
+        one
+        for of_kind in kinds.values()
+        for one in of_kind[:: max(1, -(-len(of_kind) // (most or len(of_kind))))]
+    ]
+
+
 def report(engine: str, told: Sequence[Told]) -> None:
     """Prints the means of an engine, by kind of question."""
     kinds: dict[str, list[Told]] = defaultdict(list)
@@ -193,6 +205,7 @@ def main() -> None:
     parser.add_argument("--databases", type=Path)
     parser.add_argument("--noise", type=int, default=200, help="tables of noise (default 200)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--questions", type=int, help="at most so many of each kind")
     parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=list(ENGINES))
     given = parser.parse_args()
     lakes = [("company", *company_lake(given.folder, given.noise, given.seed))]
@@ -201,6 +214,7 @@ def main() -> None:
     results = {}
     for name, lake, asked in lakes:
         print(f"{name}: {len(lake)} tables\n{_HEAD}")
+        asked = some_of_each(asked, given.questions)
         fused(lake, asked[0].question)  # compiles, and reads what all need
         results[name] = {}
         for engine in given.engines:

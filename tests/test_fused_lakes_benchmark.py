@@ -69,9 +69,14 @@ def test_files_are_written_as_they_are(made: Any, tmp_path: Path) -> None:
 
 
 def test_questions_about_the_company(made: Any) -> None:
+    from fused_lakes import some_of_each
     from fused_quality import Ranked
     from lake_questions import of_company
 
+    every = of_company(made)
+    assert sorted(map(id, some_of_each(every, None))) == sorted(map(id, every))
+    some = [one.kind for one in some_of_each(every, 2)]
+    assert {kind: some.count(kind) for kind in some} == dict.fromkeys(some, 2)
     asked = {one.question.name: one for one in of_company(made)}
     invoice = asked["payments.csv.invoice"]
     assert invoice.kind == "equal" and invoice.question.right == {"invoices.csv"}

@@ -1,4 +1,4 @@
-"""LakeJoiner: the columns that help and no others, onto any rows, without the target's own copies."""
+"""LakeJoiner: the columns that help and no others, onto any rows, without copies of the target."""
 
 from __future__ import annotations
 

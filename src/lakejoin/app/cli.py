@@ -27,6 +27,7 @@ _COMMANDS = {
     "predicate": "lakejoin.app.predicate_commands:predicate_command",
     "predicates": "lakejoin.app.predicate_commands:predicates_command",
     "union": "lakejoin.app.union_commands:union_command",
+    "enrich": "lakejoin.app.enrich_command:enrich_command",
     "graph": "lakejoin.app.graph_commands:graph_command",
     "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
@@ -91,6 +92,7 @@ def cli() -> None:
       lakejoin predicates data/          which tables refer to which
       lakejoin union mine.csv            which tables have rows to append to mine
       lakejoin graph                     all joins of the lake, and what a table reaches by them
+      lakejoin enrich mine.csv …         adds columns that help to predict one of mine
       lakejoin mcp                       serves the lake to agents
 
     The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.enrich.copies import LeftOut, Same, copies_target, my_own_tables, tells_alone
-from lakejoin.enrich.forests import folds_by_key, grown, judged, without_gaps
+from lakejoin.enrich.forests import Forest, folds_by_key, judged, without_gaps
 from lakejoin.enrich.sketching import Mixed, Sketches
 
 if TYPE_CHECKING:
@@ -152,8 +152,7 @@ class _Trial:
             mixed, noise = self._noise(draw)
             false = self._sketches.at(noise, self._rows, mixed)
             columns = without_gaps(np.concatenate([true, false, self._own], axis=1))
-            forest = grown(columns, self._target, self._chooser.seed + draw)
-            found = forest.feature_importances_
+            found = Forest(columns, self._target, self._chooser.seed + draw).worth
             bar = found[len(places) : len(places) + len(noise)].max(initial=0.0)
             hits += found[: len(places)] > bar
             worth += found[: len(places)] / _DRAWS
@@ -167,18 +166,20 @@ class _Trial:
         self._chooser.tell("proving the columns out of fold")
         alone = self._scores(self._own)
         best: list[int] = []
-        gained = 0.0
+        scores, gained = alone, 0.0
         for size in sizes:
             chosen = list(places[:size])
-            scores = self._scores(self._with(self._sketches.at(chosen, self._rows)))
-            mixed, noise = self._noise(0)
-            beside = self._sketches.at(noise[:size], self._rows, mixed)
-            by_noise = self._scores(self._with(beside))
-            gains = [_gain(scores, alone), _gain(scores, by_noise)]
-            surely = all(mean > _SURE * error and mean > 0 for mean, error in gains)
-            if surely and gains[0][0] > gained + (gains[0][1] / 2 if best else 0.0):
-                best, gained = chosen, gains[0][0]
-        return best
+            these = self._scores(self._with(self._sketches.at(chosen, self._rows)))
+            mean, error = _gain(these, alone)
+            # More columns only if they are clearly better than fewer.
+            if mean > _SURE * error and mean > gained + (error / 2 if best else 0.0):
+                best, scores, gained = chosen, these, mean
+        if not best:
+            return []
+        mixed, noise = self._noise(0)
+        beside = self._sketches.at(noise[: len(best)], self._rows, mixed)
+        mean, error = _gain(scores, self._scores(self._with(beside)))
+        return best if mean > _SURE * error else []
 
     def _with(self, columns: Array) -> Array:
         return np.concatenate([self._own, columns], axis=1)

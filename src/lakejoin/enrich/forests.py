@@ -113,14 +113,46 @@ def folds_by_key(keys: Array, target: Target, folds: int, seed: int) -> Folds:
     return [(np.flatnonzero(found != one), np.flatnonzero(found == one)) for one in range(folds)]
 
 
-def grown(columns: Array, target: Target, seed: int, trees: int = TREES) -> Any:
-    """A forest that has learned from all these rows."""
-    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+class Forest:
+    """Random trees (Geurts et al., 2006) that have learned from all these rows.
 
-    kind = ExtraTreesClassifier if target.is_classes else ExtraTreesRegressor
-    forest = kind(trees, min_samples_leaf=_LEAF, max_features=_SHARE, random_state=seed, n_jobs=1)
-    values = target.values.astype(np.int64) if target.is_classes else target.values
-    return forest.fit(columns.astype(np.float32), values)
+    Each tree is scikit-learn's; the forest around them is not, as its own takes longer to make a
+    tree of a few hundred rows than the tree takes to grow.
+    """
+
+    def __init__(self, columns: Array, target: Target, seed: int, trees: int = TREES) -> None:
+        from sklearn import config_context
+        from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+
+        kind = ExtraTreeClassifier if target.is_classes else ExtraTreeRegressor
+        rows = np.ascontiguousarray(columns, np.float32)
+        self._classes, values = None, target.values
+        if target.is_classes:
+            self._classes, values = np.unique(values, return_inverse=True)
+        self._trees = []
+        with config_context(skip_parameter_validation=True, assume_finite=True):
+            for number in range(trees):
+                tree = kind(
+                    min_samples_leaf=_LEAF,
+                    max_features=_SHARE,
+                    random_state=np.random.RandomState(seed * 1_000_003 % 2**31 + number),
+                )
+                self._trees.append(tree.fit(rows, values, check_input=False).tree_)
+
+    @property
+    def worth(self) -> Array:
+        """How much each column was worth to the trees, 1 together."""
+        return np.asarray(
+            np.mean([tree.compute_feature_importances() for tree in self._trees], axis=0)
+        )
+
+    def told(self, columns: Array) -> Array:
+        """The target of some rows, as the trees tell it."""
+        rows = np.ascontiguousarray(columns, np.float32)
+        mean = sum(tree.predict(rows) for tree in self._trees) / len(self._trees)
+        if self._classes is None:
+            return np.asarray(mean.reshape(len(rows)))
+        return np.asarray(self._classes[mean.reshape(len(rows), -1).argmax(axis=1)])
 
 
 def judged(
@@ -129,8 +161,8 @@ def judged(
     """The score of each fold: the share of classes that are told (micro-F1), or the negative root
     of the mean squared error; more is better."""
     for learn, judge in folds:
-        forest = grown(columns[learn], target.take(learn), seed, trees)
-        yield score(target.values[judge], forest.predict(columns[judge].astype(np.float32)), target)
+        forest = Forest(columns[learn], target.take(learn), seed, trees)
+        yield score(target.values[judge], forest.told(columns[judge]), target)
 
 
 def score(true: Array, told: Array, target: Target) -> float:

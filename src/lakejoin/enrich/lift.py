@@ -1,0 +1,100 @@
+"""How much better is the target predicted with the lake than without?
+
+Cross-validation with the whole choice inside: in each fold columns are chosen by the other rows
+alone, and a forest learns from these, once with the chosen columns and once without. So neither
+the columns nor the forest have seen the targets that they are judged by. The search itself sees
+all keys, but no target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.enrich.forests import Forest, folds_by_key, score, without_gaps
+from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    from lakejoin.enrich.choosing import Chooser
+    from lakejoin.enrich.target import Target
+
+Array = np.ndarray[Any, Any]
+
+FOLDS = 5
+_TREES = 150
+
+
+@dataclass(frozen=True)
+class Lift:
+    """Scores of each fold, without the lake and with it: an error (`RMSE`), of which less is
+    better, or a share of right answers (`micro-F1`). `keys` is whether folds are by key."""
+
+    score: str
+    without: tuple[float, ...]
+    joined: tuple[float, ...]
+    keys: bool
+
+    @property
+    def gains(self) -> Array:
+        """By which share each fold got better."""
+        before, after = np.array(self.without), np.array(self.joined)
+        change = before - after if self.score == "RMSE" else after - before
+        return np.asarray(change / np.maximum(before, 1e-12))
+
+    @property
+    def mean(self) -> float:
+        """By which share the mean score got better."""
+        before, after = float(np.mean(self.without)), float(np.mean(self.joined))
+        change = before - after if self.score == "RMSE" else after - before
+        return change / max(before, 1e-12)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the gains of the folds."""
+        return float(self.gains.std(ddof=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The lift as JSON has it."""
+        return {
+            "score": self.score,
+            "folds": len(self.without),
+            "folds_by_key": self.keys,
+            "without": {"mean": float(np.mean(self.without)), "spread": _spread(self.without)},
+            "with": {"mean": float(np.mean(self.joined)), "spread": _spread(self.joined)},
+            "lift": self.mean,
+            "lift_spread": self.spread,
+        }
+
+
+def measured(chooser: Chooser, folds: int = FOLDS) -> Lift:
+    """The lift, by the sampled rows."""
+    target, keys = chooser.target, chooser.gathered.keys
+    if not 2 <= folds <= len(target.values) // 2:
+        raise InputError(f"{folds} folds of {len(target.values)} rows: give 2 to 10")
+    without, joined = [], []
+    for number, (learn, judge) in enumerate(folds_by_key(keys, target, folds, chooser.seed + 17)):
+        chooser.tell(f"measuring the lift: fold {number + 1} of {folds}")
+        chosen = chooser.choose(learn).places
+        without.append(_fold_score(chooser.own, target, learn, judge, chooser.seed))
+        if chosen:
+            added = chooser.gathered.matrix[:, list(chosen)]
+            columns = np.concatenate([chooser.own, added], axis=1)
+            joined.append(_fold_score(columns, target, learn, judge, chooser.seed))
+        else:
+            joined.append(without[-1])
+    by_key = len(np.unique(keys)) < len(keys) and len(np.unique(keys)) >= 2 * folds
+    name = "micro-F1" if target.is_classes else "RMSE"
+    return Lift(name, tuple(without), tuple(joined), by_key)
+
+
+def _fold_score(columns: Array, target: Target, learn: Array, judge: Array, seed: int) -> float:
+    columns = without_gaps(columns)
+    forest = Forest(columns[learn], target.take(learn), seed, _TREES)
+    found = score(target.values[judge], forest.told(columns[judge]), target)
+    return abs(found)
+
+
+def _spread(scores: tuple[float, ...]) -> float:
+    return float(np.std(scores, ddof=1))

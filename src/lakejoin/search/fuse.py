@@ -17,14 +17,14 @@ Together they say how sure it is, 0 to 1, with `SURE` nats. The score is that, t
 values find a partner, to the power of `REACH`, and how near it is to a reference, to the power of
 `KEYED`: a table that surely joins a few of my rows stands before one that may join all, and one
 whose rows refer to mine, or mine to its, before one that shares some names. Values that must be
-rewritten first, or are only near, count `PLAIN` of the others. Where no columns were
-named, so it is with how well mine tell my rows apart: a table by county stands before one by state.
+rewritten first, or are only near, count `PLAIN` of the others. Where no columns were named, so it
+is with how well mine tell my rows apart: a table by county stands before one by state.
 
-What has fewer than `BELIEVED` nats without its name is called accidental; it stands behind all
-others, with the reason. The name counts there too where all values of one side are in the other, as
-those of references are.
+What has fewer than `BELIEVED` nats without its name, or scores less than `WORTH`, is called
+accidental; it stands behind all others, with the reason. The name counts there too where all values
+of one side are in the other, as those of references are.
 
-These seven numbers are the weights; `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`
+These eight numbers are the weights; `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`
 measure them on questions whose right and accidental answers are known.
 """
 
@@ -42,6 +42,7 @@ REACH = 0.3
 KEYED = 0.2
 PLAIN = 0.95
 BELIEVED = 10.0
+WORTH = 0.05
 _MOST = 100.0
 _NEARLY_ALL = 0.9  # of the smaller column's values are in both
 _ALL = 0.95  # of the values, or of the rows: a reference, and a key
@@ -53,8 +54,8 @@ class Signals:
 
     `values` of the smaller column, of which a `share` is in both, and a part `chance` of wrong ones
     would be. `containment` is the share of my values that meet. `rows`, `rarity` and `ends` are in
-    nats. `names` are alike 0 to 1, and as telling as `telling` says. `unique` is the number of
-    distinct values for each row that has one, of the side where it is larger: 1 where one is a key.
+    nats. `names` are alike 0 to 1, as telling as `telling` says, and may both `identify`. `unique`
+    is the number of distinct values for each row that has one, of the side where it is larger.
     `refers` is how much of a side is in one that is a key, 1 where all is. `tells_apart` is how
     near my columns are to a key, where the search was to choose them. `plain` are values that are
     equal as they are.
@@ -69,6 +70,7 @@ class Signals:
     rarity: float = 0.0
     ends: float = 0.0
     telling: float = 1.0
+    identify: bool = False
     unique: float = 1.0
     refers: float = 1.0
     tells_apart: float = 1.0
@@ -82,10 +84,10 @@ class Signals:
     @property
     def names_count(self) -> float:
         """Whether names are believed: where all values of one side are in a key of the other, as
-        those of references are; half where it is no key, as where both refer to the same."""
+        those of references are, or both are named as identifiers; else half."""
         if self.share < _ALL:
             return 0.0
-        return 1.0 if self.unique >= _ALL else 0.5
+        return 1.0 if self.unique >= _ALL or self.identify else 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def weigh(signals: Signals) -> Weighed:
     others = sum(one.nats for one in reasons if one.what != "names")
     named = sum(one.nats for one in reasons if one.what == "names")
     believed = others + signals.names_count * named
-    return Weighed(score, sure, reasons, _why_accidental(signals, believed))
+    return Weighed(score, sure, reasons, _why_accidental(signals, believed, score))
 
 
 def _reasons(signals: Signals) -> tuple[Reason, ...]:
@@ -152,9 +154,9 @@ def _of_values(signals: Signals) -> str:
     return f"{told}, and of wrong ones {percent(signals.chance)} would be"
 
 
-def _why_accidental(signals: Signals, nats: float) -> str:
+def _why_accidental(signals: Signals, nats: float, score: float) -> str:
     if nats >= BELIEVED:
-        return ""
+        return "" if score >= WORTH else "few values meet, and little speaks for it"
     if signals.chance >= 0.5 * signals.share:
         return f"of wrong values {percent(signals.chance)} would meet as well"
     return "the few values that meet may do so by chance"

@@ -36,6 +36,8 @@ Words = frozenset[str]
 _ROWS = 64
 _COLUMNS = 40  # of a table that are looked at
 _SHIFTS = (1, 2, 3, 5, 8, 13)
+_BESIDE = (1, -1, 3)
+_ENOUGH = 0.25  # of the rows have another one beside them
 _MORE = 1.5  # times as much as rows that do not meet: these differ among each other
 _WORD = re.compile(r"\w{2,}")
 
@@ -119,12 +121,40 @@ def agreement(
     values = query.tokens.take(met).to_pylist()
     ours = mine.of(met, values)
     rows = _first_rows(segment, entry, column, codes[met])
-    theirs = their_words(segment, entry, (column,), rows)
-    return agreeing(ours, [without(*one) for one in zip(theirs, values, strict=True)])
+    theirs, beside = words_beside(segment, entry, (column,), rows)
+    met_words = [without(*one) for one in zip(theirs, values, strict=True)]
+    return agreeing(ours, met_words, beside)
 
 
-def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:
-    """How much rows agree, beyond what rows do that do not meet.
+def words_beside(
+    segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
+) -> tuple[list[Words], list[list[Words | None]]]:
+    """The words of some rows of theirs, and those of rows beside them that hold another key: None
+    where it is the same, or there is none.
+
+    Two tables in the same order, of time for instance, agree in the rows beside as well.
+    """
+    keys = segment.rows.codes(joined[0], entry.rows)
+    places = [rows + by for by in _BESIDE]
+    valid = [(one >= 0) & (one < entry.rows) for one in places]
+    inside = [np.where(ok, one, rows) for ok, one in zip(valid, places, strict=True)]
+    other = [ok & (keys[one] != keys[rows]) for ok, one in zip(valid, inside, strict=True)]
+    words = their_words(segment, entry, joined, np.concatenate([rows, *inside]))
+    size = len(rows)
+    beside = [
+        [word if told else None for word, told in zip(words[size * n :], which, strict=False)]
+        for n, which in enumerate(other, 1)
+    ]
+    return words[:size], beside
+
+
+def agreeing(
+    ours: Sequence[Words],
+    theirs: Sequence[Words],
+    beside: Sequence[Sequence[Words | None]] = (),
+) -> float:
+    """How much rows agree, beyond what rows do that do not meet: others of theirs, and those that
+    stand `beside` them.
 
     >>> towns = [frozenset({"bern", "bear"}), frozenset({"ulm", "spire"}), frozenset({"oslo"})]
     >>> round(agreeing(towns, towns), 1), agreeing(towns, [frozenset({"x"})] * 3)
@@ -137,7 +167,7 @@ def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:
         both = one & other
         if not both:
             return 0.0
-        rarest = min(counts[word] for word in both)
+        rarest = max(1, min(counts[word] for word in both))
         return max(0.0, math.log(rows / rarest) - math.log1p(len(one) - 1) / 2)
 
     met = sum(map(of_row, ours, theirs))
@@ -146,6 +176,10 @@ def agreeing(ours: Sequence[Words], theirs: Sequence[Words]) -> float:
         for by in _SHIFTS
         if by % rows
     ]
+    for others in beside:
+        known = [(one, other) for one, other in zip(ours, others, strict=True) if other is not None]
+        if len(known) >= _ENOUGH * rows:
+            moved.append(sum(of_row(*pair) for pair in known) * rows / len(known))
     return max(0.0, met - _MORE * max(moved, default=met))
 
 

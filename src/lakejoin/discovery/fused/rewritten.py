@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.discovery.fused.agreeing import RowWords, agreeing, their_words
+from lakejoin.discovery.fused.agreeing import RowWords, agreeing, words_beside
 from lakejoin.discovery.fused.ends import ends_of, same_ends
 from lakejoin.discovery.fused.lines import Lines, lines_of
 from lakejoin.discovery.fused.ways import Way, refers, unique_of
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-TABLES = 6  # that are looked at
-_COLUMNS = 4  # of each side
+TABLES = 5  # that are looked at
+_COLUMNS = 2  # of each side
 _SAMPLE = 200  # rows of each side, beside those that share a piece
 _ROWS = 64  # whose other columns are compared
 _LOOKED_AT = 150  # values that are made wrong
@@ -55,7 +55,7 @@ _FEWEST = 2
 _SOME = 5  # values that share a piece
 _MORE = 0.02  # of my values
 _OFTEN = 0.2  # of wrong values
-_ALMOST = 4  # tables that join by equal values, and may do better
+_ALMOST = 2  # tables that join by equal values, and may do better
 _NEARLY_ALL = 0.98  # of my values
 _UNMET, _LOOKED_UP = 500, 50_000  # values without a partner, and theirs that may be one
 _MANY = 0.3  # of the values without a partner
@@ -321,8 +321,7 @@ class _Pair:
             return 0.0
         found = result.found
         ours = RowWords(self._mine, found.places).at(left)
-        theirs = their_words(self._segment, self._entry, found.columns, right)
-        return agreeing(ours, theirs)
+        return agreeing(ours, *words_beside(self._segment, self._entry, found.columns, right))
 
 
 def result_names(result: Rewriting) -> tuple[str, ...]:

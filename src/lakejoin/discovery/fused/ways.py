@@ -214,19 +214,27 @@ class ColumnWays:
         fewer = max(1, min(result.query_size, result.column_size))
         theirs = result.columns[0]
         tables = subject(self.query.table), subject(result.table)
+        alike = names_alike(self.query.column, theirs, *tables)
         as_many = len(matched) - int(np.searchsorted(matched, result.matched / 2))
         signals = Signals(
             fewer,
             min(1.0, result.matched / fewer),
             LEAST,
             result.containment,
-            names_alike(self.query.column, theirs, *tables).alike,
+            alike.alike,
             rarity=self._rarity(result.matched, as_many),
-            telling=0.0 if self.query.type is ColumnType.DATE else self._lake.telling(theirs),
+            telling=self._telling(theirs),
+            identify=alike.say_identifier,
             unique=unique_of(result),
             refers=refers(result),
         )
         return Way((self.query.column,), result, signals)
+
+    def _telling(self, theirs: str) -> float:
+        """Of the two names the one that says more, as of `film_id` and the `id` of films."""
+        if self.query.type is ColumnType.DATE:
+            return 0.0
+        return max(map(self._lake.telling, (self.query.column, theirs)))
 
     def _rarity(self, matched: int, as_many: int) -> float:
         """Less where few values meet; and the days of a year are in many tables."""

@@ -89,8 +89,8 @@ def told(figures: Mapping[str, Any]) -> str:
     )
     pairs = figures["pairs"] / figures["columns"] * COLUMNS
     lines.append(
-        f"  The driver holds {pairs / 1e9:,.1f} billion pairs, {PAIR * pairs / 1e12:.2f} TB: more than "
-        "a machine has. So large a graph needs a higher containment or fewer partners a "
+        f"  The driver holds {pairs / 1e9:,.1f} billion pairs, {PAIR * pairs / 1e12:.2f} TB: more "
+        "than a machine has. So large a graph needs a higher containment or fewer partners a "
         "column (--containment, --most)."
     )
     return "\n".join(lines)

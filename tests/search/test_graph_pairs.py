@@ -66,7 +66,7 @@ def plain(pairs: Pairs) -> list[PlainPair]:
     return sorted(PlainPair(*row) for row in rows)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     lakes(),
     st.sampled_from([0.01, 0.3, 0.5, 0.75, 0.9, 1.0]),

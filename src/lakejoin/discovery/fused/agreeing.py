@@ -101,9 +101,9 @@ def without(words: Words, value: str) -> Words:
     >>> sorted(without(frozenset({"bern", "007", "70"}), "7"))
     ['70', 'bern']
     """
-    left = words - words_of(value)
-    number = value.lstrip("0")
-    return frozenset(one for one in left if one.lstrip("0") != number)
+    joined = words_of(value)
+    numbers = {one.lstrip("0") for one in joined}
+    return frozenset(one for one in words - joined if one.lstrip("0") not in numbers)
 
 
 def agreement(

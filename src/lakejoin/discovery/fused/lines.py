@@ -34,6 +34,10 @@ class Lines:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
+    def first(self, places: Array) -> list[str]:
+        """The texts of the first column of some lines; nothing for a null."""
+        return [one or "" for one in self.table.column(0).take(places).to_pylist()]
+
     def take(self, places: Array) -> Lines:
         """Some of the lines."""
         return Lines(self.table.take(places), self.rows[places], self.weights[places])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.discovery.fused.agreeing import RowWords, agreeing, words_beside
+from lakejoin.discovery.fused.agreeing import RowWords, agreeing, without, words_beside
 from lakejoin.discovery.fused.ends import ends_of, same_ends
 from lakejoin.discovery.fused.lines import Lines, lines_of
 from lakejoin.discovery.fused.ways import Way, refers, unique_of
@@ -316,12 +316,25 @@ class _Pair:
         )
 
     def _agreement(self, meeting: _Meeting, result: Rewriting) -> float:
-        left, right = meeting.some(_ROWS)
-        if len(left) < _FEWEST:
+        mine, theirs = meeting.some(_ROWS)
+        if len(mine) < _FEWEST:
             return 0.0
         found = result.found
-        ours = RowWords(self._mine, found.places).at(left)
-        return agreeing(ours, *words_beside(self._segment, self._entry, found.columns, right))
+        joined = [
+            f"{one} {other}".casefold()
+            for one, other in zip(
+                meeting.left.first(mine), meeting.right.first(theirs), strict=True
+            )
+        ]
+        ours = RowWords(self._mine, found.places).at(meeting.left.rows[mine])
+        met, beside = words_beside(
+            self._segment, self._entry, found.columns, meeting.right.rows[theirs]
+        )
+        return agreeing(
+            [without(*one) for one in zip(ours, joined, strict=True)],
+            [without(*one) for one in zip(met, joined, strict=True)],
+            beside,
+        )
 
 
 def result_names(result: Rewriting) -> tuple[str, ...]:
@@ -375,7 +388,7 @@ class _Meeting:
         return float((self.left.weights * self._of_key[self.keys.left]).sum())
 
     def some(self, most: int) -> tuple[Array, Array]:
-        """Rows of mine and of theirs that meet, one for each key, spread over all."""
+        """Lines of mine and of theirs that meet, one for each key, spread over all."""
         first = np.full(self.keys.count + 1, -1)
         held = np.flatnonzero(self.keys.right >= 0)[::-1]
         first[self.keys.right[held]] = held
@@ -384,7 +397,7 @@ class _Meeting:
         met = met[np.sort(once)]
         if len(met) > most:
             met = met[np.linspace(0, len(met) - 1, most).astype(np.int64)]
-        return self.left.rows[met], self.right.rows[first[self.keys.left[met]]]
+        return met, first[self.keys.left[met]]
 
 
 def _made(learned: Learned, side: str, meeting: _Meeting) -> pa.LargeStringArray:

@@ -1,4 +1,9 @@
-"""Which tables may have rows to append? Those that share values or names of columns with mine."""
+"""Which tables may have rows to append? Those that share values or names of columns with mine.
+
+A few more are taken whose columns look like mine in the catalog: of the same types, about as long,
+and about as often the same. Where every name is another one and no value is shared, nothing else
+tells.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +32,9 @@ Place = tuple[int, int]  # the number of a segment, and of a table in it
 
 COMPARED = 50  # tables that are compared column by column
 _SEARCHED = 12  # columns of mine whose values are searched for
+_LOOKING_ALIKE = 15  # tables that are compared for their profiles alone
+_PROFILED = 50  # columns of mine that are compared so
+_LENGTHS, _UNIQUE = 3.0, 2.0  # how much it counts that lengths and repetition differ
 _FETCHED = 100  # columns of the lake for each
 _HALF = 0.5  # of as many values as the best has: a column that holds them too
 _EVERYWHERE = 0.3  # is what a column counts that every table has
@@ -71,13 +79,44 @@ def candidates(searcher: Searcher, mine: MyTable, names: LakeNames) -> Candidate
         for table, known in signs.items():
             sum_of = sum(float(weights[place]) * share for place, share in known.items())
             worth[table] = worth.get(table, 0.0) + sum_of
-    order = sorted(worth, key=lambda table: (-worth[table], table))
-    return Candidates(tuple(order[:COMPARED]), weights, tuple(dict.fromkeys(notes)))
+    order = sorted(worth, key=lambda table: (-worth[table], table))[:COMPARED]
+    order += looking_alike(searcher, mine, excluded, {*order})
+    return Candidates(tuple(order), weights, tuple(dict.fromkeys(notes)))
+
+
+def looking_alike(
+    searcher: Searcher, mine: MyTable, excluded: Sequence[Array], known: set[Place]
+) -> list[Place]:
+    """The tables whose columns have profiles like mine, beside those that are known."""
+    found: list[tuple[float, Place]] = []
+    profiles = [one for one in mine.profiles() if one.distinct][:_PROFILED]
+    for number, segment in enumerate(searcher.snapshot.segments):
+        columns = segment.catalog.columns
+        first = segment.catalog.tables["first"].to_numpy()
+        width = segment.catalog.tables["width"].to_numpy()
+        if not len(first) or not profiles:
+            continue
+        of_table = np.repeat(np.arange(len(first)), width)
+        kinds = np.asarray(columns["type"].cast("string").to_pylist(), dtype=object)
+        length = np.maximum(columns["mean_length"].to_numpy(), 0.1)
+        unique = columns["uniqueness"].to_numpy()
+        score = np.zeros(len(first))
+        for one in profiles:
+            apart = _LENGTHS * np.abs(np.log(length / max(one.mean_length, 0.1)))
+            near = np.exp(-apart - _UNIQUE * np.abs(unique - one.uniqueness)) * (kinds == one.type)
+            best = np.zeros(len(first))
+            np.maximum.at(best, of_table, near)
+            score += best
+        score /= np.maximum(len(profiles), width)
+        score[of_table[excluded[number]]] = 0.0
+        tables = np.argsort(-score, kind="stable")[: _LOOKING_ALIKE + len(known)].tolist()
+        found += [(-float(score[table]), (number, table)) for table in tables if score[table]]
+    return [place for _, place in sorted(found) if place not in known][:_LOOKING_ALIKE]
 
 
 def weight(rare: float) -> float:
     """What a column counts that is so rare in the lake, 0 to 1."""
-    return _EVERYWHERE + (1 - _EVERYWHERE) * rare
+    return _EVERYWHERE + (1 - _EVERYWHERE) * max(0.0, rare)
 
 
 def _noted(signs: dict[Place, dict[int, float]], table: Place, place: int, share: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +84,9 @@ class Comparison:
     def compare(self, number: int, table: int, meant: Meant | None = None) -> Compared:
         """The table beside mine; with `meant`, by the meaning of texts too."""
         theirs = self._table(number, table)
-        header = theirs.header(self._mine.names)
+        named = theirs.named(self._mine.names)
         found = [
-            [self._likeness(place, column, theirs, header, meant) for column in range(theirs.width)]
+            [self._likeness(place, column, theirs, named, meant) for column in range(theirs.width)]
             for place in range(len(self.looks))
         ]
         scores = np.array([[one.score for one in row] for row in found])
@@ -110,7 +110,7 @@ class Comparison:
         return goodness * float(covered**MINE * of_theirs ** (1 - MINE))
 
     def _likeness(
-        self, place: int, column: int, theirs: _Theirs, header: float, meant: Meant | None
+        self, place: int, column: int, theirs: _Theirs, named: Named, meant: Meant | None
     ) -> Likeness:
         mine, look = self.looks[place], theirs.looks[column]
         if not go_together(mine.type, look.type):
@@ -119,7 +119,8 @@ class Comparison:
             theirs.shared[place, column] = self._shared(place, theirs, column)
         shared = theirs.shared[place, column]
         meaning = meant.alike(place, mine, look) if meant and not shared.both else 0.0
-        return likeness(mine, look, shared, Named(self._names.telling(look.name), header), meaning)
+        named = replace(named, telling=self._names.telling(look.name))
+        return likeness(mine, look, shared, named, meaning)
 
     def _shared(self, place: int, theirs: _Theirs, column: int) -> Shared:
         """The values that both columns hold, where both are searched."""
@@ -181,14 +182,14 @@ class _Theirs:
             for one, codes, end in zip(self.columns, some, ends, strict=True)
         ]
 
-    def header(self, names: Sequence[str]) -> float:
-        """How much of both headers is the same, 0 to 1; nothing where it is a name or two."""
-        mine, theirs = (
-            {plain_name(one) for one in some} - {""}
-            for some in (names[:COLUMNS], [one.name for one in self.columns])
-        )
+    def named(self, names: Sequence[str]) -> Named:
+        """How much of both headers is the same; of the whole where it is more than a name or two,
+        and of the shorter one."""
+        mine = {plain_name(one) for one in names[:COLUMNS]} - {""}
+        theirs = {plain_name(one.name) for one in self.columns} - {""}
         both = len(mine & theirs)
-        return 2 * both / max(1, len(mine) + len(theirs)) if both > 2 else 0.0
+        whole = 2 * both / max(1, len(mine) + len(theirs)) if both > 2 else 0.0
+        return Named(1.0, whole, both / max(1, min(len(mine), len(theirs))))
 
 
 def _spread(size: int) -> Array:

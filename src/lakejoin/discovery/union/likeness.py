@@ -20,16 +20,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lakejoin.discovery.union.looks import Look, peculiar, same_numbers, same_shapes
+from lakejoin.discovery.union.looks import Look, peculiar, same_numbers, same_shapes, same_words
 from lakejoin.model import ColumnType
 from lakejoin.search.display import percent
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.likely_names import names_alike
 
-OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.35  # the most that each may say
+OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.6  # the most that each may say
 SURE = 12.0  # nats from which shared values are no chance
 _VAGUE = 0.45  # equal names that say little: name, type, id
 _UNLIKE = 0.4  # of the likeness stays where the values of two categories, or their forms, differ
+_CONVENTION = 0.6  # of the names are the same: both tables are named by one convention
+_OTHER_NAME = 0.4  # of the likeness stays there where only the form of values is alike
+_STRONG = ("values", "names", "meaning")
 _MANY = 200  # values: more say no more
 _NUMBERED = re.compile(r"^(column|col|c|field|f|v|x|var|unnamed)?[\W_]*\d*$", re.IGNORECASE)
 
@@ -77,10 +80,12 @@ NOT_ALIKE = Likeness(0.0, ())
 @dataclass(frozen=True, slots=True)
 class Named:
     """What names say in this lake: how `telling` the name of theirs is, and how much of the whole
-    `header` both tables share: `type` says little, and much between `id` and `horsepower`."""
+    `header` both tables share: `type` says little, and much between `id` and `horsepower`. Where a
+    part `alike` of the names is the same, other names are meant to be other ones."""
 
     telling: float = 1.0
     header: float = 0.0
+    alike: float = 0.0
 
 
 def likeness(
@@ -96,7 +101,10 @@ def likeness(
     left_open = 1.0
     for sign in signs:
         left_open *= 1 - sign.says
-    return Likeness((1 - left_open) * _against(mine, theirs, shared, meaning), signs)
+    against = _against(mine, theirs, shared, meaning)
+    if named.alike >= _CONVENTION and not any(sign.what in _STRONG for sign in signs):
+        against *= _OTHER_NAME
+    return Likeness((1 - left_open) * against, signs)
 
 
 def go_together(one: ColumnType, other: ColumnType) -> bool:
@@ -145,8 +153,12 @@ def _of_form(mine: Look, theirs: Look) -> Iterator[Sign]:
         alike = 2 * same_numbers(mine, theirs) - 1
         yield Sign("form", OF_FORM * max(0.0, alike), "the numbers are spread alike")
     elif mine.is_text and theirs.is_text:
-        alike = same_shapes(mine, theirs) * min(peculiar(mine), peculiar(theirs))
-        yield Sign("form", OF_FORM * alike, "the values are written alike")
+        words = 0.5 * min(1.0, 2 * same_words(mine, theirs))
+        telling = 0.4 + 0.6 * min(peculiar(mine), peculiar(theirs))
+        yield Sign(
+            "form", OF_FORM * telling * same_shapes(mine, theirs), "the values are written alike"
+        )
+        yield Sign("words", OF_FORM * words, "words are in both")
     elif mine.type == theirs.type == ColumnType.DATE:
         yield Sign("form", OF_FORM / 2, "both hold dates")
 

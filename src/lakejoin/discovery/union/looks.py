@@ -23,6 +23,7 @@ NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _TEXTS = (ColumnType.TEXT, ColumnType.MIXED)
 _REPEATED = 5  # rows for each value: a category
 _RUNS = re.compile(r"[^\W\d_]+|\d+|\s+")
+_WORDS = re.compile(r"[^\W\d_]{3,}")
 _LONG_RUN = 4  # of letters or digits: from here on, one is as long as another
 
 
@@ -59,6 +60,11 @@ class Look:
     def shapes(self) -> Mapping[str, float]:
         """The share of the values that have each shape."""
         return _shares(map(shape, self.values))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the values."""
+        return frozenset(word for value in self.values for word in _WORDS.findall(value))
 
     @cached_property
     def numbers(self) -> Array:
@@ -103,6 +109,16 @@ def same_shapes(one: Look, other: Look) -> float:
     0.67
     """
     return sum(min(share, other.shapes.get(s, 0.0)) for s, share in one.shapes.items())
+
+
+def same_words(one: Look, other: Look) -> float:
+    """The share of the words of the column with fewer that both have.
+
+    >>> a, b = (Look("", None, v) for v in (["lake como", "lake garda"], ["lake lugano"]))
+    >>> same_words(a, b)
+    0.5
+    """
+    return len(one.words & other.words) / max(1, min(len(one.words), len(other.words)))
 
 
 def peculiar(one: Look) -> float:

@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Found
     from lakejoin.search.searcher import Searcher
 
-BELIEVED = 0.4  # a lower score is no result
+BELIEVED = 0.25  # a lower score is no result
 _BY_MEANING = 25  # tables whose texts are compared by meaning
+_LIKELY, _PAIRS = 0.4, 2  # so many pairs of columns must be likely: one alone is a join at most
 _SURE = 0.5  # a pair of columns that surely goes together
 _SAME_ROWS = 0.5  # of their rows are in mine: a version, or the same things
 _WHOLE = 0.8  # of the columns of both go together: a version and not another table
 _TRIED = 6  # columns that may identify things together
-_IDENTIFY = 0.5  # different rows for each row, by columns that tell things apart
+_IDENTIFY = 0.95  # different rows for each row, by columns that tell things apart
 
 
 @dataclass(eq=False)
@@ -69,15 +70,15 @@ class _Run:
     def _apart(self, one: Compared, rows: Rows, is_mine: bool) -> str:
         """Why a table is none to append, or nothing."""
         mine, theirs = len(self.mine.names), len(one.columns)
-        if not len(rows.new):
-            return "all its rows are in yours"
         whole = len(one.pairs) >= _WHOLE * max(mine, theirs)
-        if is_mine or (whole and rows.known >= _SAME_ROWS):
+        sure = all(like.score >= _SURE for like in one.alike)
+        # The same facts about the same things are of another time; other facts are joined.
+        joins = "" if whole and sure else self._joins(one)
+        if joins or len(rows.new):
+            is_version = is_mine or (whole and rows.known >= _SAME_ROWS)
             new = f"{len(rows.new):,} of its {rows.total:,} rows are not in yours"
-            return f"a version of your table: {new}"
-        if whole and all(like.score >= _SURE for like in one.alike):
-            return ""  # the same facts about the same things, at another time
-        return self._joins(one)
+            return f"a version of your table: {new}" if is_version else joins
+        return "all its rows are in yours"
 
     def _joins(self, one: Compared) -> str:
         """Whether both tables are about the same things, by columns that both hold values of; then
@@ -172,6 +173,8 @@ def union_search(
     for one in compared:
         if one.score < BELIEVED or len(run.results) >= 2 * run.k:
             break
+        if sum(like.score >= _LIKELY for like in one.alike) < min(_PAIRS, len(mine.names)):
+            continue
         run.take(one, (one.number, one.entry.number) in versions)
     return UnionAnswer(
         mine.name,

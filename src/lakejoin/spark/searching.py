@@ -46,14 +46,16 @@ if TYPE_CHECKING:
 
 Asked = tuple[str, "On", SearchOptions]
 
+_HITS = 40_000  # queries times groups whose hits are handed over at a time
 _NAMES = ("table", "on", "k", "min")  # the columns that a frame of queries may have
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
     """How a batch is cut: a group of segments has about `group_bytes` of files, a chunk at most so
-    many queries, and a wave is what goes into one Spark job. There are `rounds` tasks a core, so
-    that a slow one does not keep the others waiting."""
+    many queries, and a wave is what goes into one Spark job: fewer where there are many groups, as
+    each gives hits for every query. There are `rounds` tasks a core, so that a slow one does not
+    keep the others waiting."""
 
     group_bytes: int = 2 << 30
     chunk: int = 200
@@ -89,7 +91,7 @@ def search(
     spark = queries.sparkSession
     asked = _asked(queries, on, how)
     run = _Run(spark, Searched(snapshot.place.uri, snapshot.manifest), plan or BatchPlan())
-    work = [cell for wave in _waves(asked, run.plan.wave) for cell in run.found(wave, snapshot)]
+    work = [cell for wave in _waves(asked, run.wave) for cell in run.found(wave, snapshot)]
     make, schema = (fused_rows, FUSED_SCHEMA) if how.by == "fused" else (rows_of, SCHEMA)
     task = partial(_complete_rows, run.searched, make)
     return run.frame(task, work, schema)
@@ -118,7 +120,7 @@ def search_batch(
 ) -> Iterator[Done]:
     """The answers for many queries, in their order; a wave of queries is worked on at a time."""
     run = _Run(spark, Searched(snapshot.place.uri, snapshot.manifest), plan or BatchPlan())
-    for wave in _waves(asked, run.plan.wave):
+    for wave in _waves(asked, run.wave):
         work = run.found(wave, snapshot)
         for cell in run.collect(partial(_complete_packed, run.searched), work):
             yield from pickle.loads(cell)
@@ -131,6 +133,13 @@ class _Run:
     spark: SparkSession
     searched: Searched
     plan: BatchPlan
+
+    @property
+    def wave(self) -> int:
+        """How many queries go into one job; Spark hands over a gigabyte of results at most."""
+        size = sum(record.bytes for record in self.searched.manifest.segments)
+        groups = max(1, size // self.plan.group_bytes)
+        return max(1, min(self.plan.wave, _HITS // groups))
 
     def found(self, wave: Sequence[Asked], snapshot: Snapshot) -> list[bytes]:
         """What the parts of the index have for each query of a wave, chunk by chunk."""

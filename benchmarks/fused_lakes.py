@@ -212,9 +212,9 @@ def main() -> None:
     if given.databases:
         lakes += database_lakes(given.databases, given.folder)
     results = {}
-    for name, lake, asked in lakes:
+    for name, lake, every in lakes:
         print(f"{name}: {len(lake)} tables\n{_HEAD}")
-        asked = some_of_each(asked, given.questions)
+        asked = some_of_each(every, given.questions)
         fused(lake, asked[0].question)  # compiles, and reads what all need
         results[name] = {}
         for engine in given.engines:

@@ -161,7 +161,11 @@ def agreeing(
     (2.6, 0.0)
     """
     rows = len(theirs)
-    counts = Counter(word for words in theirs for word in words)
+    # What rows beside have as well tells nothing: the state, where counties stand in their order.
+    apart = [
+        one.difference(*filter(None, others)) for one, *others in zip(theirs, *beside, strict=True)
+    ]
+    counts = Counter(word for words in apart for word in words)
 
     def of_row(one: Words, other: Words) -> float:
         both = one & other
@@ -170,14 +174,15 @@ def agreeing(
         rarest = max(1, min(counts[word] for word in both))
         return max(0.0, math.log(rows / rarest) - math.log1p(len(one) - 1) / 2)
 
-    met = sum(map(of_row, ours, theirs))
+    met = sum(map(of_row, ours, apart))
     moved = [
-        sum(of_row(ours[i], theirs[(i + by) % rows]) for i in range(rows))
+        sum(of_row(ours[i], apart[(i + by) % rows]) for i in range(rows))
         for by in _SHIFTS
         if by % rows
     ]
     for others in beside:
-        known = [(one, other) for one, other in zip(ours, others, strict=True) if other is not None]
+        pairs = zip(ours, theirs, others, strict=True)
+        known = [(one, other - own) for one, own, other in pairs if other is not None]
         if len(known) >= _ENOUGH * rows:
             moved.append(sum(of_row(*pair) for pair in known) * rows / len(known))
     return max(0.0, met - _MORE * max(moved, default=met))

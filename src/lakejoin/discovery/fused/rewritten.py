@@ -55,6 +55,7 @@ _FEWEST = 2
 _SOME = 5  # values that share a piece
 _MORE = 0.02  # of my values
 _OFTEN = 0.2  # of wrong values
+_DENSE = 0.5  # of wrong values
 _ALMOST = 2  # tables that join by equal values, and may do better
 _NEARLY_ALL = 0.98  # of my values
 _UNMET, _LOOKED_UP = 500, 50_000  # values without a partner, and theirs that may be one
@@ -301,7 +302,9 @@ class _Pair:
         if scraps or (weighed is not None and not weighed.tells):
             share = 0.0
         ends = ends_of(mine), ends_of(theirs)
-        names = names_alike(next(iter(result_names(result))), result.columns[0]).alike
+        # Names of numbers that count up say nothing once these are rewritten into each other.
+        alike = names_alike(result_names(result)[0], result.columns[0]).alike
+        names = alike if chance < _DENSE else 0.0
         rows = self._agreement(meeting, result)
         return Signals(
             len(fewer),

@@ -8,7 +8,7 @@ by accident (`accidental`). Every engine gives columns; here a table stands wher
 columns does. By meaning it is asked as a user would, for what has partners for 60 % of the values:
 without that bound it takes long (`--engines` leaves engines out). An engine that cannot be asked a
 question is measured without it, and the line says how many it answered. A question `by` distance is
-for the search by distance alone.
+for the fused search and that by distance.
 
 - RR: one by the place of the first right table;
 - P@5, P@10: the right ones among the first, of as many as could be (5 or 10, or all right ones);
@@ -199,7 +199,10 @@ def main() -> None:
     near = [one for one in every if one.within]
     asked = [one for one in every if not one.within]
     fused(lake, asked[0])  # compiles, and reads what all need
-    results = {name: ask_all(lake, ENGINES[name], asked) for name in given.engines}
+    results = {
+        name: ask_all(lake, ENGINES[name], every if name == "fused" else asked)
+        for name in given.engines
+    }
     if near:
         results["distance (its own)"] = ask_all(lake, distance, near)
     results = {name: found for name, found in results.items() if found}
@@ -207,7 +210,7 @@ def main() -> None:
     for name, found in results.items():
         print(line(name, list(found.values())))
         # An engine that is asked less is compared over what it was asked.
-        if "fused" in results and name in ENGINES and len(found) < len(asked):
+        if "fused" in results and name != "fused":
             both = [results["fused"][one] for one in found]
             print(line("  fused, of these", both))
         for question, figures in found.items() if given.each else ():

@@ -150,8 +150,10 @@ def _reasons(signals: Signals) -> tuple[Reason, ...]:
 
 
 def _of_values(signals: Signals) -> str:
-    told = f"{percent(signals.share)} of the values are in both"
-    return f"{told}, and of wrong ones {percent(signals.chance)} would be"
+    share, chance = percent(signals.share), percent(signals.chance)
+    if signals.plain:
+        return f"{share} of the values are in both, and of wrong ones {chance} would be"
+    return f"{share} of those compared meet, and of wrong ones {chance} would"
 
 
 def _why_accidental(signals: Signals, nats: float, score: float) -> str:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.app.cli import cli
 from lakejoin.errors import InputError, LakejoinError, UnknownTable
@@ -24,8 +25,10 @@ from lakejoin.search.near_options import ByDistance, ByMeaning
 from lakejoin.search.options import SearchOptions
 from lakejoin.spark.searching import BatchPlan, grouped, search_batch
 from lakejoin.store.components import COMPONENTS
+from lakejoin.store.graph import FIELDS
 from lakejoin.store.meaning import MeaningComponent, MeaningOptions
 from lakejoin.store.points import PointsComponent
+from oracle.graph import PlainPair, all_pairs
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 from search.near_lakes import FEW
@@ -234,8 +237,11 @@ SEARCHES: list[dict[str, Any]] = [
 ]
 ON_CLUSTER = """
 import json, sys
+from lakejoin.spark import make_graph
+from lakejoin.spark.build import Cluster
 from lakejoin.spark.searching import BatchPlan, options_of, search_batch
 from lakejoin.spark.session import session
+from lakejoin.store.graph import GraphOptions
 from lakejoin.storage import Place
 from lakejoin.store.snapshot import Snapshot
 
@@ -249,6 +255,7 @@ with session(None, master, {f"spark.{key}": value for key, value in settings.ite
         for done in search_batch(spark, Snapshot(Place.of(index)), asked, plan):
             told = [answer.to_dict() for answer in done.answers]
             print(json.dumps(str(done.error) if done.error else told))
+    make_graph(index, GraphOptions(0.5, 3), Cluster(spark))
 """
 
 
@@ -297,6 +304,11 @@ def test_a_standalone_cluster_with_two_workers(tmp_path: Path, cluster: str) -> 
             assert list(map(plain, next(found))) == json.loads(json.dumps(alone))
             assert alone[0]["results"] or "q5" in file, "something is found"
     assert next(found, None) is None
+    snapshot = lakejoin.open(tmp_path / "index").snapshot
+    stored = snapshot.graph()
+    assert stored is not None
+    rows = zip(*(getattr(stored.pairs(), name).tolist() for name in FIELDS), strict=True)
+    assert sorted(PlainPair(*row) for row in rows) == all_pairs(snapshot.segments, 0.5, 3)
     used = {path.name for path in tmp_path.glob("work*/app-*/*")}
     assert len(used) >= 2, "both workers ran an executor"
 

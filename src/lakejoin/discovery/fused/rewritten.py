@@ -10,8 +10,7 @@ columns may agree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from lakejoin.discovery.fused.agreeing import RowWords, agreeing, without, words_beside
 from lakejoin.discovery.fused.ends import ends_of, same_ends
-from lakejoin.discovery.fused.lines import Lines, lines_of
+from lakejoin.discovery.fused.lines import Lines, Meeting, lines_of
 from lakejoin.discovery.fused.ways import Way, refers, unique_of
 from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.again import keys_again
@@ -27,7 +26,6 @@ from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.covering import LearnOptions
 from lakejoin.joins.autojoin.finding import Learned, find_programs
 from lakejoin.joins.autojoin.programs import is_cut
-from lakejoin.joins.keys import Keys
 from lakejoin.search.fuse import Signals
 from lakejoin.search.mine import originals_of
 from lakejoin.signals.chance import LEAST, chance_of_meeting
@@ -53,13 +51,8 @@ _LOOKED_AT = 150  # values that are made wrong
 _QUICKLY = LearnOptions(column_pairs=2, row_pairs=60, example_sets=8, programs=2, further=False)
 _FEWEST = 2
 _SOME = 5  # values that share a piece
-_MORE = 0.02  # of my values
 _OFTEN = 0.2  # of wrong values
 _DENSE = 0.5  # of wrong values
-_ALMOST = 2  # tables that join by equal values, and may do better
-_NEARLY_ALL = 0.98  # of my values
-_UNMET, _LOOKED_UP = 500, 50_000  # values without a partner, and theirs that may be one
-_MANY = 0.3  # of the values without a partner
 _WHOLE = 0.95  # of the values
 
 
@@ -101,68 +94,6 @@ def rewritten_ways(
         if way is not None:
             found.append(way)
     return found
-
-
-def almost_equal(ways: Sequence[Way], most: int = _ALMOST) -> list[Likely]:
-    """Columns of which many values are equal, and others of mine share a piece with theirs: 10001
-    and 10001, but 01001 and 1001."""
-    from lakejoin.search.rewritable import Likely, partners_by_pieces
-
-    some = [
-        way
-        for way in ways
-        if way.kind == "equal"
-        and way.believed
-        and len(way.columns) == 1
-        and way.result.containment < _NEARLY_ALL
-    ]
-    found = []
-    for way in sorted(some, key=lambda way: way.order)[:most]:
-        place = way.result.found
-        assert place is not None, "a result of a search has its place"
-        unmet = np.setdiff1d(np.arange(len(place.query)), place.meeting().places)
-        mine = place.mine.query(place.places[0]).tokens.take(unmet[:_UNMET])
-        codes = place.segment.postings.codes_of(place.columns[0])
-        theirs = place.segment.dictionary.texts.take(codes[:_LOOKED_UP])
-        met = len(np.unique(partners_by_pieces(mine, theirs)[0]))
-        if met >= max(_FEWEST, _MANY * len(mine)):
-            found.append(
-                Likely(place.places[0], place.number, place.columns[0], len(mine), met, 0.0, 0)
-            )
-    return found
-
-
-def beyond_equal(ways: Sequence[Way], equal: Sequence[Way]) -> list[Way]:
-    """The ways that meet clearly more of my values than equal ones of the same table do.
-
-    What is known of the same columns by equal values holds for them as well.
-    """
-    by_table: dict[str, list[Way]] = {}
-    for one in equal:
-        by_table.setdefault(one.result.table, []).append(one)
-    found = []
-    for way in ways:
-        beside = by_table.get(way.result.table, [])
-        best = max((one.result.containment for one in beside if one.believed), default=0.0)
-        if way.result.containment >= best + _MORE:
-            found.append(_with_equal(way, beside))
-    return found
-
-
-def _with_equal(way: Way, equal: Sequence[Way]) -> Way:
-    columns = way.columns, way.result.columns
-    same = next((one for one in equal if (one.columns, one.result.columns) == columns), None)
-    if same is None:
-        return way
-    known, signals = same.signals, way.signals
-    signals = replace(
-        signals,
-        names=max(signals.names, known.names),
-        rows=max(signals.rows, known.rows),
-        rarity=known.rarity,
-        ends=max(signals.ends, known.ends),
-    )
-    return replace(way, signals=signals, beside_equal=True)
 
 
 def _in_turn(likely: Sequence[Likely]) -> list[Likely]:
@@ -210,7 +141,7 @@ class _Pair:
             {name: originals_of(self._segment, column) for name, column in theirs.items()}
         )
         keys = keys_again(learned, left.table, right.table, self._rules)
-        meeting = _Meeting(keys, left, right)
+        meeting = Meeting(keys, left, right)
         if meeting.matched < _FEWEST:
             return None
         result = self._result(rank, learned, meeting, mine, theirs)
@@ -267,7 +198,7 @@ class _Pair:
         self,
         rank: int,
         learned: Learned,
-        meeting: _Meeting,
+        meeting: Meeting,
         mine: dict[str, int],
         theirs: dict[str, int],
     ) -> Rewriting:
@@ -289,7 +220,7 @@ class _Pair:
             learned,
         )
 
-    def _signals(self, learned: Learned, meeting: _Meeting, result: Rewriting) -> Signals:
+    def _signals(self, learned: Learned, meeting: Meeting, result: Rewriting) -> Signals:
         """Values count only where nothing else speaks against the programs than their number."""
         mine, theirs = (_made(learned, side, meeting) for side in ("left", "right"))
         fewer, more = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
@@ -318,7 +249,7 @@ class _Pair:
             unique=unique_of(result),
         )
 
-    def _agreement(self, meeting: _Meeting, result: Rewriting) -> float:
+    def _agreement(self, meeting: Meeting, result: Rewriting) -> float:
         mine, theirs = meeting.some(_ROWS)
         if len(mine) < _FEWEST:
             return 0.0
@@ -345,65 +276,7 @@ def result_names(result: Rewriting) -> tuple[str, ...]:
     return tuple(result.found.mine.names[place] for place in result.found.places)
 
 
-@dataclass(frozen=True, eq=False)
-class _Meeting:
-    """Lines of both sides by their keys."""
-
-    keys: Keys
-    left: Lines
-    right: Lines
-
-    @cached_property
-    def _of_key(self) -> Array:
-        """How many rows of theirs hold each key; the last is for none."""
-        held = self.keys.right >= 0
-        rows = np.zeros(self.keys.count + 1)
-        np.add.at(rows, self.keys.right[held], self.right.weights[held])
-        return rows
-
-    @cached_property
-    def _met(self) -> Array:
-        return self._of_key[self.keys.left] > 0
-
-    @property
-    def matched(self) -> int:
-        """My lines that find a partner."""
-        return int(self._met.sum())
-
-    @property
-    def shared(self) -> int:
-        """The keys that both have."""
-        return len(np.unique(self.keys.left[self._met]))
-
-    @property
-    def their_keys(self) -> int:
-        """The keys that theirs have."""
-        return int((self._of_key > 0).sum())
-
-    @property
-    def rows_matched(self) -> float:
-        """My rows that find a partner."""
-        return float(self.left.weights[self._met].sum())
-
-    @property
-    def pairs(self) -> float:
-        """The rows of the join."""
-        return float((self.left.weights * self._of_key[self.keys.left]).sum())
-
-    def some(self, most: int) -> tuple[Array, Array]:
-        """Lines of mine and of theirs that meet, one for each key, spread over all."""
-        first = np.full(self.keys.count + 1, -1)
-        held = np.flatnonzero(self.keys.right >= 0)[::-1]
-        first[self.keys.right[held]] = held
-        met = np.flatnonzero(self._met)
-        _, once = np.unique(self.keys.left[met], return_index=True)
-        met = met[np.sort(once)]
-        if len(met) > most:
-            met = met[np.linspace(0, len(met) - 1, most).astype(np.int64)]
-        return met, first[self.keys.left[met]]
-
-
-def _made(learned: Learned, side: str, meeting: _Meeting) -> pa.LargeStringArray:
+def _made(learned: Learned, side: str, meeting: Meeting) -> pa.LargeStringArray:
     """The distinct texts that one side compares."""
     import pyarrow.compute as pc
 

@@ -19,16 +19,12 @@ from typing import TYPE_CHECKING
 
 from lakejoin.discovery.fused.adds import adds_measured, adds_of
 from lakejoin.discovery.fused.answer import FusedAnswer, FusedResult
+from lakejoin.discovery.fused.beside_equal import almost_equal, beyond_equal
 from lakejoin.discovery.fused.composite import by_composite, together, worth_telling
 from lakejoin.discovery.fused.lake_names import lake_names
 from lakejoin.discovery.fused.near_meanings import by_meaning, has_meaning, unmet_by
 from lakejoin.discovery.fused.near_places import by_place
-from lakejoin.discovery.fused.rewritten import (
-    TABLES,
-    almost_equal,
-    beyond_equal,
-    rewritten_ways,
-)
+from lakejoin.discovery.fused.rewritten import TABLES, rewritten_ways
 from lakejoin.discovery.fused.unique_together import plausible_composites
 from lakejoin.discovery.fused.versions import Versions
 from lakejoin.discovery.fused.ways import ColumnWays, Way, found_by

@@ -124,14 +124,13 @@ class _Run:
     # -- stages --------------------------------------------------------------------------------
 
     def sketched(self) -> bool:
-        """What sketches tell of columns that are no numbers: those meet anything."""
+        """What sketches tell; of columns that are no numbers, as those meet anything, if any is."""
         begin = time.perf_counter()
-        named = self._asked.choice is not None
-        for place in () if self._key else self._places:
-            if named or self._mine.profile(place).type is not ColumnType.INTEGER:
-                results, _ = self._searcher.results(self._mine, place, _SKETCHED)
-                ways = ColumnWays(self._mine, place, self._names).quick(results)
-                self._ways += map(self._telling_apart, ways)
+        telling = [p for p in self._places if self._mine.profile(p).type is not ColumnType.INTEGER]
+        for place in () if self._key else telling or self._places:
+            results, _ = self._searcher.results(self._mine, place, _SKETCHED)
+            ways = ColumnWays(self._mine, place, self._names).quick(results)
+            self._ways += map(self._telling_apart, ways)
         self._took("sketches", begin)
         return bool(self._ways)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lakejoin.discovery.fused.answer import FusedAnswer
     from lakejoin.discovery.fused.searching import Asked
     from lakejoin.discovery.graph.joingraph import JoinGraph
+    from lakejoin.discovery.paths.answer import Paths
     from lakejoin.discovery.union.answer import UnionAnswer
     from lakejoin.encoders.opening import Given
     from lakejoin.joins.sides import Side
@@ -346,6 +347,21 @@ class Lake:
         from lakejoin.discovery.graph.joingraph import JoinGraph
 
         return JoinGraph(self._snapshot)
+
+    def paths(self, table: str, other_table: str, k: int = 5, joins: int = 4) -> Paths:
+        """How to get from one table of the lake to another by at most so many `joins`: the `k`
+        paths that most rows of the first table survive, each with its SQL.
+
+        Joins are those of the graph that `lakejoin graph` has made; where there is none, or tables
+        are new, they are searched for from both ends, and not all tables are looked at.
+
+        >>> lakejoin.open("data.index").paths("flights.csv", "countries.csv")  # doctest: +SKIP
+        """
+        from lakejoin.discovery.paths.finding import Wanted, find_paths
+        from lakejoin.search.options import check_k
+
+        check_k(k)
+        return find_paths(self._searcher, Wanted(table, other_table, joins, k))
 
     def skipped(self) -> list[Skipped]:
         """The files, and parts of files, that gave no table, with reasons."""

@@ -29,6 +29,7 @@ _COMMANDS = {
     "union": "lakejoin.app.union_commands:union_command",
     "enrich": "lakejoin.app.enrich_command:enrich_command",
     "graph": "lakejoin.app.graph_commands:graph_command",
+    "paths": "lakejoin.app.path_commands:paths_command",
     "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
 }
@@ -36,7 +37,8 @@ _UNTOUCHED = "stopped; what was there before is untouched"
 # What Ctrl-C is answered with; commands that write leave what was there until they are done.
 _STOPPED = {
     **dict.fromkeys(
-        ("search", "predicate", "predicates", "paths"), "the search was stopped; nothing was changed"
+        ("search", "predicate", "predicates", "paths"),
+        "the search was stopped; nothing was changed",
     ),
     **dict.fromkeys(
         ("info", "tables", "columns", "show", "skipped", "check"), "stopped; nothing was changed"
@@ -93,6 +95,7 @@ def cli() -> None:
       lakejoin union mine.csv            which tables have rows to append to mine
       lakejoin graph                     all joins of the lake, and what a table reaches by them
       lakejoin enrich mine.csv …         adds columns that help to predict one of mine
+      lakejoin paths TABLE TABLE         how to get from one table to another by joins
       lakejoin mcp                       serves the lake to agents
 
     The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every

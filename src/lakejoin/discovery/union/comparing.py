@@ -183,12 +183,12 @@ class _Theirs:
         ]
 
     def named(self, names: Sequence[str]) -> Named:
-        """How much of both headers is the same; of the whole where it is more than a name or two,
+        """How much of both headers is the same; of the whole where it is more than one name,
         and of the shorter one."""
         mine = {plain_name(one) for one in names[:COLUMNS]} - {""}
         theirs = {plain_name(one.name) for one in self.columns} - {""}
         both = len(mine & theirs)
-        whole = 2 * both / max(1, len(mine) + len(theirs)) if both > 2 else 0.0
+        whole = 2 * both / max(1, len(mine) + len(theirs)) if both > 1 else 0.0
         return Named(1.0, whole, both / max(1, min(len(mine), len(theirs))))
 
 

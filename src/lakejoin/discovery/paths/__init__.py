@@ -1,0 +1,1 @@
+"""Join paths: how do I get from one table to another, by joining tables in between?"""

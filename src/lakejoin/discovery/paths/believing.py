@@ -1,0 +1,62 @@
+"""Is a join of a path more than an accident? As a fused search weighs it: values against chance,
+rows that agree, and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lakejoin.discovery.fused.lake_names import lake_names
+from lakejoin.discovery.fused.ways import ColumnWays
+from lakejoin.search.known_table import KnownTable
+
+if TYPE_CHECKING:
+    from lakejoin.discovery.paths.hops import Hop, Place
+    from lakejoin.search.searcher import Searcher
+
+_COPY = "they are copies of each other"
+
+
+@dataclass(eq=False)
+class Beliefs:
+    """Why joins are accidents, or nothing where they are none; what was found is kept."""
+
+    searcher: Searcher
+    _known: dict[tuple[Place, Place], str] = field(default_factory=dict)
+    _tables: dict[Place, KnownTable] = field(default_factory=dict)
+    _ways: dict[Place, ColumnWays] = field(default_factory=dict)
+
+    def against(self, hop: Hop) -> str:
+        """Why a join is an accident; empty where it is believed."""
+        one, other = sorted((hop.column, hop.other))
+        if (one, other) not in self._known:
+            if hop.size > hop.other_size:  # the smaller column asks
+                hop = hop.turned()
+            self._known[one, other] = self._against(hop)
+        return self._known[one, other]
+
+    def _against(self, hop: Hop) -> str:
+        mine, place = self._table(hop), hop.column[1] - self._first(hop)
+        results = self.searcher.results_of(mine, place, [hop.other])
+        if not results:
+            return _COPY
+        if hop.column not in self._ways:
+            names = lake_names(self.searcher.snapshot)
+            self._ways[hop.column] = ColumnWays(mine, place, names)
+        ways = self._ways[hop.column]
+        # How rare a partner is cannot be told of one alone.
+        (way,) = ways.quick(results)
+        way = ways.against_chance(replace(way, signals=replace(way.signals, rarity=0.0)))
+        if not way.believed:
+            way = ways.with_agreement(way)
+        return way.weighed.accidental
+
+    def _table(self, hop: Hop) -> KnownTable:
+        if hop.table not in self._tables:
+            snapshot = self.searcher.snapshot
+            entry = snapshot.segments[hop.table[0]].catalog.table(hop.table[1])
+            self._tables[hop.table] = KnownTable(snapshot, hop.table[0], entry)
+        return self._tables[hop.table]
+
+    def _first(self, hop: Hop) -> int:
+        return self.searcher.snapshot.segments[hop.table[0]].catalog.table(hop.table[1]).first

@@ -1,0 +1,234 @@
+"""The joins that lead away from a table: from the graph of the lake, or searched for at once.
+
+A join is taken where one column holds at least half of the other's values, one of the two nearly
+tells rows apart (else every row would meet many), and, of numbers, the names are alike: numbers
+from 1 on are in very many columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from lakejoin.discovery.fused.searching import plausible_keys
+from lakejoin.discovery.graph.nodes import Nodes
+from lakejoin.errors import InputError
+from lakejoin.model import ColumnType
+from lakejoin.search.graph.kept import still_there
+from lakejoin.search.known_table import KnownTable
+from lakejoin.search.options import SearchOptions
+from lakejoin.search.places import Places
+from lakejoin.signals.likely_names import CONTAINED, names_alike
+
+if TYPE_CHECKING:
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.store.graph import Pairs
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+Place = tuple[int, int]  # the number of a segment, and of a table or a column in it
+
+_HALF = 0.5  # of the values of one column must be in the other
+_UNIQUE = 0.5  # distinct values for each row, of one of the two
+_TEXTS, _OF_NUMBERS = 400, 200  # pairs of a table that are looked at
+_FETCHED = 60  # columns for each key, where they are searched for
+_NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
+_OPTIONS = SearchOptions("overlap", k=_FETCHED, others=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A join of a table with another: `column` of mine holds `shared` of the values of `other`."""
+
+    table: Place
+    column: Place
+    other_table: Place
+    other: Place
+    shared: int
+    size: int
+    other_size: int
+    filled: float  # the share of rows that have a value, in mine
+    other_filled: float
+
+    @property
+    def survives(self) -> float:
+        """About which share of my rows find a partner."""
+        return self.filled * self.shared / max(1, self.size)
+
+    def turned(self) -> Hop:
+        """The same, seen from the other table."""
+        return Hop(
+            self.other_table,
+            self.other,
+            self.table,
+            self.column,
+            self.shared,
+            self.other_size,
+            self.size,
+            self.other_filled,
+            self.filled,
+        )
+
+
+class Hops(Protocol):
+    """Tells what a table joins with."""
+
+    widest: int  # tables whose joins are looked at, for each further join
+
+    def of(self, table: Place) -> list[Hop]:
+        """The joins of a table, those that most rows survive first."""
+
+
+class _Known:
+    """What the catalog says of tables and columns."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._places = [Places(segment) for segment in snapshot.segments]
+        self._snapshot = snapshot
+        self._texts: dict[tuple[str, int], list[str]] = {}  # names and types, by segment
+
+    def hop(self, column: Place, other: Place, shared: int) -> Hop | None:
+        """The join of two columns, if it is one to be taken."""
+        sizes = [self._figure("distinct", one) for one in (column, other)]
+        if column == other or shared < _HALF * min(sizes):
+            return None
+        if max(self._figure("uniqueness", one) for one in (column, other)) < _UNIQUE:
+            return None
+        tables = [(one[0], self._places[one[0]].table_of(one[1])) for one in (column, other)]
+        if tables[0] == tables[1] or not self._plausible(column, other):
+            return None
+        filled = [
+            1 - self._figure("nulls", one) / max(1, self._rows(one)) for one in (column, other)
+        ]
+        return Hop(tables[0], column, tables[1], other, shared, *map(int, sizes), *filled)
+
+    def _plausible(self, column: Place, other: Place) -> bool:
+        """Whether the names of numbers are alike; texts need not be called the same."""
+        kinds = [self._cell("type", one) for one in (column, other)]
+        if not any(kind in _NUMBERS for kind in kinds):
+            return True
+        names = [self._cell("name", one) for one in (column, other)]
+        tables = [
+            self._places[one[0]].table_name(self._places[one[0]].table_of(one[1]))
+            for one in (column, other)
+        ]
+        return names_alike(*names, *tables).alike >= CONTAINED
+
+    def _figure(self, name: str, column: Place) -> float:
+        return float(self._places[column[0]].profile(name)[column[1]])
+
+    def _rows(self, column: Place) -> float:
+        return float(self._snapshot.segments[column[0]].column_rows[column[1]])
+
+    def _cell(self, name: str, column: Place) -> str:
+        if (name, column[0]) not in self._texts:
+            columns = self._snapshot.segments[column[0]].catalog.columns
+            self._texts[name, column[0]] = columns[name].cast("string").to_pylist()
+        return self._texts[name, column[0]][column[1]]
+
+
+def _best(hops: Iterable[Hop | None]) -> list[Hop]:
+    found = [one for one in hops if one is not None]
+    return sorted(found, key=lambda one: (-one.survives, -one.shared, one.other, one.column))
+
+
+class GraphHops:
+    """Joins by the graph that `lakejoin graph` has made."""
+
+    widest = 40
+
+    def __init__(self, snapshot: Snapshot, pairs: Pairs) -> None:
+        self._snapshot = snapshot
+        self._nodes = Nodes(snapshot)
+        self._known = _Known(snapshot)
+        self._found: dict[Place, list[Hop]] = {}
+        ends = [
+            self._nodes.columns(pairs.segment, pairs.column),
+            self._nodes.columns(pairs.other_segment, pairs.other_column),
+        ]
+        unique = np.maximum(*(self._unique[end] for end in ends)) >= _UNIQUE
+        self._pairs = pairs.take(unique)
+        both = np.concatenate([end[unique] for end in ends])
+        self._order = np.argsort(both, kind="stable")
+        self._ends = both[self._order]
+
+    @cached_property
+    def _unique(self) -> Array:
+        """Distinct values for each row, of every column."""
+        segments = self._snapshot.segments
+        parts = [one.catalog.columns["uniqueness"].to_numpy() for one in segments]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def of(self, table: Place) -> list[Hop]:
+        """The joins of a table."""
+        if table not in self._found:
+            self._found[table] = _best(self._of(table))
+        return self._found[table]
+
+    def _of(self, table: Place) -> Iterable[Hop | None]:
+        entry = self._snapshot.segments[table[0]].catalog.table(table[1])
+        first = int(self._nodes.columns(np.array(table[0]), np.array(entry.first)))
+        begin, end = np.searchsorted(self._ends, [first, first + entry.width])
+        pairs, at = self._pairs, self._order[begin:end]
+        pair, from_small = at % max(1, len(pairs)), at < len(pairs)
+        # Those that most rows survive; of numbers, which are many, some.
+        share = pairs.shared[pair] / np.where(from_small, pairs.size[pair], pairs.other_size[pair])
+        numbers = self._nodes.is_number[self._ends[begin:end]]
+        order = np.argsort(-share, kind="stable")
+        for some, most in ((order[~numbers[order]], _TEXTS), (order[numbers[order]], _OF_NUMBERS)):
+            for place in some[:most].tolist():
+                yield self._hop(int(pair[place]), bool(from_small[place]))
+
+    def _hop(self, pair: int, from_small: bool) -> Hop | None:
+        pairs = self._pairs
+        small = int(pairs.segment[pair]), int(pairs.column[pair])
+        large = int(pairs.other_segment[pair]), int(pairs.other_column[pair])
+        mine, theirs = (small, large) if from_small else (large, small)
+        return self._known.hop(mine, theirs, int(pairs.shared[pair]))
+
+
+class SearchedHops:
+    """Joins that are searched for when they are asked for, by the columns that may be keys."""
+
+    widest = 6
+
+    def __init__(self, searcher: Searcher) -> None:
+        self._searcher = searcher
+        self._known = _Known(searcher.snapshot)
+        self._found: dict[Place, list[Hop]] = {}
+
+    def of(self, table: Place) -> list[Hop]:
+        """The joins of a table."""
+        if table not in self._found:
+            self._found[table] = _best(self._of(table))
+        return self._found[table]
+
+    def _of(self, table: Place) -> Iterable[Hop | None]:
+        snapshot = self._searcher.snapshot
+        entry = snapshot.segments[table[0]].catalog.table(table[1])
+        mine = KnownTable(snapshot, table[0], entry)
+        try:
+            keys = plausible_keys(mine, self._searcher)
+        except InputError:
+            return
+        for place in keys:
+            if not len(mine.query(place)):
+                continue
+            for one in self._searcher.results(mine, place, _OPTIONS)[0]:
+                assert one.found is not None, "a result of a search has its place"
+                other = one.found.number, one.found.columns[0]
+                yield self._known.hop((table[0], entry.first + place), other, one.matched)
+
+
+def hops_of(searcher: Searcher) -> GraphHops | SearchedHops:
+    """By the graph where the index has a whole one, else by searching."""
+    snapshot = searcher.snapshot
+    stored = snapshot.graph()
+    kept = still_there(stored, snapshot) if stored is not None else None
+    if kept is not None and not kept.fresh.any():
+        return GraphHops(snapshot, kept.pairs)
+    return SearchedHops(searcher)

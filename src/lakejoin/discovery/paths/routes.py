@@ -1,0 +1,79 @@
+"""Which chains of joins lead from one table to another? From both ends, until they meet.
+
+A chain of up to four joins is two half chains of up to two. Those from both ends are kept, the ones
+that most rows survive, and put together where they end at the same table. No table is visited
+twice, and none is left by the column through which it was entered: that would only be a detour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from lakejoin.discovery.paths.hops import Hop, Hops, Place
+
+Route = tuple[Hop, ...]
+
+MOST_JOINS = 4
+_FIRST = 400  # joins of the tables at both ends
+_NEXT = 60  # joins of each table after them
+_ROUTES = 400  # that are looked at closely
+
+
+def routes(hops: Hops, begin: Place, end: Place, joins: int = MOST_JOINS) -> list[Route]:
+    """Chains of at most so many joins, those that most rows survive by estimate first."""
+    there = _halves(hops, begin, -(-joins // 2))
+    back = _halves(hops, end, joins // 2)
+    found: set[Route] = set()
+    for length in range(1, joins + 1):
+        ahead, behind = -(-length // 2), length // 2
+        met: dict[Place, list[Route]] = {}
+        for route in back[behind]:
+            met.setdefault(route[-1].other_table if route else end, []).append(route)
+        for route in there[ahead]:
+            for other in met.get(route[-1].other_table, []):
+                whole = (*route, *(hop.turned() for hop in reversed(other)))
+                if _is_plain(whole, begin):
+                    found.add(whole)
+    return sorted(found, key=_order)[:_ROUTES]
+
+
+def estimate(route: Route) -> float:
+    """About which share of the rows of the first table survives."""
+    return math.prod(hop.survives for hop in route)
+
+
+def _order(route: Route) -> tuple[float, int, tuple[tuple[Place, Place], ...]]:
+    return -estimate(route), len(route), tuple((hop.column, hop.other) for hop in route)
+
+
+def _halves(hops: Hops, begin: Place, joins: int) -> list[list[Route]]:
+    """By length, the routes that lead away from a table."""
+    found: list[list[Route]] = [[()]]
+    for length in range(joins):
+        longer = sorted(_longer(hops, found[length], begin, length), key=_order)
+        found.append(longer if length else longer[:_FIRST])
+    return found
+
+
+def _longer(hops: Hops, known: list[Route], begin: Place, length: int) -> Iterator[Route]:
+    expanded: set[Place] = set()
+    for route in known:
+        last = route[-1].other_table if route else begin
+        if last not in expanded:
+            if len(expanded) == hops.widest:
+                return
+            expanded.add(last)
+        for hop in hops.of(last)[: _NEXT if length else _FIRST]:
+            longer = (*route, hop)
+            if _is_plain(longer, begin):
+                yield longer
+
+
+def _is_plain(route: Route, begin: Place) -> bool:
+    """Whether no table is visited twice, and none is left by the column it was entered by."""
+    tables = [begin, *(hop.other_table for hop in route)]
+    return len({*tables}) == len(tables) and all(
+        entered.other != left.column for entered, left in pairwise(route)
+    )

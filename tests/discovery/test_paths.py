@@ -1,0 +1,242 @@
+"""Join paths: from one table to another, ranked by the rows that survive, with SQL that runs."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lakejoin
+from app.commands import Command
+from fake_spark import FakeSpark
+from lakejoin.discovery.paths.hops import GraphHops, Hop, SearchedHops, hops_of
+from lakejoin.discovery.paths.routes import routes
+from lakejoin.discovery.paths.surviving import survivors
+from lakejoin.errors import InputError, UnknownTable
+from lakejoin.lake.columns import encode_query
+from lakejoin.model import ValueRules
+from lakejoin.opened import Lake
+from lakejoin.spark.build import BuildOptions, Cluster
+from lakejoin.spark.graph import make_graph
+from lakejoin.storage import Place
+from oracle.lakes import PlainTable
+from oracle.paths import joined_rows
+from search.key_lakes import CELLS, key_lake
+
+Columns = dict[str, Sequence[str | None]]
+
+RANDOM = random.Random(3)
+TOWNS = [f"{a}{b}" for a in ("north", "south", "old", "new", "upper") for b in
+         ("bury", "ford", "ham", "ton", "wick", "by", "dale", "field")]  # fmt: skip
+LANDS = [f"land of {name}" for name in
+         ("ash", "birch", "cedar", "elm", "fir", "holly", "juniper", "larch", "maple", "oak",
+          "pine", "rowan")]  # fmt: skip
+CODES = ["".join(RANDOM.sample("BCDFGHJKLMNPQRSTVWXZ", 5)) for _ in LANDS]
+
+TABLES: dict[str, Columns] = {
+    "visits.csv": {
+        "visitor": [f"visitor {n}" for n in range(200)],
+        "town": [TOWNS[n % 40] if n % 10 else None for n in range(200)],
+    },
+    "towns.csv": {"name": TOWNS, "land": [LANDS[n % 12] for n in range(40)]},
+    "few_towns.csv": {"name": TOWNS[:25], "land": [LANDS[n % 12] for n in range(25)]},
+    "lands.csv": {"land": LANDS, "code": CODES},
+    "money.csv": {"code": list(map(str.lower, CODES)), "coin": [f"coin {n}" for n in range(12)]},
+    "count.csv": {"number": [str(n) for n in range(300)]},
+    "alone.csv": {"what": [f"thing {n}" for n in range(30)]},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["graph", "searched"])
+def lake(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """A lake of files, with the graph and without."""
+    folder = tmp_path_factory.mktemp("paths")
+    (folder / "lake").mkdir()
+    for name, columns in TABLES.items():
+        with (folder / "lake" / name).open("w", newline="") as out:
+            csv.writer(out).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    index = folder / "index"
+    lakejoin.index([folder / "lake"], index, spark=FakeSpark(), options=BuildOptions())
+    if request.param:
+        make_graph(Place.of(index), None, Cluster(FakeSpark(), None, {}), lambda *_: None, 0)
+    yield lakejoin.open(index)
+
+
+def test_the_joins_come_from_the_graph_where_there_is_one(lake: Lake) -> None:
+    found = hops_of(lake._searcher)
+    kind = GraphHops if lake.snapshot.graph() else SearchedHops
+    assert isinstance(found, kind)
+    assert lake.paths("visits.csv", "towns.csv").searched == (kind is SearchedHops)
+
+
+def test_a_path_of_three_joins_and_its_rows(lake: Lake) -> None:
+    found = lake.paths("visits.csv", "money.csv")
+    best = found[0]
+    assert best.tables == ("visits.csv", "towns.csv", "lands.csv", "money.csv")
+    assert [(join.column, join.other_column) for join in best.joins] == [
+        ("town", "name"),
+        ("land", "land"),
+        ("code", "code"),
+    ]
+    assert (best.rows, best.total, best.joined) == (180, 200, 180)
+    other = next(one for one in found if "few_towns.csv" in one.tables)
+    assert other.rows < best.rows and other.rank > best.rank
+    assert len({one.tables for one in found}) == len(found)
+
+
+def test_the_sql_of_every_path_runs_and_gives_as_many_rows(lake: Lake) -> None:
+    for ends in [
+        ("visits.csv", "money.csv"),
+        ("money.csv", "visits.csv"),
+        ("towns.csv", "lands.csv"),
+    ]:
+        found = lake.paths(*ends)
+        assert len(found)
+        for path in found:
+            with duckdb.connect() as con:
+                assert len(con.sql(path.sql()).fetchall()) == path.joined
+
+
+def test_fewer_joins_are_no_longer_paths(lake: Lake) -> None:
+    assert not len(lake.paths("visits.csv", "money.csv", joins=2))
+    assert len(lake.paths("visits.csv", "money.csv", joins=3))
+    assert len(lake.paths("visits.csv", "money.csv", k=1)) == 1
+
+
+def test_where_there_is_no_path_a_sentence_says_what_is_nearest(lake: Lake) -> None:
+    none = lake.paths("alone.csv", "money.csv")
+    assert not len(none)
+    told = "no path of at most 4 joins leads from alone.csv to money.csv"
+    assert none.none == f"{told}; no table joins with alone.csv"
+    far = lake.paths("visits.csv", "alone.csv").none
+    assert "visits.csv joins with" in far and far.count(". ") == 0
+    assert not len(lake.paths("visits.csv", "count.csv"))
+
+
+def test_what_cannot_be_asked(lake: Lake) -> None:
+    with pytest.raises(InputError, match="both ends"):
+        lake.paths("towns.csv", "towns.csv")
+    with pytest.raises(InputError, match="between 1 and 4"):
+        lake.paths("towns.csv", "lands.csv", joins=5)
+    with pytest.raises(UnknownTable, match="did you mean"):
+        lake.paths("town.csv", "lands.csv")
+
+
+def test_the_command(lake: Lake) -> None:
+    paths = Command("paths", ("--index", lake.snapshot.place.uri))
+    shown = paths.run("visits.csv", "money.csv").output
+    assert "→ towns.csv   by town = name (100% of the values)" in shown
+    assert "180 of 200 rows survive" in shown and "JOIN read_csv(" in shown
+    sql = paths.run("visits.csv", "money.csv", "--sql", "1").output
+    with duckdb.connect() as con:
+        assert len(con.sql(sql).fetchall()) == 180
+    told = paths.answer("visits.csv", "money.csv", "-k", "1")
+    assert told["paths"][0]["rows"] == 180 and told["none"] == ""
+    assert {"table", "other_table", "searched", "seconds"} <= told.keys()
+    assert "no path of" in paths.refused("alone.csv", "money.csv", "--sql", "1")
+    assert "no path of" in paths.run("alone.csv", "money.csv").output
+
+
+# -- against brute force ---------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_rows_that_survive(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Chains of up to four joins, over segments."""
+    tables = []
+    for number in range(data.draw(st.integers(2, 5))):
+        rows = data.draw(st.integers(1, 6))
+        column = st.lists(CELLS, min_size=rows, max_size=rows)
+        tables.append(PlainTable(f"{number}.csv", {name: data.draw(column) for name in "ab"}))
+    split = data.draw(st.integers(1, len(tables)))
+    groups = [group for group in (tables[:split], tables[split:]) if group]
+    lake = key_lake(tmp_path_factory.mktemp("chain"), *groups)
+    chain, route = [], []
+    for mine, theirs in pairwise(tables):
+        names = data.draw(st.sampled_from("ab")), data.draw(st.sampled_from("ab"))
+        chain.append((_canonical(mine.columns[names[0]]), _canonical(theirs.columns[names[1]])))
+        route.append(_hop(lake, (mine.name, names[0]), (theirs.name, names[1])))
+    told = survivors(lake.snapshot.segments, route)
+    rows = joined_rows(chain)
+    assert (told.rows, told.total, told.joined) == (
+        sum(count > 0 for count in rows),
+        len(rows),
+        sum(rows),
+    )
+
+
+def _canonical(cells: Sequence[str | None]) -> list[str | None]:
+    data = encode_query(pa.array(cells, pa.string()), ValueRules())
+    tokens = [*data.tokens.to_pylist()]
+    tokens += [tokens[token] for token in data.spelling_token.tolist()]
+    return [tokens[cell] if cell < len(tokens) else None for cell in data.cells.tolist()]
+
+
+def _hop(lake: Lake, mine: tuple[str, str], theirs: tuple[str, str]) -> Hop:
+    ends = []
+    for table, name in (mine, theirs):
+        segment, entry = lake.snapshot.table(table)
+        number = lake.snapshot.segments.index(segment)
+        ends += [(number, entry.number), (number, entry.first + "ab".index(name))]
+    return Hop(*ends, 1, 1, 1, 1.0, 1.0)
+
+
+class _Plain:
+    """Joins that are given: pairs of (table, column), all tables in one segment."""
+
+    widest = 1_000
+
+    def __init__(self, joins: Sequence[tuple[int, int, int, int]]) -> None:
+        hops = [Hop((0, a), (a, x), (0, b), (b, y), 1, 1, 1, 1.0, 1.0) for a, x, b, y in joins]
+        self._hops = [*hops, *(hop.turned() for hop in hops)]
+
+    def of(self, table: tuple[int, int]) -> list[Hop]:
+        return [hop for hop in self._hops if hop.table == table]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 5), st.integers(0, 2), st.integers(0, 5), st.integers(0, 2)
+        ).filter(lambda one: one[0] != one[2]),
+        max_size=9,
+        unique=True,
+    ),
+    st.integers(1, 4),
+)
+def test_routes_are_all_simple_chains(joins: list[tuple[int, int, int, int]], most: int) -> None:
+    hops = _Plain(joins)
+    told = {_key(route) for route in routes(hops, (0, 0), (0, 1), most)}
+    assert told == {_key(route) for route in _every(hops.of, (0, 0), (0, 1), most)}
+
+
+def _every(
+    of: Callable[[tuple[int, int]], list[Hop]],
+    begin: tuple[int, int],
+    end: tuple[int, int],
+    most: int,
+    so_far: tuple[Hop, ...] = (),
+) -> Iterator[tuple[Hop, ...]]:
+    """Depth first: no table twice, none left by the column through which it was entered."""
+    visited = {begin, *(hop.other_table for hop in so_far)}
+    last = so_far[-1].other_table if so_far else begin
+    if last == end:
+        yield so_far
+    elif len(so_far) < most:
+        for hop in of(last):
+            entered = so_far[-1].other if so_far else None
+            if hop.other_table not in visited and hop.column != entered:
+                yield from _every(of, begin, end, most, (*so_far, hop))
+
+
+def _key(route: tuple[Hop, ...]) -> tuple[Any, ...]:
+    return tuple((hop.column, hop.other) for hop in route)

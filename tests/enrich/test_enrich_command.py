@@ -34,12 +34,14 @@ def here(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_writes_the_table_and_reports_the_lift(made: Made, here: Path) -> None:
-    run = ENRICH.run("mine.csv", "--on", "town", "--target", "target", "-o", "out.csv")
+    run = ENRICH.run(
+        "mine.csv", "--on", "town", "--target", "target", "-o", "out.csv", "--folds", "3"
+    )
     assert run.exit_code == 0, run.output
     assert "incomes.income" in run.output and "weather.climate" in run.output
     assert "left out: mine_again.csv: it has 2 of my columns" in run.output
     assert "left out: result of secret.csv: it is the target" in run.output
-    assert "a lift of +" in run.output and "(5 folds of 160 rows)" in run.output
+    assert "a lift of +" in run.output and "(3 folds of 160 rows)" in run.output
     written = pd.read_csv(here / "out.csv")
     assert written[["town", "own"]].equals(made.mine)
     assert np.allclose(written["target"], made.target)
@@ -64,7 +66,9 @@ def test_json(here: Path) -> None:
 
 
 def test_a_table_of_the_lake(here: Path) -> None:
-    answer = ENRICH.answer("mine_again.csv", "--on", "town", "--target", "target")
+    answer = ENRICH.answer(
+        "mine_again.csv", "--on", "town", "--target", "target", "--folds", "2", "--by", "equal"
+    )
     assert {one["name"] for one in answer["columns"]} == {"incomes.income", "weather.climate"}
 
 

@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 _CUT = 30  # columns that a forest is given
 _DRAWS = 8  # of noise
 _HITS = 7  # draws in which a column must be worth more
-_FOLDS, _REPEATS = 5, 2  # of the last proof
+_FOLDS, _REPEATS, _TREES = 5, 2, 40  # of the last proof
 _SURE = 1.0  # standard errors by which it must be better
 
 
@@ -66,7 +66,7 @@ class Chooser:
 
     def choose(self, rows: Array) -> Choice:
         """The columns that help, as some rows of the sample tell; they must have a target."""
-        usable, left_out = self._usable(rows)
+        usable, left_out = self.usable(rows)
         sketches = Sketches(self.gathered)
         pool = sketches.without_redundant(usable, rows)
         if not pool:
@@ -90,7 +90,7 @@ class Chooser:
         worths = tuple(worth[place] for place in kept)
         return Choice(tuple(kept), worths, left_out, tuple(notes), len(usable))
 
-    def _usable(self, rows: Array) -> tuple[list[int], tuple[LeftOut, ...]]:
+    def usable(self, rows: Array) -> tuple[list[int], tuple[LeftOut, ...]]:
         """The places of columns that are neither mine nor the target."""
         mine = my_own_tables(self.same, self.gathered.links, (*self.columns, self.target.name))
         left_out = list(mine.values())
@@ -171,8 +171,7 @@ class _Trial:
             chosen = list(places[:size])
             these = self._scores(self._with(self._sketches.at(chosen, self._rows)))
             mean, error = _gain(these, alone)
-            # More columns only if they are clearly better than fewer.
-            if mean > _SURE * error and mean > gained + (error / 2 if best else 0.0):
+            if mean > max(_SURE * error, gained):
                 best, scores, gained = chosen, these, mean
         if not best:
             return []
@@ -191,7 +190,7 @@ class _Trial:
         for repeat in range(_REPEATS):
             seed = self._chooser.seed + repeat
             folds = folds_by_key(keys, self._target, _FOLDS, seed)
-            found += judged(without_gaps(columns), self._target, folds, seed)
+            found += judged(without_gaps(columns), self._target, folds, seed, _TREES)
         return np.array(found)
 
 

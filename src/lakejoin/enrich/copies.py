@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.enrich.lines import lines_of, tokens_of
+from lakejoin.enrich.target import ranks
 from lakejoin.enrich.their_table import TheirTable
 from lakejoin.store.dictionary import NOT_FOUND
 
@@ -34,7 +35,7 @@ _FEWEST = 10
 _SAME, _SAME_OF_FEW, _FEW = 0.5, 0.95, 10  # beyond chance; of columns with few values
 _BY_NAME = 0.98
 _MOST_OF_MINE = 0.8  # columns that make a table my own
-_COPIED = 0.99999  # correlation
+_COPIED, _RANKED = 0.99999, 0.9999  # correlation of numbers, and of ranks
 _RENAMED = 0.99  # rows whose class has the name that it has elsewhere
 _ALONE = 0.99  # of the rows whose class one column tells, which is told but not left out
 
@@ -141,14 +142,17 @@ def copies_target(values: Values, gathered: Gathered, rows: Array, target: Targe
     theirs = gathered.at_rows(values)[rows]
     there = np.isfinite(theirs)
     theirs, mine = theirs[there], target.values[there]
-    if len(theirs) < _FEWEST or len(theirs) < 0.5 * _FEWEST:
+    if len(theirs) < _FEWEST:
         return ""
     if target.is_classes:
         return "it is the target by other names" if _one_to_one(theirs, mine) else ""
     if values.texts or len(np.unique(mine)) < _FEW or theirs.std() == 0 or mine.std() == 0:
         return ""
-    correlation = abs(float(np.corrcoef(theirs, mine)[0, 1]))
-    return "it is the target in another unit" if correlation >= _COPIED else ""
+    if abs(float(np.corrcoef(theirs, mine)[0, 1])) >= _COPIED:
+        return "it is the target in another unit"
+    if abs(float(np.corrcoef(ranks(theirs), ranks(mine))[0, 1])) >= _RANKED:
+        return "it is the target by another scale"
+    return ""
 
 
 def _one_to_one(theirs: Array, classes: Array) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 FOLDS = 5
-_TREES = 150
+_TREES = 100
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ def key_hashes(lines: KeyLines, rules: ValueRules) -> Array:
         offsets, data = string_buffers(tokens)
         hash_strings(offsets, data, np.uint64(0), hashes)
         with np.errstate(over="ignore"):
-            found = (found * np.uint64(0x9E3779B97F4A7C15)) ^ np.append(hashes, 0)[of_line]
+            found = (found * np.uint64(0x9E3779B97F4A7C15)) ^ np.append(hashes, np.uint64(0))[
+                of_line
+            ]
             found ^= found >> np.uint64(29)
     return found

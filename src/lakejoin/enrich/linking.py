@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from lakejoin.enrich.likeness import learned_likeness
 from lakejoin.enrich.lines import KeyLines, lines_of, tokens_of
+from lakejoin.enrich.more_tables import MOST_TEXTS, WORDED, alike_tables, meant_tables
 from lakejoin.enrich.partners import (
     ByEqual,
     ByLikeness,
@@ -22,7 +21,6 @@ from lakejoin.enrich.partners import (
 )
 from lakejoin.enrich.their_table import TheirTable
 from lakejoin.errors import InputError
-from lakejoin.model import ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from lakejoin.opened import Lake
     from lakejoin.store.snapshot import Snapshot
 
-Array = np.ndarray[Any, Any]
-
 # The ways that are taken, in the order in which keys are tried.
 BY: dict[str, tuple[str, ...]] = {
     "auto": ("equal", "rewritten", "fuzzy", "meaning", "near"),
@@ -41,8 +37,6 @@ BY: dict[str, tuple[str, ...]] = {
     "fuzzy": ("equal", "rewritten", "fuzzy"),
     "meaning": ("equal", "meaning"),
 }
-_WORDED = (ColumnType.TEXT, ColumnType.MIXED)
-_MOST_LIKE = 20_000  # distinct texts of theirs that are compared one by one
 
 
 @dataclass(frozen=True)
@@ -109,7 +103,21 @@ def find_links(lake: Lake, mine: pa.Table, wanted: Wanted) -> list[Link]:
         link = linker.link()
         if link is not None:
             found.append(link)
-    return found
+    return found + _more(lake, mine, wanted, found)
+
+
+def _more(lake: Lake, mine: pa.Table, wanted: Wanted, found: Sequence[Link]) -> list[Link]:
+    """Tables beyond those of the search, by the ways that are wanted."""
+    if wanted.on is None or len(wanted.on) != 1:
+        return []
+    key, kinds = wanted.on[0], check_by(wanted.by)
+    known = {link.table for link in found} | set(wanted.exclude)
+    more: list[tuple[str, tuple[Way, ...]]] = []
+    if "fuzzy" in kinds:
+        more += alike_tables(lake, mine, key, known)
+    if kinds == BY["meaning"]:
+        more += meant_tables(lake, mine, key, known)
+    return [Link(table, (key,), ways) for table, ways in more]
 
 
 class _Linker:
@@ -184,12 +192,7 @@ class _Linker:
         if mine not in self._lines:
             self._lines[mine] = lines_of(self._mine, mine)
         tokens, _ = tokens_of(self._lines[mine].table.column(0), self._table.rules)
-        codes = self._table.distinct(theirs[0])
-        place = {code: number for number, code in enumerate(codes.tolist())}
-        known = [place.get(code, -1) for code in self._table.find(tokens).tolist()]
-        pairs = [(i, j) for i, j in enumerate(known) if j >= 0]
-        both = np.array(pairs, np.int64).reshape(-1, 2).T
-        likeness = learned_likeness(tokens, self._table.tokens(codes), (both[0], both[1]))
+        likeness = learned_likeness(tokens, self._table, theirs[0])
         if likeness is not None:
             yield ByLikeness(theirs, likeness)
 
@@ -199,4 +202,4 @@ class _Linker:
         if len(mine) != 1 or not theirs:
             return ()
         profile = self._table.columns[self._table.place(theirs[0])].profile
-        return theirs if profile.type in _WORDED and profile.distinct <= _MOST_LIKE else ()
+        return theirs if profile.type in WORDED and profile.distinct <= MOST_TEXTS else ()

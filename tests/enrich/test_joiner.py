@@ -149,7 +149,7 @@ def test_it_works_in_a_pipeline(made: Made) -> None:
         LakeJoiner(made.index, on="town"), encoder, HistGradientBoostingRegressor(max_iter=40)
     )
     model.fit(made.mine[:110], made.target[:110])
-    alone = make_pipeline(encoder, HistGradientBoostingRegressor(max_iter=40))
+    alone = make_pipeline(clone(encoder), HistGradientBoostingRegressor(max_iter=40))
     alone.fit(made.mine[:110], made.target[:110])
     better, before = (one.score(made.mine[110:], made.target[110:]) for one in (model, alone))
     assert better > before + 0.3

@@ -1,4 +1,4 @@
-"""Values of the lake for keys of mine, against plain Python; and keys that are written otherwise."""
+"""Values of the lake for keys of mine, against plain Python; and keys that are written anew."""
 
 from __future__ import annotations
 
@@ -113,9 +113,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFram
     folder = tmp_path_factory.mktemp("written")
     (folder / "lake").mkdir()
     random = np.random.default_rng(5)
-    towns = [
-        f"{one} {two}" for one, two in zip(names(150, random), names(150, random), strict=True)
-    ]
+    words = names(300, random)
+    towns = [f"{one} {two}" for one, two in zip(words[::2], words[1::2], strict=True)]
     income = random.normal(size=150).round(4)
     wrong = [f"{one[:4]}x{one[5:]}" if n % 3 else one for n, one in enumerate(towns)]
     pd.DataFrame({"name": wrong, "income": income}).to_csv(

@@ -12,10 +12,12 @@ are. Each is cut, from a seed, so that the truth is known:
   identifies them: it joins, and nothing of it could be appended.
 
 Figures, over the tables: P@4, the right ones among the first four (there are four); R@10, the share
-of them among the first ten; `above`, tables that only join and stand above a right one; and of the
-columns that were put together in the right tables, the share that is right, and the share of the
-right ones that was found. `names` ranks tables by the share of column names that both have,
-`overlap` by the sum of the best containments of my columns, from the exact engine.
+of them among the first ten; `told right`, the right ones among all that are told, ten at most;
+`above`, tables that only join and stand above a right one; and of the columns that were put together
+in the right tables, the share that is right, and the share of the right ones that was found.
+`names` ranks tables by the share of column names that both have, `overlap` by the sum of the best
+containments of my columns, from the exact engine. Other parts of the lake that could be appended by
+right, though they were not cut from the same table, count as wrong.
 """
 
 from __future__ import annotations
@@ -235,6 +237,7 @@ def figures(cut: Cut, ranked: Ranked) -> dict[str, float]:
     return {
         "P@4": sum(p < 4 for p in places) / len(cut.right),
         "R@10": sum(p < _MOST for p in places) / len(cut.right),
+        "told right": len(places) / max(1, len(ranked.found)),
         "above": float(joined),
         "pairs right": right / made if made else 0.0,
         "pairs found": right / wanted if wanted else 0.0,

@@ -126,16 +126,30 @@ def test_a_frame_is_asked_for_as_a_table_of_the_lake(lake: Lake) -> None:
 
 
 def test_meaning_tells_texts_of_a_kind(tmp_path: Path) -> None:
-    streets = [f"{n} {name} street" for n, name in enumerate(["oak", "elm", "main", "mill"] * 6)]
-    others = [f"{name} street {n}" for n, name in enumerate(["ash", "lake", "hill", "park"] * 6)]
-    words = [f"{name} pudding recipe" for name in ["rice", "bread", "plum", "corn"] * 6]
+    """No name and no value is shared; letters of words are (the encoder knows spellings only)."""
+    trees = ["oak", "elm", "ash", "birch", "maple", "cedar", "holly", "rowan"]
+    sweets = ["rice", "bread", "plum", "corn", "apple", "lemon", "ginger", "treacle"]
+    ages = [str(n * n % 71) for n in range(32)]
+
+    def streets(kinds: list[str]) -> list[str]:
+        return [f"{tree} {kind} street" for tree in trees for kind in kinds]
+
     plain = [
-        PlainTable("a.csv", {"addr": streets, "n": [str(n) for n in range(24)]}),
-        PlainTable("b.csv", {"where": others, "n": [str(n * 3) for n in range(24)]}),
-        PlainTable("c.csv", {"what": words, "n": [str(n * 5) for n in range(24)]}),
-    ]
+        PlainTable("mine.csv", {"addr": streets(["upper", "old", "long", "wide"]), "n": ages}),
+        PlainTable("near.csv", {"where": streets(["lower", "new", "short", "high"]), "n": ages}),
+        PlainTable("far.csv", {
+            "what": [f"{sweet} {kind} pudding" for sweet in sweets for kind in "abcd"],
+            "n": ages,
+        }),
+    ]  # fmt: skip
     lake = meaning_lake(tmp_path, plain)
-    lake.union("a.csv")  # it runs where there are vectors
+    found = lake.union("mine.csv")
+    pairs = {one.table: one.pairs for one in [*found, *found.misses]}
+    (address,) = [one for one in pairs["near.csv"] if one.mine == "addr"]
+    assert address.theirs == "where"
+    assert "meaning" in [sign.what for sign in address.likeness.signs]
+    others = [one.likeness.score for one in pairs.get("far.csv", ()) if one.mine == "addr"]
+    assert address.likeness.score > max(others, default=0.0)
 
 
 def test_an_empty_lake_and_an_empty_table(tmp_path: Path, lake: Lake) -> None:

@@ -1,4 +1,5 @@
-"""Which tables may have rows to append? Those that share values or names of columns with mine.
+"""Which tables may have rows to append? Those that share values or names of columns with mine, or
+hold texts that mean the same.
 
 A few more are taken whose columns look like mine in the catalog: of the same types, about as long,
 and about as often the same. Where every name is another one and no value is shared, nothing else
@@ -16,6 +17,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from lakejoin.discovery.union.meanings import near_columns
+from lakejoin.model import ColumnType
 from lakejoin.search.mine import searched
 from lakejoin.search.options import SearchOptions
 
@@ -35,6 +38,7 @@ _SEARCHED = 12  # columns of mine whose values are searched for
 _LOOKING_ALIKE = 15  # tables that are compared for their profiles alone
 _PROFILED = 50  # columns of mine that are compared so
 _LENGTHS, _UNIQUE = 3.0, 2.0  # how much it counts that lengths and repetition differ
+_MEANT = 2  # columns of mine that are searched for by meaning
 _FETCHED = 100  # columns of the lake for each
 _HALF = 0.5  # of as many values as the best has: a column that holds them too
 _EVERYWHERE = 0.3  # is what a column counts that every table has
@@ -70,6 +74,9 @@ def candidates(searcher: Searcher, mine: MyTable, names: LakeNames) -> Candidate
             share = one.matched / max(1, min(one.query_size, one.column_size))
             table = one.found.number, one.found.table
             _noted(of_values, table, place, share)
+    for place in _with_meaning(searcher, mine):
+        for number, column, share in near_columns(searcher, mine, place):
+            _noted(of_values, (number, searcher.table_of(number, column)), place, share)
     excluded = searcher.excluded(mine, 0).columns
     for number, of, column, place in _named_alike(searcher.snapshot, mine.names):
         if column not in excluded[number]:
@@ -135,6 +142,15 @@ def _searchable(searcher: Searcher, mine: MyTable) -> list[int]:
         if searched(profile.type, every) and profile.distinct > 1
     ]
     return sorted(usable, key=lambda place: -profiles[place].distinct)[:_SEARCHED]
+
+
+def _with_meaning(searcher: Searcher, mine: MyTable) -> list[int]:
+    """The columns of mine that are searched for by meaning too: texts that tell rows apart."""
+    if searcher.snapshot.manifest.options.meaning is None:
+        return []
+    profiles = mine.profiles()
+    texts = [place for place, one in enumerate(profiles) if one.type is ColumnType.TEXT]
+    return sorted(texts, key=lambda place: -profiles[place].distinct)[:_MEANT]
 
 
 class _Names:

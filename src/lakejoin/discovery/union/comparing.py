@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 COLUMNS = 100  # of a table that are compared
-MINE = 0.75  # how much it counts that my columns are covered; the rest is for theirs
+MINE = 0.5  # how much it counts that my columns are covered; the rest is for theirs
 _FEW = 0.05  # of the values: what is shared less is not compared with chance
 
 

@@ -15,16 +15,24 @@ import numpy as np
 from lakejoin.discovery.fused.wrong_texts import are_words, texts_of_lake
 from lakejoin.errors import InputError
 from lakejoin.search.meanings import Meanings
+from lakejoin.search.near_options import ByMeaning
+from lakejoin.search.options import SearchOptions
+from lakejoin.search.tau import LARGEST
 
 if TYPE_CHECKING:
     from lakejoin.discovery.union.looks import Look
     from lakejoin.encoders import Encoder
+    from lakejoin.search.mine import MyTable
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.segment import Segment
 
 Array = np.ndarray[Any, Any]
 
 _TEXTS = 24  # of a column
+_FEWEST = 8  # values of mine that make it worth while to search by meaning
+_ASKED = 16  # of them are searched for
+_SHARE = 0.25  # of these must have a partner
+_NEAR = 40  # columns
 _LEAST = 0.05  # by which my own texts must be nearer to their middle than others are
 
 
@@ -98,6 +106,31 @@ def meant_by(searcher: Searcher) -> Meant | None:
         return Meant(Meanings(snapshot).encoder(), snapshot.segments)
     except InputError:
         return None
+
+
+def near_columns(searcher: Searcher, mine: MyTable, place: int) -> list[tuple[int, int, float]]:
+    """(segment, column, share) of the columns that hold partners, by meaning, for some of the
+    values of a column of mine: the share of them that have one."""
+    from lakejoin.search.meaning import MeaningSearch
+    from lakejoin.search.vectors.space import Nearness
+
+    tokens = mine.query(place).tokens
+    if len(tokens) < _FEWEST or not are_words(tokens):
+        return []
+    options = SearchOptions("meaning", k=_NEAR, others=True, near=ByMeaning())
+    search = searcher.near(mine, (place,), options)
+    assert isinstance(search, MeaningSearch) and search.reach.tau is not None
+    some = tokens.take(np.linspace(0, len(tokens) - 1, min(len(tokens), _ASKED)).astype(np.int64))
+    try:
+        encoder = search.meanings.encoder()
+    except InputError:
+        return []
+    least = max(2, round(_SHARE * len(some)))
+    nearness = Nearness(LARGEST * search.reach.tau, least=least, k=_NEAR)
+    vectors = encoder.encode(some)
+    hits = search.meanings.engine(encoder).search(vectors, nearness, search.excluded)
+    shares = (hits.matched / len(some)).tolist()
+    return list(zip(hits.segment.tolist(), hits.column.tolist(), shares, strict=True))
 
 
 def _unit(vector: Array) -> Array:

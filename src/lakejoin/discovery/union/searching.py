@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Found
     from lakejoin.search.searcher import Searcher
 
-BELIEVED = 0.25  # a lower score is no result
+BELIEVED = 0.3  # a lower score is no result
 _BY_MEANING = 25  # tables whose texts are compared by meaning
-_LIKELY, _PAIRS = 0.4, 2  # so many pairs of columns must be likely: one alone is a join at most
+_LIKELY, _PAIRS = 0.3, 2  # so many pairs of columns must be likely: one alone is a join at most
 _SURE = 0.5  # a pair of columns that surely goes together
 _SAME_ROWS = 0.5  # of their rows are in mine: a version, or the same things
 _WHOLE = 0.8  # of the columns of both go together: a version and not another table

@@ -17,6 +17,8 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -138,7 +140,8 @@ def on_cluster(workers: int, index: Path, queries: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch, cluster(workers, Path(scratch)) as running:
         child = ("--child", "run", running.master, index, queries, *running.workers)
         figures, _ = run_watched(python(HERE / "scale.py", *child))
-        return dict(figures)
+    print(json.dumps({"workers": workers, **figures}), file=sys.stderr)
+    return dict(figures)
 
 
 def compare(folder: Path, cells: int, queries: int, repeats: int) -> dict[str, Any]:
@@ -224,6 +227,7 @@ def main() -> None:
         return
     if given.folder is None:
         parser.error("name a FOLDER for the lake and its index")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that clusters end with it
     given.folder.mkdir(parents=True, exist_ok=True)
     figures = compare(given.folder, int(given.cells * 1e6), given.queries, given.repeats)
     record("scale", figures, given.out)

@@ -147,10 +147,12 @@ def _score(columns: Array, target: Target, learn: Array, judge: Array, seed: int
     return abs(score(target.values[judge], forest.told(columns[judge]), target))
 
 
-def measured(lake: Lake, task: Task, repeats: int) -> list[dict[str, Any]]:
+def measured(
+    lake: Lake, task: Task, repeats: int, methods: dict[str, str] = METHODS
+) -> list[dict[str, Any]]:
     """The lines of one task."""
     rows: list[dict[str, Any]] = []
-    for method, by in METHODS.items():
+    for method, by in methods.items():
         begin = time.perf_counter()
         chooser = chooser_of(lake, task, by)
         if not rows:

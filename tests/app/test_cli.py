@@ -18,7 +18,8 @@ from lakejoin.app.cli import cli, main
 
 COMMANDS = [
     *("index", "compact", "info", "tables", "columns", "show", "skipped", "check"),
-    *("search", "join", "predicate", "predicates", "union", "graph", "paths", "mcp", "demo"),
+    *("search", "join", "predicate", "predicates", "union", "graph", "paths", "enrich"),
+    *("mcp", "demo"),
 ]
 
 

@@ -27,9 +27,9 @@ _COMMANDS = {
     "predicate": "lakejoin.app.predicate_commands:predicate_command",
     "predicates": "lakejoin.app.predicate_commands:predicates_command",
     "union": "lakejoin.app.union_commands:union_command",
-    "enrich": "lakejoin.app.enrich_command:enrich_command",
     "graph": "lakejoin.app.graph_commands:graph_command",
     "paths": "lakejoin.app.path_commands:paths_command",
+    "enrich": "lakejoin.app.enrich_command:enrich_command",
     "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
 }

@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 _CUT = 30  # columns that a forest is given
 _DRAWS = 8  # of noise
 _HITS = 7  # draws in which a column must be worth more
-_FOLDS, _REPEATS, _TREES = 5, 2, 40  # of the last proof
+_FOLDS, _REPEATS, _TREES = 5, 2, 30  # of the last proof
 _SURE = 1.0  # standard errors by which it must be better
 
 

@@ -13,8 +13,9 @@ are. Each is cut, from a seed, so that the truth is known:
 
 Figures, over the tables: P@4, the right ones among the first four (there are four); R@10, the share
 of them among the first ten; `told right`, the right ones among all that are told, ten at most;
-`above`, tables that only join and stand above a right one; and of the columns that were put together
-in the right tables, the share that is right, and the share of the right ones that was found.
+`above`, tables that only join and stand above a right one; and of the columns that were put
+together in the right tables, the share that is right, and the share of the right ones that was
+found.
 `names` ranks tables by the share of column names that both have, `overlap` by the sum of the best
 containments of my columns, from the exact engine. Other parts of the lake that could be appended by
 right, though they were not cut from the same table, count as wrong.
@@ -261,9 +262,10 @@ def main() -> None:
     parser.add_argument("lake", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tables", type=int, default=45)
+    parser.add_argument("--seed", type=int, default=9, help="which tables, and how they are cut")
     parser.add_argument("--each", action="store_true", help="also every question of union search")
     asked = parser.parse_args()
-    cuts = make(asked.lake, asked.folder, asked.tables)
+    cuts = make(asked.lake, asked.folder, asked.tables, asked.seed)
     index = asked.folder / "index"
     lakejoin.index(asked.folder / "lake", index)
     lake = lakejoin.open(index)
@@ -277,7 +279,10 @@ def main() -> None:
             line = {what: round(mean(one[what] for one in some), 3) for what in some[0]}
             line["seconds"] = round(median(one["seconds"] for one in some), 2)
             print(f"{name:8} {level:6} " + "  ".join(f"{k} {v:.2f}" for k, v in line.items()))
-            record("union_quality", {"engine": name, "names": level, "tables": len(some), **line})
+            record(
+                "union_quality",
+                {"seed": asked.seed, "engine": name, "names": level, "tables": len(some), **line},
+            )
         if asked.each and name == "union":
             for cut, one in zip(cuts, told, strict=True):
                 print(cut.query, cut.level, {k: round(v, 2) for k, v in one.items()})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_UNKNOWN = np.int64(-2)  # a value of mine that the segment does not have
+_UNKNOWN = np.uint32(NULL - 1)  # a value of mine that the segment does not have
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,10 +48,7 @@ def compare_rows(
 ) -> Rows:
     """Compares rows by columns: (place in mine, number of theirs in the segment)."""
     ours = [_my_codes(mine, segment, place) for place, _ in pairs]
-    theirs = [
-        np.where(codes == NULL, np.int64(-1), codes.astype(np.int64))
-        for codes in (segment.rows.codes(column, entry.rows) for _, column in pairs)
-    ]
+    theirs = [segment.rows.codes(column, entry.rows) for _, column in pairs]
     held = held_rows(ours, theirs)
     met = float(held_rows(theirs, ours).mean()) if held.any() else 0.0
     own = [mine.cells(place)[1] for place, _ in pairs]
@@ -83,12 +80,11 @@ def held_rows(ours: Sequence[Array], theirs: Sequence[Array]) -> Array:
 
 
 def _my_codes(mine: MyTable, segment: Segment, place: int) -> Array:
-    """The code of every row of mine in their segment; -1 is a null."""
+    """The code of every row of mine in their segment; a null is `NULL`, as it is there."""
     tokens, cells = mine.cells(place)
     codes = segment.dictionary.find(tokens)
-    known = np.where(codes == NOT_FOUND, _UNKNOWN, codes.astype(np.int64))
-    known = np.append(known, np.int64(-1))
-    return np.asarray(known[np.where(cells == NO_CELL, len(tokens), cells)])
+    known = np.append(np.where(codes == NOT_FOUND, _UNKNOWN, codes), NULL)
+    return np.asarray(known[np.where(cells == NO_CELL, len(tokens), cells)], dtype=np.uint32)
 
 
 def _distinct(columns: Sequence[Array]) -> int:

@@ -38,7 +38,7 @@ def _theirs(result: UnionResult, begin: int, end: int) -> pa.Table:
         )
         for one in result.alignment
     ]
-    return pa.Table.from_arrays(columns, names=[one.mine for one in result.alignment])
+    return pa.Table.from_arrays(columns, names=told_apart(one.mine for one in result.alignment))
 
 
 def _mine(mine: MyTable) -> pa.Table:
@@ -50,7 +50,7 @@ def _mine(mine: MyTable) -> pa.Table:
         known = mine.originals(place)
         cells = pa.array(known.cells, mask=known.cells == NO_CELL)
         columns.append(known.texts.take(cells))
-    return pa.Table.from_arrays(columns, names=list(mine.names))
+    return pa.Table.from_arrays(columns, names=told_apart(mine.names))
 
 
 def _batches(mine: MyTable, results: Sequence[UnionResult]) -> Iterator[pa.RecordBatch]:

@@ -67,5 +67,7 @@ def made_lake(folder: Path) -> Made:
     mine = pd.DataFrame({"town": towns, "own": own})
     mine.assign(target=target).to_csv(lake / "mine_again.csv", index=False)
     kind = np.where(sales + random.normal(0, 1, TOWNS) > 20, "large", "small")
+    labels = pd.DataFrame({"town": towns, "label": np.where(kind == "large", "L", "S")})
+    labels.to_csv(lake / "labels.csv", index=False)
     lakejoin.index(lake, folder / "index", spark=FakeSpark())
     return Made(folder / "index", lake, mine, target, kind, random.normal(size=TOWNS))

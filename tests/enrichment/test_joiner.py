@@ -61,6 +61,9 @@ def test_a_target_of_noise_chooses_nothing(made: Made) -> None:
 def test_classes_from_many_rows_of_a_key(made: Made) -> None:
     joiner = LakeJoiner(made.index, on="town").fit(made.mine, made.kind)
     assert added(joiner) == {"shops.sales_mean"}
+    assert ("labels.csv", "label", "it is the target by other names") in [
+        (one.table, one.column, one.why) for one in joiner.left_out_
+    ]
     sales = pd.read_csv(made.folder / "shops.csv").groupby("town")["sales"].mean()
     joined = joiner.transform(made.mine)
     assert np.allclose(joined["shops.sales_mean"], made.mine["town"].map(sales))
@@ -217,6 +220,7 @@ def test_what_cannot_be_learned_is_refused(made: Made) -> None:
 def test_rows_without_a_target_are_passed_over(made: Made) -> None:
     target = made.target.copy()
     target[::10] = np.nan
-    joiner = LakeJoiner(made.index, on="town", sample=100).fit(made.mine, target)
+    mine = made.mine.rename(columns={"own": "y"})  # as the target is called where it has no name
+    joiner = LakeJoiner(made.index, on="town", sample=100).fit(mine, target)
     assert "incomes.income" in added(joiner)
-    assert len(joiner.transform(made.mine)) == 160
+    assert len(joiner.transform(mine)) == 160

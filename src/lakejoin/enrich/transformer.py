@@ -114,6 +114,8 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = self._checked(X, reset=True)  # noqa: N806
         mine, column = self._with_target(rows_of(X), y)
         name = self.target or _TARGET
+        while name in mine.column_names:
+            name += "_"
         target = target_of(column, name, self.task)
         wanted = Wanted(self._key(mine), self.by, self.tables, tuple(self.exclude))
         limits = Limits(self.sample, self.columns, _seed(self.random_state))

@@ -50,6 +50,14 @@ TABLES: dict[str, Columns] = {
     "few_towns.csv": {"name": TOWNS[:25], "land": [LANDS[n % 12] for n in range(25)]},
     "lands.csv": {"land": LANDS, "code": CODES},
     "money.csv": {"code": list(map(str.lower, CODES)), "coin": [f"coin {n}" for n in range(12)]},
+    "cars.csv": {
+        "plate": [f"plate {n * 31 % 1009}" for n in range(90)],
+        "type_id": [str(1 + n % 12) for n in range(90)],
+    },
+    "types.csv": {
+        "id": [str(n) for n in range(1, 13)],
+        "label": ["van", "bus", "cab", "lorry", "coupe", "kombi", *map("box {}".format, range(6))],
+    },
     "count.csv": {"number": [str(n) for n in range(300)]},
     "alone.csv": {"what": [f"thing {n}" for n in range(30)]},
 }  # fmt: skip
@@ -103,6 +111,13 @@ def test_the_sql_of_every_path_runs_and_gives_as_many_rows(lake: Lake) -> None:
         for path in found:
             with duckdb.connect() as con:
                 assert len(con.sql(path.sql()).fetchall()) == path.joined
+
+
+def test_numbers_join_where_names_say_that_they_number_the_same(lake: Lake) -> None:
+    (path,) = lake.paths("cars.csv", "types.csv")
+    assert [(join.column, join.other_column) for join in path.joins] == [("type_id", "id")]
+    assert path.rows == path.joined == 90
+    assert not len(lake.paths("cars.csv", "count.csv")), "all its numbers are there, by accident"
 
 
 def test_fewer_joins_are_no_longer_paths(lake: Lake) -> None:

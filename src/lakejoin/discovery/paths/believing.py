@@ -27,7 +27,9 @@ class Beliefs:
     _ways: dict[Place, ColumnWays] = field(default_factory=dict)
 
     def against(self, hop: Hop) -> str:
-        """Why a join is an accident; empty where it is believed."""
+        """Why a join is an accident; empty where it is believed, as references by name are."""
+        if hop.refers:
+            return ""
         one, other = sorted((hop.column, hop.other))
         if (one, other) not in self._known:
             if hop.size > hop.other_size:  # the smaller column asks

@@ -145,5 +145,6 @@ def _nearest(
                 return f"{none}; the nearest would join {told}, but {why}"
     tables = list(dict.fromkeys(_join(snapshot, hop).other_table for hop in first))[:3]
     if tables:
-        return f"{none}; {wanted.table} joins with {', '.join(tables)}, and these lead no further"
+        among = "" if len(tables) < 3 else "among others "
+        return f"{none}; {wanted.table} joins with {among}{', '.join(tables)}"
     return f"{none}; no table joins with {wanted.table}"

@@ -1,13 +1,14 @@
 """The joins that lead away from a table: from the graph of the lake, or searched for at once.
 
 A join is taken where one column holds at least half of the other's values, one of the two nearly
-tells rows apart (else every row would meet many), and, of numbers, the names are alike: numbers
-from 1 on are in very many columns.
+tells rows apart (else every row would meet many), and, of numbers, the names are those of the same
+things: numbers from 1 on are in very many columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,12 +18,12 @@ import numpy as np
 from lakejoin.discovery.fused.searching import plausible_keys
 from lakejoin.discovery.graph.nodes import Nodes
 from lakejoin.errors import InputError
+from lakejoin.joins.given import subject
 from lakejoin.model import ColumnType
 from lakejoin.search.graph.kept import still_there
 from lakejoin.search.known_table import KnownTable
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.places import Places
-from lakejoin.signals.likely_names import CONTAINED, names_alike
 
 if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
@@ -33,16 +34,23 @@ Array = np.ndarray[Any, Any]
 Place = tuple[int, int]  # the number of a segment, and of a table or a column in it
 
 _HALF = 0.5  # of the values of one column must be in the other
+_ALL, _KEY = 0.95, 0.99  # of the values are in the other; distinct values for each row of a key
 _UNIQUE = 0.5  # distinct values for each row, of one of the two
-_TEXTS, _OF_NUMBERS = 400, 200  # pairs of a table that are looked at
+_TEXTS, _OF_NUMBERS = 400, 400  # pairs of a table that are looked at
 _FETCHED = 60  # columns for each key, where they are searched for
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+_IDENTIFIERS = frozenset(("id", "key", "no", "nr", "number", "num", "code", "ref", "pk", "fk"))
 _OPTIONS = SearchOptions("overlap", k=_FETCHED, others=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A join of a table with another: `column` of mine holds `shared` of the values of `other`."""
+    """A join of a table with another: `column` of mine holds `shared` of the values of `other`.
+
+    `refers` says that it is a reference by its names: all values of one are in the other, which is
+    a key, and both are called after the same things.
+    """
 
     table: Place
     column: Place
@@ -53,6 +61,7 @@ class Hop:
     other_size: int
     filled: float  # the share of rows that have a value, in mine
     other_filled: float
+    refers: bool = False
 
     @property
     def survives(self) -> float:
@@ -71,6 +80,7 @@ class Hop:
             self.size,
             self.other_filled,
             self.filled,
+            self.refers,
         )
 
 
@@ -99,24 +109,34 @@ class _Known:
         if max(self._figure("uniqueness", one) for one in (column, other)) < _UNIQUE:
             return None
         tables = [(one[0], self._places[one[0]].table_of(one[1])) for one in (column, other)]
-        if tables[0] == tables[1] or not self._plausible(column, other):
+        if tables[0] == tables[1]:
             return None
-        filled = [
+        named = self._of_one_thing(column, other)
+        numbers = any(self._cell("type", one) in _NUMBERS for one in (column, other))
+        if numbers and not named:  # texts need not be called the same
+            return None
+        full, other_full = (
             1 - self._figure("nulls", one) / max(1, self._rows(one)) for one in (column, other)
-        ]
-        return Hop(tables[0], column, tables[1], other, shared, *map(int, sizes), *filled)
+        )
+        size, other_size = map(int, sizes)
+        refers = named and self._refers((column, other), sizes, shared)
+        figures = (shared, size, other_size, full, other_full, refers)
+        return Hop(tables[0], column, tables[1], other, *figures)
 
-    def _plausible(self, column: Place, other: Place) -> bool:
-        """Whether the names of numbers are alike; texts need not be called the same."""
-        kinds = [self._cell("type", one) for one in (column, other)]
-        if not any(kind in _NUMBERS for kind in kinds):
-            return True
+    def _refers(self, columns: Sequence[Place], sizes: Sequence[float], shared: int) -> bool:
+        """Whether nearly all values of one column are in the other, and that is a key."""
+        return any(
+            shared >= _ALL * size and self._figure("uniqueness", key) >= _KEY
+            for size, key in zip(sizes, reversed(columns), strict=True)
+        )
+
+    def _of_one_thing(self, column: Place, other: Place) -> bool:
         names = [self._cell("name", one) for one in (column, other)]
         tables = [
-            self._places[one[0]].table_name(self._places[one[0]].table_of(one[1]))
+            subject(self._places[one[0]].table_name(self._places[one[0]].table_of(one[1])))
             for one in (column, other)
         ]
-        return names_alike(*names, *tables).alike >= CONTAINED
+        return of_one_thing(names[0], tables[0], names[1], tables[1])
 
     def _figure(self, name: str, column: Place) -> float:
         return float(self._places[column[0]].profile(name)[column[1]])
@@ -129,6 +149,30 @@ class _Known:
             columns = self._snapshot.segments[column[0]].catalog.columns
             self._texts[name, column[0]] = columns[name].cast("string").to_pylist()
         return self._texts[name, column[0]][column[1]]
+
+
+def of_one_thing(column: str, table: str, other: str, other_table: str) -> bool:
+    """Whether the names of two columns of numbers say that they number the same things.
+
+    >>> of_one_thing("type_id", "cars", "id", "types"), of_one_thing("home_team_id", "", "team", "")
+    (True, True)
+    >>> of_one_thing("type_id", "cars", "car_id", "owners"), of_one_thing("id", "car", "id", "dog")
+    (False, False)
+    """
+    mine, theirs = _thing(column, table), _thing(other, other_table)
+    if not mine or not theirs or mine[-1] != theirs[-1]:
+        return False
+    return {*mine} <= {*theirs} or {*theirs} <= {*mine}
+
+
+def _thing(column: str, table: str) -> list[str]:
+    """What a column numbers: the words of its name, or of its table's where it says only that."""
+    words = [word for word in _words(column) if word not in _IDENTIFIERS]
+    return words or _words(table)
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower().removesuffix("s") for word in _WORDS.findall(name)]
 
 
 def _best(hops: Iterable[Hop | None]) -> list[Hop]:
@@ -175,10 +219,12 @@ class GraphHops:
         begin, end = np.searchsorted(self._ends, [first, first + entry.width])
         pairs, at = self._pairs, self._order[begin:end]
         pair, from_small = at % max(1, len(pairs)), at < len(pairs)
-        # Those that most rows survive; of numbers, which are many, some.
-        share = pairs.shared[pair] / np.where(from_small, pairs.size[pair], pairs.other_size[pair])
+        sizes = pairs.size[pair], pairs.other_size[pair]
+        share = pairs.shared[pair] / np.where(from_small, *sizes)
+        # Those that most rows survive; and of them the tightest: a count that is just as long is
+        # rather referred to than a longer one.
         numbers = self._nodes.is_number[self._ends[begin:end]]
-        order = np.argsort(-share, kind="stable")
+        order = np.lexsort((np.where(from_small, *sizes[::-1]), -share))
         for some, most in ((order[~numbers[order]], _TEXTS), (order[numbers[order]], _OF_NUMBERS)):
             for place in some[:most].tolist():
                 yield self._hop(int(pair[place]), bool(from_small[place]))

@@ -9,6 +9,7 @@ columns may agree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -25,7 +26,7 @@ from lakejoin.joins.autojoin.again import keys_again
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.covering import LearnOptions
 from lakejoin.joins.autojoin.finding import Learned, find_programs
-from lakejoin.joins.autojoin.programs import is_cut
+from lakejoin.joins.autojoin.programs import Constant, is_cut
 from lakejoin.search.fuse import Signals
 from lakejoin.search.mine import originals_of
 from lakejoin.signals.chance import LEAST, chance_of_meeting
@@ -232,7 +233,9 @@ class _Pair:
         scraps = is_cut(learned.programs[0].program) and chance > _OFTEN and share < _WHOLE
         if scraps or (weighed is not None and not weighed.tells):
             share = 0.0
-        ends = ends_of(mine), ends_of(theirs)
+        ends = (None, None) if _writes_letters(learned) else (ends_of(mine), ends_of(theirs))
+        same = same_ends(ends[0], ends[1]) if ends[0] and ends[1] else 0.0
+        common = not ends[0] or not ends[1] or ends[0].are_common or ends[1].are_common
         # Names of numbers that count up say nothing once these are rewritten into each other.
         alike = names_alike(result_names(result)[0], result.columns[0]).alike
         names = alike if chance < _DENSE else 0.0
@@ -244,10 +247,18 @@ class _Pair:
             result.containment,
             names,
             rows,
-            ends=same_ends(ends[0], ends[1]) if ends[0] and ends[1] else 0.0,
+            ends=same,
+            rarity=0.0 if common else self._rarity(result.found.columns[0]),
             refers=refers(result),
             unique=unique_of(result),
         )
+
+    def _rarity(self, column: int) -> float:
+        """How few columns of its segment hold the numbers of a column of theirs, in nats."""
+        postings = self._segment.postings
+        groups = postings.groups_of(column)
+        held = float(np.mean(postings.list_lengths(groups))) if len(groups) else 1.0
+        return max(0.0, math.log(self._segment.column_count / max(1.0, held)))
 
     def _agreement(self, meeting: Meeting, result: Rewriting) -> float:
         mine, theirs = meeting.some(_ROWS)
@@ -285,6 +296,15 @@ def _made(learned: Learned, side: str, meeting: Meeting) -> pa.LargeStringArray:
     table = (meeting.left if side == "left" else meeting.right).table
     texts: Any = pc.utf8_lower(apply(program, table))
     return texts.unique().drop_null()
+
+
+def _writes_letters(learned: Learned) -> bool:
+    """Whether a program puts letters before numbers: so the numbers of one thing become those of
+    any other."""
+    assert learned.target is not None, "programs lead to a key"
+    programs = [learned.target, *(one.program for one in learned.programs)]
+    constants = [op.text for one in programs for op in one.operators if isinstance(op, Constant)]
+    return any(letter.isalpha() for text in constants for letter in text)
 
 
 def _words(learned: Learned) -> str:

@@ -81,11 +81,13 @@ def union_command(
       lakejoin union mine.csv --out longer.csv
       lakejoin union mine.csv --take 1 --take 3 --out longer.parquet
 
+    With --json: one object; with --explain N, the result and some of its new rows stand in the
+    place of the results; with --out, what was written is told too.
+
     \b
     JSON keys: query{table, columns}, k, results[] or misses[] with rank, table, score, alignment[]
     with mine, theirs, score, signs[] with what, says, words, extra[], rows, new_rows, versions[],
-    apart, notes[], seconds; with --explain N: result{…}, preview[]; with --out: written{file, rows,
-    tables[]}
+    apart, notes[], seconds, result{…}, preview[], written{file, rows, tables[]}
     """
     if take and out is None:
         raise InputError("--take says whose rows --out writes: give --out FILE too")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _KEYS = 10  # columns of mine that are searched for where none is named
 _FETCHED = 150  # columns of the lake for each of mine
 # Of these so many are compared with chance, and row by row; fewer where many columns are searched.
-_AGAINST_CHANCE, _OF_EACH = 40, 24
+_AGAINST_CHANCE, _OF_EACH = 40, 32
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
 _LIKELY = 400  # pairs of columns that share pieces, the best of which are looked at

@@ -172,7 +172,7 @@ def test_no_import_cycles() -> None:
 def test_import_lakejoin_is_light() -> None:
     """Only what is used is loaded: `import lakejoin` brings in no library at all."""
     heavy = {"numba", "pyarrow", "pandas", "numpy", "pyspark", "rich", "click", "polars", "duckdb"}
-    heavy.add("sklearn")
+    heavy |= {"sklearn"}
     program = "import sys, lakejoin; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

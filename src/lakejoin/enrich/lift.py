@@ -2,8 +2,9 @@
 
 Cross-validation with the whole choice inside: in each fold columns are chosen by the other rows
 alone, and a forest learns from these, once with the chosen columns and once without. So neither
-the columns nor the forest have seen the targets that they are judged by. The search itself sees
-all keys, but no target.
+the choice nor the forest has seen the targets that it is judged by. The search sees all keys, but
+no target; which columns hold the very values of the target is told once, by all rows, and can only
+take columns away.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-TABLES = 5  # that are looked at
+TABLES = 4  # that are looked at
 _COLUMNS = 2  # of each side
 _SAMPLE = 200  # rows of each side, beside those that share a piece
 _ROWS = 64  # whose other columns are compared
@@ -52,6 +52,7 @@ _LOOKED_AT = 150  # values that are made wrong
 _QUICKLY = LearnOptions(column_pairs=2, row_pairs=60, example_sets=8, programs=2, further=False)
 _FEWEST = 2
 _SOME = 5  # values that share a piece
+_OF_ASKED = 0.1  # of those that could
 _OFTEN = 0.2  # of wrong values
 _DENSE = 0.5  # of wrong values
 _WHOLE = 0.95  # of the values
@@ -98,12 +99,12 @@ def rewritten_ways(
 
 
 def _in_turn(likely: Sequence[Likely]) -> list[Likely]:
-    """Those that share the most, and in turn with them those that share the rarest pieces: parts of
-    numbers are shared by the hundred, and the whole number with one."""
-    some = [one for one in likely if one.met >= _SOME]
+    """Those that share the most, and after each two of them one that shares the rarest pieces:
+    parts of numbers are shared by the hundred, and the whole number with one."""
+    some = [one for one in likely if one.met >= max(_SOME, _OF_ASKED * one.asked)]
     rarest = sorted(some, key=lambda one: -one.nats / one.met)
-    both = (one for pair in zip_longest(likely, rarest) for one in pair if one is not None)
-    return list(dict.fromkeys(both))
+    both = zip_longest(likely[::2], likely[1::2], rarest)
+    return list(dict.fromkeys(one for group in both for one in group if one is not None))
 
 
 def _by_table(searcher: Searcher, likely: Sequence[Likely]) -> dict[tuple[int, int], list[Likely]]:

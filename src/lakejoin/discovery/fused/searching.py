@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _KEYS = 10  # columns of mine that are searched for where none is named
 _FETCHED = 150  # columns of the lake for each of mine
 # Of these so many are compared with chance, and row by row; fewer where many columns are searched.
-_AGAINST_CHANCE, _OF_EACH = 40, 32
+_AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
 _LIKELY = 400  # pairs of columns that share pieces, the best of which are looked at
@@ -218,7 +218,7 @@ class _Run:
         known = _needing_nothing(self._ways)
         likely = likely_rewritten(self._mine, self._places, segments, excluded, _LIKELY, known)
         almost = almost_equal(self._ways)
-        tables = TABLES * (2 if self._asked.choice else 1) + len(almost)
+        tables = TABLES * (3 if self._asked.choice else 1) + len(almost)
         ways = rewritten_ways(self._searcher, self._mine, [*almost, *likely], tables)
         yield from beyond_equal(ways, self._ways)
 

@@ -37,12 +37,12 @@ from lakejoin.signals.chance import evidence
 
 MANY = 200
 OF_NAMES = 20.0
-SURE = 100.0
+SURE = 50.0
 REACH = 0.3
 KEYED = 0.2
 PLAIN = 0.95
 BELIEVED = 10.0
-WORTH = 0.05
+WORTH = 0.1
 _MOST = 100.0
 _NEARLY_ALL = 0.9  # of the smaller column's values are in both
 _ALL = 0.95  # of the values, or of the rows: a reference, and a key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from lakejoin.discovery.fused.ends import Ends, ends_of, same_ends
 from lakejoin.discovery.fused.lines import lines_of
 from lakejoin.discovery.fused.rewritten import Rewriting
+from lakejoin.joins.autojoin.rowpairs import _divsufsort
 from lakejoin.opened import Lake
 from lakejoin.search.mine import NO_CELL, Originals
 from lakejoin.store.components import COMPONENTS
@@ -171,3 +173,18 @@ def test_the_answers_get_better(lake: Lake, tmp_path: Path) -> None:
     last, whole = answers[-1], lake.search({"mine": CODES})
     assert [one.table for one in last] == [one.table for one in whole]
     assert {"overlap", "rewritten"} <= set(last.seconds_by)
+
+
+def test_what_is_equal_is_found_where_nothing_can_be_learned(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that learning needs and that is not there takes nothing else away."""
+    monkeypatch.setitem(sys.modules, "pydivsufsort", None)
+    _divsufsort.cache_clear()
+    try:
+        answer = lake.search({"mine": [f"lorem{n * 7919 % 10_007} ipsum" for n in range(200)]})
+        assert [one.table for one in answer] == ["words.csv"]
+        answer = lake.search({"mine": [f"{first} {last}" for first, last in PEOPLE]})
+        assert "lakejoin[join]" in " ".join(answer.notes)
+    finally:
+        _divsufsort.cache_clear()

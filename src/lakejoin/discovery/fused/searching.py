@@ -28,7 +28,7 @@ from lakejoin.discovery.fused.rewritten import TABLES, rewritten_ways
 from lakejoin.discovery.fused.unique_together import plausible_composites
 from lakejoin.discovery.fused.versions import Versions
 from lakejoin.discovery.fused.ways import ColumnWays, Way, found_by
-from lakejoin.errors import InputError
+from lakejoin.errors import InputError, MissingPart
 from lakejoin.model import ColumnType
 from lakejoin.search.mine import searched
 from lakejoin.search.options import DEFAULT_K, SearchOptions
@@ -219,7 +219,11 @@ class _Run:
         likely = likely_rewritten(self._mine, self._places, segments, excluded, _LIKELY, known)
         almost = almost_equal(self._ways)
         tables = TABLES * (3 if self._asked.choice else 1) + len(almost)
-        ways = rewritten_ways(self._searcher, self._mine, [*almost, *likely], tables)
+        try:
+            ways = list(rewritten_ways(self._searcher, self._mine, [*almost, *likely], tables))
+        except MissingPart as missing:  # the other ways are worth having without it
+            self._notes.append(f"values that must be rewritten were not looked for: {missing}")
+            return
         yield from beyond_equal(ways, self._ways)
 
     def _by_place(self, named: Sequence[int] | None) -> Iterator[Way]:

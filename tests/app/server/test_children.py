@@ -1,0 +1,167 @@
+"""Children: what they answer, and that nothing they do harms the server or the next job."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakejoin.app.server.children import Kind, Pool
+from lakejoin.app.server.problems import Problem
+
+MODULE = "app.server.made_child"
+LONG = 30.0
+
+
+def with_pool(work: Callable[[Pool], Awaitable[Any]], **options: Any) -> Any:
+    async def run() -> Any:
+        pool = Pool(Kind(MODULE, **{"size": 1, **options}))
+        await pool.start()
+        try:
+            return await work(pool)
+        finally:
+            await pool.close()
+
+    return asyncio.run(run())
+
+
+async def works(pool: Pool) -> bool:
+    answer = await pool.run({"do": "echo", "what": "ü"}, LONG)
+    return bool(answer["said"] == "ü")
+
+
+async def problem_of(running: Awaitable[Any]) -> Problem:
+    with pytest.raises(Problem) as found:
+        await running
+    return found.value
+
+
+def gone(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        state = ""
+        with suppress(OSError):
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if state == "Z":  # ended, and not yet noticed by its parent
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_job_is_answered_and_told_of() -> None:
+    told: list[Any] = []
+
+    async def work(pool: Pool) -> Any:
+        first = await pool.run(
+            {"do": "echo", "what": "a" * 200_000}, LONG, lambda *one: told.append(one)
+        )
+        second = await pool.run({"do": "echo", "what": "é\n"}, LONG)
+        return first, second
+
+    first, second = with_pool(work, setup={"x": 1})
+    assert (len(first["said"]), second["said"]) == (200_000, "é\n")
+    assert first["setup"] == {"x": 1}
+    assert first["pid"] == second["pid"]
+    assert told == [("progress", {"doing": "echoing"})]
+
+
+def test_a_child_is_replaced_after_its_jobs() -> None:
+    async def work(pool: Pool) -> list[int]:
+        echo = {"do": "echo", "what": ""}
+        return [(await pool.run(echo, LONG))["pid"] for _ in range(3)]
+
+    assert len(set(with_pool(work, jobs_each=1))) == 3
+
+
+@pytest.mark.parametrize(
+    ("job", "kind", "said"),
+    [
+        ({"do": "fail"}, "input", "there is no column x"),
+        ({"do": "break"}, "ours", "this should not happen: ZeroDivisionError"),
+        ({"do": "die"}, "died", "has ended"),
+        ({"do": "sleep", "seconds": 60}, "time", "more than 1.5 seconds"),
+    ],
+)
+def test_what_fails_is_told_and_the_next_job_works(
+    job: dict[str, Any], kind: str, said: str
+) -> None:
+    async def work(pool: Pool) -> tuple[Problem, bool]:
+        assert await works(pool)
+        return await problem_of(pool.run(job, 1.5)), await works(pool)
+
+    problem, worked = with_pool(work)
+    assert (problem.kind, worked) == (kind, True)
+    assert said in str(problem)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is watched on Linux")
+def test_a_child_that_takes_too_much_memory_is_ended() -> None:
+    async def work(pool: Pool) -> tuple[Problem, bool]:
+        return await problem_of(pool.run({"do": "fill"}, LONG)), await works(pool)
+
+    problem, worked = with_pool(work, memory=300_000_000)
+    assert (problem.kind, worked) == ("memory", True)
+
+
+@pytest.mark.parametrize("grace", [0.0, 5.0])
+def test_a_job_that_nobody_waits_for_is_stopped(grace: float) -> None:
+    """With some grace its child is used again."""
+
+    async def work(pool: Pool) -> tuple[int, bool]:
+        assert await works(pool)
+        for _ in range(2):
+            running = asyncio.ensure_future(pool.run({"do": "tell"}, LONG))
+            await asyncio.sleep(0.3)
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+        return pool.killed, await works(pool)
+
+    killed, worked = with_pool(work, grace=grace)
+    assert (killed, worked) == (0 if grace else 2, True)
+
+
+def test_what_a_child_has_started_ends_with_it() -> None:
+    pids: list[int] = []
+
+    async def work(pool: Pool) -> Problem:
+        def told(what: str, said: Any) -> None:
+            pids.append(said["pid"])
+
+        return await problem_of(pool.run({"do": "start"}, 3.0, told))
+
+    assert with_pool(work).kind == "time"
+    assert gone(pids[0])
+
+
+def test_too_many_that_wait_are_sent_away() -> None:
+    async def work(pool: Pool) -> tuple[Problem, list[Any]]:
+        assert await works(pool)
+        sleep = {"do": "sleep", "seconds": 0.5}
+        running = [asyncio.ensure_future(pool.run(sleep, LONG)) for _ in range(4)]
+        await asyncio.sleep(0.1)
+        refused = await problem_of(pool.run(sleep, LONG))
+        return refused, await asyncio.gather(*running)
+
+    refused, slept = with_pool(work, patience=3)
+    assert (refused.kind, slept) == ("busy", ["slept"] * 4)
+
+
+def test_a_child_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+
+    async def work(pool: Pool) -> Any:
+        return await pool.run({"do": "environment"}, LONG)
+
+    given = with_pool(work, environment={"MINE": "1"})
+    assert "s3cret" not in str(given)
+    assert given["MINE"] == "1"

@@ -2,24 +2,31 @@
 # `make help` lists the rest.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lock clean distclean
+.NOTPARALLEL:
+.PHONY: help demo test lint page bench lock clean distclean
 
 VENV := .venv/bin
 SETUP := scripts/environment.sh pyproject.toml requirements/build.txt requirements/java.txt
+WEB := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
-demo: .venv/demo.done ## make a real lake, index it with Spark, and show what you get
+demo: .venv/demo.done .venv/page.done ## make a real lake, index it with Spark, and show what you get
 	@$(VENV)/lakejoin demo
 
-test: lint ## check style and types, and run every test
+test: lint .venv/page.done ## check style and types, and run every test
+	@scripts/page.sh npm test --silent
+	@scripts/browser.sh
 	@$(VENV)/pytest
 
 lint: .venv/test.done ## check style and types
 	@$(VENV)/ruff check .
 	@$(VENV)/ruff format --check .
 	@$(VENV)/mypy
+	@scripts/page.sh npm run --silent check
+
+page: .venv/page.done ## build the web page, from web/
 
 bench: .venv/test.done ## measure speed and size against a peer
 	@$(VENV)/python benchmarks/index.py
@@ -27,8 +34,9 @@ bench: .venv/test.done ## measure speed and size against a peer
 lock: ## pin the dependencies again, from pyproject.toml (needs uv)
 	@scripts/lock.sh
 
-clean: ## remove caches, the demo lake and its index
+clean: ## remove caches, the built page, the demo lake and its index
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist demo-lake .lakejoin
+	rm -rf web/node_modules src/lakejoin/app/server/page .venv/page.done
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv too
@@ -42,3 +50,8 @@ distclean: clean ## remove .venv too
 .venv/test.done: requirements/test.txt $(SETUP)
 	@scripts/environment.sh test
 	@touch $@ .venv/demo.done
+
+# Any of the two environments will do.
+.venv/page.done: $(WEB) scripts/page.sh hatch_build.py requirements/node.txt | .venv/demo.done
+	@scripts/page.sh
+	@touch $@

@@ -25,3 +25,4 @@ compile requirements/test.txt pyproject.toml --extra test --extra demo --extra b
 compile requirements/demo.txt pyproject.toml --extra demo --constraint requirements/test.txt "$@"
 compile requirements/java.txt pyproject.toml --extra java --constraint requirements/test.txt "$@"
 compile requirements/build.txt --group build --constraint requirements/test.txt "$@"
+compile requirements/node.txt --group node "$@"

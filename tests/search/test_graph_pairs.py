@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.search.graph import counting
-from lakejoin.search.graph.pairs import best_of_each, pairs_between
+from lakejoin.search.graph.pairs import Asks, best_of_each, pairs_between
 from lakejoin.search.graph.sharing import shared_in
 from lakejoin.search.graph.sides import Shared, Side, with_itself
 from lakejoin.store.dictionary import Dictionary
-from lakejoin.store.graph import FIELDS, Pairs, together
+from lakejoin.store.pairs import FIELDS, Pairs, together
 from lakejoin.store.segment import Segment
 from oracle.graph import PlainPair, all_pairs
 from oracle.lakes import PlainTable
@@ -51,13 +51,13 @@ def counted(
         for pair, found in shared_in(segments, part, parts, np.ones(len(sides), bool)):
             shared[pair].append(found)
     pairs = [
-        pairs_between(sides[i], sides[i], with_itself(sides[i]), (i, i), share, most)
+        pairs_between(Asks(sides[i]), Asks(sides[i]), with_itself(sides[i]), (i, i), share, most)
         for i in range(len(sides))
     ]
     for (i, j), some in shared.items():
         both = Shared(*(np.concatenate([getattr(s, n) for s in some] or [np.zeros(0, int)])
                         for n in ("mine", "theirs", "count")))  # fmt: skip
-        pairs.append(pairs_between(sides[i], sides[j], both, (i, j), share, most))
+        pairs.append(pairs_between(Asks(sides[i]), Asks(sides[j]), both, (i, j), share, most))
     return plain(best_of_each(together(pairs), most)[0])
 
 

@@ -25,10 +25,9 @@ from lakejoin.search.near_options import ByDistance, ByMeaning
 from lakejoin.search.options import SearchOptions
 from lakejoin.spark.searching import BatchPlan, grouped, search_batch
 from lakejoin.store.components import COMPONENTS
-from lakejoin.store.graph import FIELDS
 from lakejoin.store.meaning import MeaningComponent, MeaningOptions
 from lakejoin.store.points import PointsComponent
-from oracle.graph import PlainPair, all_pairs
+from oracle.graph import all_pairs, stored_pairs
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 from search.near_lakes import FEW
@@ -307,8 +306,7 @@ def test_a_standalone_cluster_with_two_workers(tmp_path: Path, cluster: str) -> 
     snapshot = lakejoin.open(tmp_path / "index").snapshot
     stored = snapshot.graph()
     assert stored is not None
-    rows = zip(*(getattr(stored.pairs(), name).tolist() for name in FIELDS), strict=True)
-    assert sorted(PlainPair(*row) for row in rows) == all_pairs(snapshot.segments, 0.5, 3)
+    assert stored_pairs(stored, snapshot) == all_pairs(snapshot.segments, 0.5, 3)
     used = {path.name for path in tmp_path.glob("work*/app-*/*")}
     assert len(used) >= 2, "both workers ran an executor"
 

@@ -277,7 +277,8 @@ class _Lines:
     def __call__(self, progress: Progress) -> None:
         if progress.stage != self._stage and not self._quiet:
             self._stage = progress.stage
-            count = f" ({counted(progress.total, 'file')})" if progress.total else ""
+            files = progress.total and progress.unit == "files"
+            count = f" ({counted(progress.total, 'file')})" if files else ""
             self._screen.print(f"{progress.stage}{count} …")
             self._screen.file.flush()
 
@@ -285,7 +286,7 @@ class _Lines:
 def _what(progress: Progress) -> str:
     if not progress.total:
         return ""
-    parts = [f"{progress.files:,} of {progress.total:,} files"]
+    parts = [f"{progress.files:,} of {progress.total:,} {progress.unit}"]
     if progress.seconds > 0 and progress.cells:
         parts.append(f"{progress.cells / progress.seconds:,.0f} cells/s")
     if progress.skipped:

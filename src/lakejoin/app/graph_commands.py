@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ from lakejoin import api
 from lakejoin.app.cluster import cluster_options, settings_of
 from lakejoin.app.lake_commands import index_option, json_option
 from lakejoin.app.printing import counted, print_json, print_table, seconds
+from lakejoin.discovery.graph.exporting import check_export, check_writable
 from lakejoin.errors import InputError
 from lakejoin.search.display import percent
 
@@ -72,6 +73,7 @@ _SHOWN = 40
     metavar="FILE",
     help="Write all edges to a .parquet or .graphml file.",
 )
+@click.option("--full", is_flag=True, help="Count everything anew, also where nothing changed.")
 @click.option("--wait", default=0.0, metavar="SECONDS", help="As for index.")
 @cluster_options
 @index_option
@@ -86,6 +88,7 @@ def graph_command(
     hops: int,
     picture: str | None,
     export: str | None,
+    full: bool,
     wait: float,
     master: str | None,
     conf: tuple[str, ...],
@@ -124,7 +127,14 @@ def graph_command(
         raise InputError(f"--{next(iter(asked))} is for making the graph: leave TABLE out")
     if table is None and picture is not None:
         raise InputError("--picture draws what lies around a table: name one")
-    made = _make(index, asked, master, conf, wait, as_json) if table is None else None
+    if table is not None and full:
+        raise InputError("--full is for making the graph: leave TABLE out")
+    if export is not None:
+        check_export(export)  # before anything is counted
+    if picture is not None:
+        check_writable(picture)
+    making = Making(index, asked, master, conf, wait, full)
+    made = _make(making, as_json) if table is None else None
     graph = api.open(index).graph()
     if export is not None:
         written = graph.export(export, minimum, numbers)
@@ -147,35 +157,40 @@ def graph_command(
         _print_around(graph, around)
 
 
-def _make(
-    index: str | None,
-    asked: dict[str, Any],
-    master: str | None,
-    conf: tuple[str, ...],
-    wait: float,
-    quiet: bool,
-) -> GraphReport:
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How a graph is to be made."""
+
+    index: str | None
+    asked: dict[str, Any]
+    master: str | None
+    conf: tuple[str, ...]
+    wait: float
+    full: bool
+
+
+def _make(making: Making, quiet: bool) -> GraphReport:
     from lakejoin.app.build_commands import shown_progress
     from lakejoin.opened import index_place
     from lakejoin.spark.build import Cluster
     from lakejoin.spark.graph import make_graph
 
-    place = index_place(index)
+    place = index_place(making.index)
     with shown_progress(quiet) as listener:
-        cluster = Cluster(None, master, settings_of(conf))
-        return make_graph(place, _options(index, asked), cluster, listener, wait)
+        cluster = Cluster(None, making.master, settings_of(making.conf))
+        options = _options(making)
+        return make_graph(place, options, cluster, listener, making.wait, making.full)
 
 
-def _options(index: str | None, asked: dict[str, Any]) -> GraphOptions | None:
+def _options(making: Making) -> GraphOptions | None:
     """What was asked for, and else what the graph has."""
-    from dataclasses import replace
-
+    from lakejoin.spark.graph import usable_graph
     from lakejoin.store.graph import GraphOptions
 
-    if not asked:
+    if not making.asked:
         return None
-    stored = api.open(index).snapshot.graph()
-    return replace(stored.options if stored else GraphOptions(), **asked)
+    stored = usable_graph(api.open(making.index).snapshot)
+    return replace(GraphOptions() if stored is None else stored.options, **making.asked)
 
 
 def _print_statistics(graph: JoinGraph, made: GraphReport, found: Statistics) -> None:
@@ -215,7 +230,10 @@ def _print_statistics(graph: JoinGraph, made: GraphReport, found: Statistics) ->
         print_table(heads, rows, right=heads[1:])
     if found.reach is not None:
         steps = ", then ".join(f"{number:,}" for number in found.reach.tables)
-        click.echo(f"\nfrom {found.reach.table} by one join after the other: {steps} more tables")
+        click.echo(
+            f"\nfrom {found.reach.table} by one join after the other, to columns that hold all "
+            f"values of the one before: {steps} more tables"
+        )
 
 
 def _print_around(graph: JoinGraph, around: Around) -> None:

@@ -1,8 +1,10 @@
 """The join graph as a Spark job: made, or refreshed where segments are new or have gone.
 
 First a task for each range of hashes says which values the segments share; then tasks of two
-segments each count the pairs of columns. What they tell each other lies in the index's scratch
-folder. Only twos with a new segment are counted; the other pairs are those of the graph before.
+segments each count the pairs of columns; then a task for each segment puts together its best pairs,
+and another sees them from the larger columns. What they tell each other lies in the index's scratch
+folder, and what they make in the graph's own: the driver only names it. Only twos with a new
+segment are counted; the other pairs are those of the graph before.
 """
 
 from __future__ import annotations
@@ -11,35 +13,36 @@ import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import LakejoinError
-from lakejoin.search.graph.kept import Kept, kept_of
-from lakejoin.search.graph.pairs import best_of_each
+from lakejoin.errors import IndexProblem, NewerIndex
+from lakejoin.search.graph.kept import Kept
 from lakejoin.search.graph.sharing import MOST_PARTS
 from lakejoin.spark.build import Cluster, build_name
-from lakejoin.spark.graph_work import Counting, Range, Two
-from lakejoin.spark.job import Job, write_work
+from lakejoin.spark.graph_work import Counting, Gathering, Lost, Range, Turning, Two
+from lakejoin.spark.job import Job, Outcome, write_work
 from lakejoin.spark.session import parallelism, session
-from lakejoin.spark.tasks import Listener, Progress, run_tasks
+from lakejoin.spark.tasks import Listener, Progress, run_here, run_tasks
 from lakejoin.storage import Place
-from lakejoin.store.arrayfile import ArrayFile
 from lakejoin.store.commit import clean, clean_up, commit_graph
-from lakejoin.store.graph import GraphOptions, Pairs, read_pairs, together, write_graph
+from lakejoin.store.graph import GraphOptions, PartRecord, StoredGraph, folder_of, write_graph
 from lakejoin.store.lock import build_lock
 from lakejoin.store.manifest import read_manifest
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from lakejoin.store.segment import SegmentRecord
+
+Array = np.ndarray[Any, Any]
+Files = dict[int, tuple[str, ...]]  # by segment
 
 _VALUES = 4 << 20  # of all segments, in one range of hashes
 _ROUNDS = 3  # tasks a core
+_HERE = 1 << 24  # pairs that this process drops some of, without Spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,10 @@ def make_graph(
     cluster: Cluster | None = None,
     listener: Listener = lambda progress: None,
     wait: float = 0.0,
+    full: bool = False,
 ) -> GraphReport:
     """Makes the join graph of an index that of its tables now; `options` left out are those that
-    the graph has, or the usual ones.
+    the graph has, or the usual ones. `full` counts everything anew.
 
     >>> from lakejoin.spark import make_graph
     >>> make_graph("data.index", cluster=Cluster(master="spark://host:7077"))  # doctest: +SKIP
@@ -75,106 +79,206 @@ def make_graph(
         manifest = read_manifest(index)
         clean(index, manifest)
         snapshot = Snapshot(index, manifest)
-        stored = _opened(snapshot)
+        stored = usable_graph(snapshot)
         options = options or (stored.options if stored else GraphOptions())
-        if stored and stored.is_of(manifest) and stored.options == options:
-            count = len(stored.file.array("shared"))
+        if stored and stored.is_of(manifest) and stored.options == options and not full:
             seconds = {"total": time.perf_counter() - begin}
             number = len(manifest.segments)
-            cut = len(stored.cut())
-            return GraphReport(manifest.version, count, 0, cut, number, 0, seconds)
+            return GraphReport(manifest.version, stored.count, 0, stored.cut, number, 0, seconds)
+        kept = Kept(stored, snapshot) if stored and stored.options == options else None
+        if full or (kept is not None and not kept.in_order):
+            kept = None
         try:
-            return _make(snapshot, kept_of(stored, snapshot, options), options, cluster, listener)
+            return _make(snapshot, kept, options, cluster or Cluster(), listener)
         except BaseException:
             clean_up(index)  # nothing of what failed stays
             raise
 
 
-def _opened(snapshot: Snapshot) -> Any:
-    """The graph that there is; one that is damaged is made anew."""
+def usable_graph(snapshot: Snapshot) -> StoredGraph | None:
+    """The graph that there is; one that is damaged or older is made anew."""
     try:
         return snapshot.graph()
-    except LakejoinError:
+    except NewerIndex:
+        raise
+    except IndexProblem:
         return None
 
 
 def _make(
     snapshot: Snapshot,
-    kept: Kept,
+    kept: Kept | None,
     options: GraphOptions,
-    cluster: Cluster | None,
+    cluster: Cluster,
     listener: Listener,
 ) -> GraphReport:
     begin, old, index = time.perf_counter(), snapshot.manifest, snapshot.place
-    seconds: dict[str, float] = {}
-    counted = together([])
-    if kept.fresh.any():
-        job = Job(index.uri, build_name(old), old.options)
-        counted = _count(job, old.segments, kept.fresh, options, cluster, listener, seconds)
-    listener(Progress("committing"))
-    pairs, cut = best_of_each(together([kept.pairs, counted]), options.most)
-    cut = np.union1d(cut, kept.cut)
     name = f"graph-{old.version + 1:06d}-{secrets.token_hex(4)}.lj"
-    named = write_graph(index, name, old.segments, pairs, options, cut)
+    folder = folder_of(index, name)
+    folder.make_folder()
+    job = Job(index.uri, build_name(old), old.options)
+    job.scratch.make_folder()
+    fresh = np.ones(len(old.segments), dtype=bool) if kept is None else kept.fresh
+    with ExitStack() as stack:
+        stages = _Stages(job, cluster, listener, stack)
+        again = {} if kept is None else _lost(stages, snapshot, kept)
+        files, counted = _count(stages, old.segments, fresh, again, options)
+        small = kept is not None and not counted and kept.stored.count <= _HERE
+        where = Gathering(
+            old, old.graph if kept else None, (), files, again, options.most, folder.name
+        )
+        parts = _write(stages, where, here=small)
+        seconds = stages.seconds
+    listener(Progress("committing"))
+    named = write_graph(index, name, old.segments, options, parts)
     new = commit_graph(index, old, named)
     clean(index, new)
     seconds["total"] = time.perf_counter() - begin
-    fresh = int(np.count_nonzero(kept.fresh))
-    numbers = len(pairs), len(counted), len(cut), len(old.segments), fresh
+    pairs = sum(one.pairs for one in parts if not one.turned)
+    cut = sum(one.cut for one in parts)
+    numbers = pairs, counted, cut, len(old.segments), int(np.count_nonzero(fresh))
     return GraphReport(new.version, *numbers, seconds)
 
 
+class _Stages:
+    """Runs the tasks of a graph, one stage after the other; Spark starts when it is needed."""
+
+    def __init__(self, job: Job, cluster: Cluster, listener: Listener, stack: ExitStack) -> None:
+        self.seconds: dict[str, float] = {}
+        self.job = job
+        self._cluster = cluster
+        self._listener = listener
+        self._stack = stack
+        self._spark: Any = None
+        self._next = 0
+
+    @property
+    def spark(self) -> Any:
+        """The session."""
+        if self._spark is None:
+            begin = time.perf_counter()
+            self._listener(Progress("starting Spark"))
+            how = self._cluster.spark, self._cluster.master, self._cluster.conf
+            self._spark = self._stack.enter_context(session(*how))
+            self.seconds["start"] = time.perf_counter() - begin
+        return self._spark
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks a stage has where there is much to do."""
+        return _ROUNDS * parallelism(self.spark)
+
+    def run(
+        self, kind: str, works: Sequence[Any], stage: Progress, here: bool = False
+    ) -> list[Outcome]:
+        """Runs a task for each piece of work, `here` in this process."""
+        if not works:
+            return []
+        spark = None if here else self.spark
+        begin, first = time.perf_counter(), self._next
+        self._next += len(works)
+        for number, work in enumerate(works, start=first):
+            write_work(self.job, number, kind, work)
+        batches = range(first, self._next)
+        if here:
+            told = run_here(self.job, batches, stage, self._listener)
+        else:
+            told = run_tasks(spark, self.job, batches, stage, self._listener)
+        self.seconds[kind] = time.perf_counter() - begin
+        return told
+
+
+def _lost(stages: _Stages, snapshot: Snapshot, kept: Kept) -> dict[int, str]:
+    """By segment, the files of columns that need partners which they did not keep."""
+    named = snapshot.manifest.graph
+    some = [one.segment for one in kept.stored.parts if one.cut and kept.now[one.segment] >= 0]
+    if kept.is_whole or not some or named is None:
+        return {}
+    here = kept.stored.count <= _HERE
+    pieces = [tuple(some)] if here else _even(some, stages.tasks)
+    works = [Lost(snapshot.manifest, named, piece) for piece in pieces]
+    stage = Progress("looking for what has gone", total=len(some), unit="segments")
+    told = stages.run("lost", works, stage, here)
+    return dict(one.value for one in told if one.kind == "again")
+
+
 def _count(
-    job: Job,
+    stages: _Stages,
     records: Sequence[SegmentRecord],
-    fresh: Any,
+    fresh: Array,
+    again: Mapping[int, str],
     options: GraphOptions,
-    cluster: Cluster | None,
-    listener: Listener,
-    seconds: dict[str, float],
-) -> Pairs:
-    cluster = cluster or Cluster()
-    listener(Progress("starting Spark"))
-    begin = time.perf_counter()
-    with session(cluster.spark, cluster.master, cluster.conf) as spark:
-        seconds["start"] = time.perf_counter() - begin
-        job.scratch.make_folder()
-        ranges = _ranges(records, fresh, parallelism(spark))
-        for number, work in enumerate(ranges):
-            write_work(job, number, "shared", work)
-        stage = Progress("finding what segments share")
-        told = run_tasks(spark, job, range(len(ranges)), stage, listener)
-        seconds["shared"] = time.perf_counter() - begin - seconds["start"]
-        shared = tuple(one.value[0] for one in told if one.kind == "shared")
-        twos = {two for one in told if one.kind == "shared" for two in one.value[1]}
-        twos |= {(number, number) for number in np.flatnonzero(fresh).tolist()}
-        batches = _cut(sorted(twos), records, _ROUNDS * parallelism(spark))
-        found = _count_twos(spark, job, batches, records, shared, options, listener, len(ranges))
-        seconds["pairs"] = time.perf_counter() - begin - sum(seconds.values())
-    return found
+) -> tuple[Files, int]:
+    """The files of the pairs that were counted, by segment, and how many pairs these are."""
+    asking = fresh.copy()
+    asking[list(again)] = True
+    if not asking.any():
+        return {}, 0
+    ranges = _ranges(records, asking, parallelism(stages.spark))
+    stage = Progress("finding what segments share", total=len(ranges), unit="ranges")
+    told = [one.value for one in stages.run("shared", ranges, stage)]
+    twos = {two for _, found in told for two in found}
+    twos |= {(number, number) for number in np.flatnonzero(asking).tolist()}
+    works = [
+        Counting(
+            {n: records[n] for two in batch for n in two},
+            tuple(batch),
+            tuple(name for name, _ in told),
+            options,
+            frozenset(np.flatnonzero(fresh).tolist()),
+            {n: again[n] for two in batch for n in two if n in again},
+        )
+        for batch in _cut(sorted(twos), records, stages.tasks)
+    ]
+    stage = Progress("counting pairs", total=len(twos), unit="pairs of segments")
+    counted = [one.value for one in stages.run("counted", works, stage)]
+    return _by_segment(counted), sum(number for _, _, number in counted)
 
 
-def _count_twos(
-    spark: SparkSession,
-    job: Job,
-    batches: Sequence[Sequence[Two]],
-    records: Sequence[SegmentRecord],
-    shared: tuple[str, ...],
-    options: GraphOptions,
-    listener: Listener,
-    first: int,
-) -> Pairs:
-    for number, twos in enumerate(batches):
-        own = {n: records[n] for two in twos for n in two}
-        work = Counting(own, tuple(twos), shared, options)
-        write_work(job, first + number, "pairs", work)
-    stage = Progress("counting pairs")
-    told = run_tasks(spark, job, range(first, first + len(batches)), stage, listener)
-    names = [one.value for one in told if one.kind == "pairs"]
-    return together([read_pairs(ArrayFile(job.scratch / name)) for name in names])
+def _write(stages: _Stages, work: Gathering, here: bool) -> list[PartRecord]:
+    """Writes the files of the graph."""
+    records = work.manifest.segments
+    every = list(range(len(records)))
+    pieces = [tuple(every)] if here else _even(every, stages.tasks)
+    works = [_of(work, piece) for piece in pieces if piece]
+    stage = Progress("choosing the best", total=len(records), unit="segments")
+    told = stages.run("gathered", works, stage, here)
+    parts = [one.value for one in told if one.kind == "part"]
+    turned = _by_segment([one.value for one in told if one.kind == "turned"])
+    some = sorted(turned)
+    pieces = [tuple(some)] if here else _even(some, stages.tasks)
+    turning = [
+        Turning({n: records[n] for n in piece}, {n: turned[n] for n in piece}, work.folder)
+        for piece in pieces
+        if piece
+    ]
+    stage = Progress("turning pairs", total=len(some), unit="segments")
+    told = stages.run("turned", turning, stage, here)
+    return [*parts, *(one.value for one in told if one.kind == "part")]
 
 
-def _ranges(records: Sequence[SegmentRecord], fresh: Any, cores: int) -> list[Range]:
+def _of(work: Gathering, numbers: tuple[int, ...]) -> Gathering:
+    """The part of the work that is about these segments."""
+    counted = {n: work.counted[n] for n in numbers if n in work.counted}
+    again = {n: work.again[n] for n in numbers if n in work.again}
+    return Gathering(work.manifest, work.old, numbers, counted, again, work.most, work.folder)
+
+
+def _by_segment(files: Sequence[tuple[str, Sequence[int], int]]) -> Files:
+    found: dict[int, list[str]] = {}
+    for name, segments, _ in files:
+        for number in segments:
+            found.setdefault(number, []).append(name)
+    return {number: tuple(names) for number, names in found.items()}
+
+
+def _even(numbers: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
+    """Numbers in so many parts at most."""
+    parts = min(max(1, tasks), len(numbers))
+    return [tuple(numbers[n::parts]) for n in range(parts)]
+
+
+def _ranges(records: Sequence[SegmentRecord], asking: Array, cores: int) -> list[Range]:
     """Ranges of hashes that are small enough, and as many as there are cores; none for one segment,
     which shares with no other."""
     if len(records) < 2:
@@ -184,7 +288,7 @@ def _ranges(records: Sequence[SegmentRecord], fresh: Any, cores: int) -> list[Ra
     parts = 1
     while parts < min(wanted, MOST_PARTS):
         parts *= 2
-    flags = tuple(bool(one) for one in fresh)
+    flags = tuple(bool(one) for one in asking)
     return [Range(tuple(records), flags, part, parts) for part in range(parts)]
 
 

@@ -29,7 +29,8 @@ _ERROR = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)\b: ")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is: shown by the listener, which must be quick."""
+    """How far a build is: `files` of `total`, or of what `unit` says; shown by the listener, which
+    must be quick."""
 
     stage: str
     files: int = 0
@@ -37,6 +38,7 @@ class Progress:
     cells: int = 0
     skipped: int = 0
     seconds: float = 0.0
+    unit: str = "files"
 
 
 Listener = Callable[[Progress], None]
@@ -48,7 +50,7 @@ def run_tasks(
     """Runs a range of batches, one task each, without a shuffle; returns all they gave back."""
     if not batches:
         return []
-    with _watching(job, stage, listener):
+    with _watching(job, batches, stage, listener):
         try:
             rows = (
                 spark.range(batches.start, batches.stop, 1, len(batches))
@@ -57,7 +59,16 @@ def run_tasks(
             )
         except Exception as problem:
             raise BuildFailed(f"the Spark job failed: {essence(problem)}") from problem
-    outcomes = [pickle.loads(body) for body in rows["outcome"].to_pylist()]
+    return _checked([pickle.loads(body) for body in rows["outcome"].to_pylist()])
+
+
+def run_here(job: Job, batches: range, stage: Progress, listener: Listener) -> list[Outcome]:
+    """The same in this process, for what is too little to start Spark for."""
+    with _watching(job, batches, stage, listener):
+        return _checked([outcome for number in batches for outcome in run_batch(job, number)])
+
+
+def _checked(outcomes: list[Outcome]) -> list[Outcome]:
     failed = [o.value for o in outcomes if o.kind == "failed"]
     if failed:
         raise BuildFailed(f"{failed[0]}; the previous index is untouched")
@@ -83,8 +94,10 @@ def _run_partition(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 class _watching:  # noqa: N801 (used as a function, in a with statement)
     """Reads the tasks' notes in a thread and tells the listener, until the block ends."""
 
-    def __init__(self, job: Job, stage: Progress, listener: Listener) -> None:
+    def __init__(self, job: Job, batches: range, stage: Progress, listener: Listener) -> None:
         self._job = job
+        # Rounds of reading go on with the files of those before; other stages count anew.
+        self._batches = range(batches.stop) if stage.unit == "files" else batches
         self._stage = stage
         self._listener = listener
         self._stop = threading.Event()
@@ -109,6 +122,8 @@ class _watching:  # noqa: N801 (used as a function, in a with statement)
     def _tell(self) -> None:
         best: dict[int, tuple[int, int, int]] = {}
         for note in read_notes(self._job.scratch):
+            if note.batch not in self._batches:
+                continue
             best[note.batch] = max(
                 best.get(note.batch, (0, 0, 0)), (note.files, note.cells, note.skipped)
             )
@@ -121,5 +136,6 @@ class _watching:  # noqa: N801 (used as a function, in a with statement)
                 cells,
                 skipped,
                 time.monotonic() - self._begin,
+                self._stage.unit,
             )
         )

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakejoin.errors import LakejoinError, disk_is_full
-from lakejoin.spark.graph_work import count_between, find_shared
+from lakejoin.spark.graph_work import (
+    count_between,
+    find_lost,
+    find_shared,
+    gather_pairs,
+    turn_pairs,
+)
 from lakejoin.spark.job import Job, Outcome, Worker, read_work
 from lakejoin.spark.pieces import assemble, parse_piece, scan_cut
 from lakejoin.spark.reading import read_files
@@ -18,8 +24,11 @@ _WORKERS: dict[str, Worker] = {
     "assemble": assemble,
     "components": complete,
     "merge": merge,
+    "lost": find_lost,
     "shared": find_shared,
-    "pairs": count_between,
+    "counted": count_between,
+    "gathered": gather_pairs,
+    "turned": turn_pairs,
 }
 
 

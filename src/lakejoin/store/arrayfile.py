@@ -24,6 +24,7 @@ MAGIC = b"LAKEJOIN"
 VERSION = 1
 BLOCK = 1 << 16
 _ALIGN = 64
+_REBUILD = "rebuild it with: lakejoin index --full"
 _TAIL = struct.Struct("<QQII8s")  # footer's beginning, its checksum, its length, version, magic
 
 
@@ -117,14 +118,18 @@ class ArrayFileWriter:
 
 
 class ArrayFile:
-    """Reads what `ArrayFileWriter` wrote; `record` is what the manifest says of it."""
+    """Reads what `ArrayFileWriter` wrote; `record` is what the manifest says of it, and `mend` the
+    way out where it is damaged."""
 
-    def __init__(self, place: Place, record: FileRecord | None = None) -> None:
+    def __init__(
+        self, place: Place, record: FileRecord | None = None, mend: str = _REBUILD
+    ) -> None:
         self.place = place
+        self._mend = mend
         try:
             self._data = place.map()
         except FileNotFoundError:
-            raise DamagedIndex(f"the index is damaged: {place} is missing") from None
+            raise DamagedIndex(f"the index is damaged: {place} is missing; {mend}") from None
         if record is not None and len(self._data) != record.bytes:
             self._damaged(f"it has {len(self._data):,} bytes and should have {record.bytes:,}")
         self._read_footer(record)
@@ -219,9 +224,7 @@ class ArrayFile:
         self.all_checked = bool(self._checked.all())
 
     def _damaged(self, what: str) -> None:
-        raise DamagedIndex(
-            f"the index is damaged: {self.place}: {what}; rebuild it with: lakejoin index --full"
-        )
+        raise DamagedIndex(f"the index is damaged: {self.place}: {what}; {self._mend}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _BUILD = re.compile(r"\d{6,}[0-9a-f]{4}")
 _SEGMENT = re.compile(r"\d{6,}[0-9a-f]{4}-\d{6,}-[0-9a-f]{8}")
 _COMPONENT = re.compile(_SEGMENT.pattern + r"/[a-z]+-\d+-[0-9a-f]{8}\.lj")
 _LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
-_GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}\.lj")
+_GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}(\.lj)?")  # a file, and a folder of its own
 _DRAFT = re.compile(r"MANIFEST\.json\.\d+\.draft")
 _EXACT_VALUES = 1 << 22  # up to this many dictionary entries the distinct values are counted
 
@@ -106,6 +106,7 @@ def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) 
     named = {s.id for s in manifest.segments}
     named |= {name for name, since in manifest.retired if since > limit}
     named |= {file.name for file in (manifest.files, manifest.graph) if file}
+    named |= {name.removesuffix(".lj") for name in named if _GRAPH.fullmatch(name)}
     removed = []
     beside = [(index, pattern) for pattern in (_LIST, _GRAPH, _DRAFT)]
     for folder, pattern in ((index / "segments", _SEGMENT), *beside):

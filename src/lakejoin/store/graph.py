@@ -1,26 +1,31 @@
-"""The join graph of a lake: all pairs of columns that join, in a file that the manifest names.
+"""The join graph of a lake: all pairs of columns that join, in files by segment.
 
-The file knows for which segments it was made, and which of their tables had gone. A refresh keeps
-the pairs of segments that are still there, and counts those of new ones.
+A small file that the manifest names says for which segments the graph was made, which of their
+tables had gone, and which files hold the pairs: for each segment those of its columns with larger
+ones, and the same pairs seen from the larger. Nobody needs the whole of it in memory: tasks write
+these files, and a reader opens those of the tables that it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError
+from lakejoin.errors import IndexProblem, InputError, NewerIndex
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.manifest import Manifest, NamedFile
+from lakejoin.store.pairs import PairFile
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import SegmentRecord
 
 Array = np.ndarray[Any, Any]
+
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,41 +55,6 @@ class GraphOptions:
             raise InputError("a column has at least 1 value, and keeps at least 1 partner")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Pairs of columns: the one at (`segment`, `column`), of `size` values, has `shared` of them in
-    the one at (`other_segment`, `other_column`), which has at least as many."""
-
-    segment: Array
-    column: Array
-    size: Array
-    other_segment: Array
-    other_column: Array
-    other_size: Array
-    shared: Array
-
-    def __len__(self) -> int:
-        return len(self.shared)
-
-    def take(self, chosen: Array) -> Pairs:
-        """Those at some places, or of a mask, in this order."""
-        return Pairs(*(getattr(self, name)[chosen] for name in FIELDS))
-
-
-FIELDS = ("segment", "column", "size", "other_segment", "other_column", "other_size", "shared")
-
-
-def place_of(segment: Array, column: Array) -> Array:
-    """Columns as one number each."""
-    return np.asarray((np.asarray(segment, dtype=np.int64) << 32) | column)
-
-
-def together(parts: Sequence[Pairs]) -> Pairs:
-    """All pairs of several."""
-    none = np.zeros(0, dtype=np.int64)
-    return Pairs(*(np.concatenate([none, *(getattr(p, name) for p in parts)]) for name in FIELDS))
-
-
 @dataclass(frozen=True, slots=True)
 class Counted:
     """A segment as it was when its pairs were counted."""
@@ -93,51 +63,95 @@ class Counted:
     dead: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PartRecord:
+    """The file of the pairs of a segment: of its columns with larger ones, or `turned`."""
+
+    segment: int
+    turned: bool
+    name: str
+    bytes: int
+    checksum: str
+    pairs: int
+    cut: int
+
+
 class StoredGraph:
-    """An opened graph file."""
+    """An opened graph; segments are numbered as in `segments`."""
 
     def __init__(self, index: Place, named: NamedFile) -> None:
-        self.file = ArrayFile(index / named.name, FileRecord(named.bytes, named.checksum))
+        self.file = _opened(index / named.name, named)
         meta = self.file.meta
+        version = meta.get("version", 1)
+        if version > VERSION:
+            raise NewerIndex(
+                f"the join graph at {self.file.place} was written by a newer lakejoin (version "
+                f"{version}, this one reads {VERSION}); upgrade lakejoin to read it"
+            )
+        if version < VERSION:
+            raise IndexProblem(
+                f"the join graph at {self.file.place} is of an older lakejoin: lakejoin graph "
+                "makes it anew"
+            )
         self.options = GraphOptions(**meta["options"])
         self.segments = tuple(Counted(one["id"], tuple(one["dead"])) for one in meta["segments"])
+        self.parts = tuple(PartRecord(**one) for one in meta["parts"])
+        self._folder = folder_of(index, named.name)
+        self._records = {(one.segment, one.turned): one for one in self.parts}
+        self._opened: dict[tuple[int, bool], PairFile] = {}
 
-    def cut(self) -> Array:
-        """The columns that have more partners than they keep, by `place_of`."""
-        return self.file.array("cut").all()
+    @property
+    def count(self) -> int:
+        """How many pairs of columns it has."""
+        return sum(one.pairs for one in self.parts if not one.turned)
 
-    def pairs(self) -> Pairs:
-        """All pairs; segments are numbered as in `segments`."""
-        return read_pairs(self.file)
+    @property
+    def cut(self) -> int:
+        """How many columns have more partners than they keep."""
+        return sum(one.cut for one in self.parts)
+
+    def pairs(self, segment: int, turned: bool = False) -> PairFile | None:
+        """The pairs of a segment's columns with larger ones, or with smaller ones (`turned`)."""
+        record = self._records.get((segment, turned))
+        if record is None:
+            return None
+        if (segment, turned) not in self._opened:
+            file = _opened(self._folder / record.name, record)
+            self._opened[segment, turned] = PairFile(file, segment)
+        return self._opened[segment, turned]
+
+    def check(self) -> None:
+        """Verifies every file."""
+        self.file.check_all()
+        for one in self.parts:
+            _opened(self._folder / one.name, one).check_all()
 
     def is_of(self, manifest: Manifest) -> bool:
         """Whether it was made of exactly these segments."""
         return self.segments == tuple(Counted(one.id, one.dead) for one in manifest.segments)
 
 
+def _opened(place: Place, named: NamedFile | PartRecord) -> ArrayFile:
+    known = FileRecord(named.bytes, named.checksum)
+    return ArrayFile(place, known, "make it anew with: lakejoin graph --full")
+
+
+def folder_of(index: Place, name: str) -> Place:
+    """The folder beside a graph's file in which its pairs lie."""
+    return index / name.removesuffix(".lj")
+
+
 def write_graph(
     index: Place,
     name: str,
     records: Sequence[SegmentRecord],
-    pairs: Pairs,
     options: GraphOptions,
-    cut: Array,
+    parts: Iterable[PartRecord],
 ) -> NamedFile:
-    """Writes a graph; the columns `cut`, by `place_of`, have more partners than they keep."""
+    """Writes what names the files of a graph."""
     with ArrayFileWriter(index / name) as out:
+        out.meta["version"] = VERSION
         out.meta["options"] = asdict(options)
         out.meta["segments"] = [{"id": one.id, "dead": list(one.dead)} for one in records]
-        out.add("cut", np.unique(cut))
-        write_pairs(out, pairs)
+        out.meta["parts"] = [asdict(one) for one in parts]
     return NamedFile(name, out.record.bytes, out.record.checksum)
-
-
-def write_pairs(out: ArrayFileWriter, pairs: Pairs) -> None:
-    """Writes pairs as arrays of 32 bits: numbers of columns and sizes fit, as in a segment."""
-    for name in FIELDS:
-        out.add(name, getattr(pairs, name).astype(np.uint32))
-
-
-def read_pairs(file: ArrayFile) -> Pairs:
-    """The pairs that `write_pairs` wrote."""
-    return Pairs(*(file.array(name).all().astype(np.int64) for name in FIELDS))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lakejoin.errors import DamagedIndex, UnknownTable
+from lakejoin.errors import DamagedIndex, IndexProblem, UnknownTable
 from lakejoin.storage import Place
 from lakejoin.store.catalog import TableEntry
 from lakejoin.store.graph import StoredGraph
@@ -94,9 +94,9 @@ class Snapshot:
             yield Checked("files", "damaged", str(problem))
         try:
             if (graph := self.graph()) is not None:
-                graph.file.check_all()
+                graph.check()
                 yield Checked("graph", "join graph")
-        except DamagedIndex as problem:
+        except IndexProblem as problem:
             yield Checked("graph", "damaged", str(problem))
 
     def graph(self) -> StoredGraph | None:

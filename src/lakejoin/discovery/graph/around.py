@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.discovery.graph.tables import by_table
+from lakejoin.discovery.graph.reaching import Shown, links_between, reached
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
-    from lakejoin.discovery.graph.joingraph import Edges, JoinGraph
-    from lakejoin.discovery.graph.tables import TableEdges
+    from lakejoin.discovery.graph.joingraph import JoinGraph
 
-Array = np.ndarray[Any, Any]
+Link = tuple[int, int, float]
 
 MOST_HOPS = 4
+MOST_LINKS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,19 @@ class Step:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Around:
-    """The tables around one, the nearest and best first; `links` are all joins between them, as
-    places in (the table itself, then `steps`)."""
+    """The tables around one, the nearest and best first."""
 
     table: str
     steps: tuple[Step, ...]
-    links: tuple[tuple[int, int, float], ...] = ()
+    read_links: Callable[[], Sequence[Link]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def links(self) -> Sequence[Link]:
+        """The joins between these tables, one for two of them, the strongest first: places in (the
+        table itself, then `steps`), and the share. Very many are not all told."""
+        return self.read_links()
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -85,39 +92,28 @@ class Around:
         return "\n".join(lines)
 
 
-def around_of(graph: JoinGraph, edges: Edges, table: str, hops: int) -> Around:
+def around_of(graph: JoinGraph, table: str, hops: int, min: float | None, numbers: bool) -> Around:
     """What lies around a table of the graph."""
     if not 1 <= hops <= MOST_HOPS:
         raise InputError(f"hops must be between 1 and {MOST_HOPS}, not {hops}")
-    nodes = graph.nodes
+    nodes, shown = graph.nodes, Shown(min, numbers)
     begin = nodes.table(table)
-    tables = by_table(edges, nodes)
-    found = tables.steps(begin, hops)
+    found = reached(graph, begin, hops, shown)
     steps = []
-    for hop, places in enumerate(found, start=1):
-        at = tables.edge[places]
+    for hop, edges in enumerate(found, start=1):
         named = zip(
-            nodes.table_names.take(tables.source[places]).to_pylist(),
-            nodes.column_names.take(edges.source[at]).to_pylist(),
-            nodes.table_names.take(tables.target[places]).to_pylist(),
-            nodes.column_names.take(edges.target[at]).to_pylist(),
-            edges.shared[at].tolist(),
-            edges.share[at].tolist(),
+            nodes.table_names(nodes.tables_of(edges.source)).to_pylist(),
+            nodes.column_names(edges.source).to_pylist(),
+            nodes.table_names(nodes.tables_of(edges.target)).to_pylist(),
+            nodes.column_names(edges.target).to_pylist(),
+            edges.shared.tolist(),
+            edges.share.tolist(),
             strict=True,
         )
         steps += [Step(hop, *one) for one in named]
-    inside = np.concatenate([[begin], *(tables.target[places] for places in found)])
-    return Around(table, tuple(steps), _links(tables, edges, inside.astype(np.int64)))
+    inside = np.concatenate([[begin], *(nodes.tables_of(edges.target) for edges in found)])
 
+    def links() -> list[Link]:
+        return links_between(graph, inside.astype(np.int64), shown, MOST_LINKS)
 
-def _links(tables: TableEdges, edges: Edges, inside: Array) -> tuple[tuple[int, int, float], ...]:
-    place = np.full(tables.count, -1)
-    place[inside] = np.arange(len(inside))
-    both = (place[tables.source] >= 0) & (place[tables.target] >= 0)
-    ends = zip(
-        place[tables.source[both]].tolist(),
-        place[tables.target[both]].tolist(),
-        edges.share[tables.edge[both]].tolist(),
-        strict=True,
-    )
-    return tuple(ends)
+    return Around(table, tuple(steps), links)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from lakejoin.discovery.graph.edges import Edges, all_edges
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.discovery.graph.joingraph import Edges, JoinGraph
+    from lakejoin.discovery.graph.joingraph import JoinGraph
 
-_SLICE = 1 << 18  # edges that are named at a time
+Array = np.ndarray[Any, Any]
+Batches = Callable[[], Iterator[Edges]]
+
+_AT_ONCE = 1 << 17  # tables or edges that are written together
+_FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
 _KEYS = (
     ("name", "node", "string"),
     ("rows", "node", "long"),
@@ -27,84 +32,136 @@ _KEYS = (
 )
 
 
-def as_arrow(graph: JoinGraph, edges: Edges, begin: int = 0, end: int | None = None) -> pa.Table:
-    """Edges [begin, end) by name."""
+def as_arrow(graph: JoinGraph, edges: Edges) -> pa.Table:
+    """Edges by name."""
     import pyarrow as pa
 
-    nodes, some = graph.nodes, slice(begin, end)
-    source, target = edges.source[some], edges.target[some]
+    nodes = graph.nodes
     return pa.table(
         {
-            "table": nodes.table_names.take(nodes.table_of[source]),
-            "column": nodes.column_names.take(source),
-            "other_table": nodes.table_names.take(nodes.table_of[target]),
-            "other_column": nodes.column_names.take(target),
-            "shared": pa.array(edges.shared[some], pa.int64()),
-            "containment": pa.array(edges.share[some], pa.float64()),
+            "table": nodes.table_names(nodes.tables_of(edges.source)),
+            "column": nodes.column_names(edges.source),
+            "other_table": nodes.table_names(nodes.tables_of(edges.target)),
+            "other_column": nodes.column_names(edges.target),
+            "shared": pa.array(edges.shared, pa.int64()),
+            "containment": pa.array(edges.share, pa.float64()),
         }
     )
 
 
-def export(graph: JoinGraph, edges: Edges, path: str | os.PathLike[str]) -> int:
+def export(graph: JoinGraph, path: str | os.PathLike[str], min: float | None, numbers: bool) -> int:
     """Writes edges to a file by the kind that its name ends with; nothing half-written stays."""
     whole = Path(path)
-    writers = {".parquet": _parquet, ".graphml": _graphml}
-    write = writers.get(whole.suffix.lower())
-    if write is None:
-        raise InputError(f"{whole} is neither a .parquet nor a .graphml file: name one of these")
+    check_export(whole)
+    write = _WRITERS[whole.suffix.lower()]
     draft = whole.with_name(f"{whole.name}.{os.getpid()}.draft")
     try:
-        write(graph, edges, draft)
+        written = write(graph, lambda: graph.batches(min, numbers), draft)
         draft.replace(whole)
     except OSError as problem:
         raise InputError(f"cannot write {whole}: {problem.strerror or problem}") from None
     finally:
         draft.unlink(missing_ok=True)
-    return len(edges)
+    return written
 
 
-def _parquet(graph: JoinGraph, edges: Edges, path: Path) -> None:
+def check_export(path: str | os.PathLike[str]) -> None:
+    """Refuses a file that cannot be written before anything is counted for it."""
+    whole = Path(path)
+    if whole.suffix.lower() not in _WRITERS:
+        raise InputError(f"{whole} is neither a .parquet nor a .graphml file: name one of these")
+    check_writable(whole)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuses a file in a folder that is not there, or that is a folder itself."""
+    whole = Path(path)
+    if not whole.parent.is_dir():
+        raise InputError(f"cannot write {whole}: there is no folder {whole.parent}")
+    if whole.is_dir():
+        raise InputError(f"cannot write {whole}: it is a folder")
+
+
+def _parquet(graph: JoinGraph, batches: Batches, path: Path) -> int:
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(path, as_arrow(graph, edges, 0, 0).schema) as out:
-        for begin in range(0, max(1, len(edges)), _SLICE):
-            out.write_table(as_arrow(graph, edges, begin, begin + _SLICE))
+    written = 0
+    with pq.ParquetWriter(path, as_arrow(graph, all_edges([])).schema) as out:
+        for edges in batches():
+            out.write_table(as_arrow(graph, edges))
+            written += len(edges)
+    return written
 
 
-def _graphml(graph: JoinGraph, edges: Edges, path: Path) -> None:
+def _graphml(graph: JoinGraph, batches: Batches, path: Path) -> int:
     """A node for every table that joins, an edge for every column that another contains."""
     nodes = graph.nodes
-    table_of = nodes.table_of
-    joined = np.unique(np.concatenate([table_of[edges.source], table_of[edges.target]]))
-    with path.open("w", encoding="utf-8") as out:
-        out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-        out.write('<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
+    joined = np.zeros(nodes.tables, dtype=bool)
+    for edges in batches():
+        joined[nodes.tables_of(edges.source)] = True
+        joined[nodes.tables_of(edges.target)] = True
+    tables = np.flatnonzero(joined)
+    written = 0
+    with path.open("wb") as out:
+        out.write(b'<?xml version="1.0" encoding="UTF-8"?>\n')
+        out.write(b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
         for name, of, kind in _KEYS:
-            out.write(f'<key id="{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n')
-        out.write('<graph edgedefault="directed">\n')
-        names = nodes.table_names.take(joined).to_pylist()
-        for number, name, rows in zip(joined.tolist(), names, nodes.rows(joined), strict=True):
-            out.write(f'<node id="t{number}">{_data("name", name)}{_data("rows", rows)}</node>\n')
-        for begin in range(0, len(edges), _SLICE):
-            some = slice(begin, begin + _SLICE)
-            told = as_arrow(graph, edges, begin, begin + _SLICE)
-            ends = table_of[edges.source[some]].tolist(), table_of[edges.target[some]].tolist()
-            for source, target, row in zip(*ends, told.to_pylist(), strict=True):
-                data = "".join(_data(key, row[key]) for key, of, _ in _KEYS if of == "edge")
-                out.write(f'<edge source="t{source}" target="t{target}">{data}</edge>\n')
-        out.write("</graph>\n</graphml>\n")
+            key = f'<key id="{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n'
+            out.write(key.encode())
+        out.write(b'<graph edgedefault="directed">\n')
+        for begin in range(0, len(tables), _AT_ONCE):
+            those = tables[begin : begin + _AT_ONCE]
+            told = {"name": nodes.table_names(those), "rows": nodes.rows(those)}
+            out.write(_elements("node", {"id": those}, told))
+        for edges in batches():
+            for begin in range(0, len(edges), _AT_ONCE):
+                some = edges.take(np.arange(begin, min(begin + _AT_ONCE, len(edges))))
+                ends = {
+                    "source": nodes.tables_of(some.source),
+                    "target": nodes.tables_of(some.target),
+                }
+                table = as_arrow(graph, some)
+                told = {key: table[key] for key, of, _ in _KEYS if of == "edge"}
+                out.write(_elements("edge", ends, told))
+            written += len(edges)
+        out.write(b"</graph>\n</graphml>\n")
+    return written
 
 
-def _data(key: str, value: Any) -> str:
-    return f"<data key={quoteattr(key)}>{escape(_allowed(str(value)))}</data>"
+_WRITERS = {".parquet": _parquet, ".graphml": _graphml}
 
 
-def _allowed(text: str) -> str:
-    """A text without the characters that XML cannot hold.
+def _elements(kind: str, tables: Mapping[str, Array], told: Mapping[str, Any]) -> bytes:
+    """Nodes or edges as lines, of whole columns at once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    >>> _allowed("a\\x00b\\n")
-    'a�b\\n'
+    parts: list[Any] = [f"<{kind}"]
+    for name, numbers in tables.items():
+        parts += [f' {name}="t', pa.array(numbers).cast(pa.large_string()), '"']
+    parts.append(">")
+    for key, values in told.items():
+        texts = (values if isinstance(values, pa.ChunkedArray) else pa.array(values)).cast(
+            pa.large_string()
+        )
+        texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        parts += [f'<data key="{key}">', escaped(texts), "</data>"]
+    parts.append(f"</{kind}>\n")
+    scalars = [pa.scalar(p, pa.large_string()) if isinstance(p, str) else p for p in parts]
+    lines = pc.binary_join_element_wise(*scalars, pa.scalar("", pa.large_string()))
+    return "".join(lines.to_pylist()).encode()
+
+
+def escaped(texts: pa.Array) -> pa.Array:
+    """Texts as XML has them, without the characters that it cannot hold.
+
+    >>> import pyarrow as pa
+    >>> escaped(pa.array(["a\\x00b < c & d"]))[0].as_py()
+    'a�b &lt; c &amp; d'
     """
-    return "".join(
-        c if c in "\t\n\r" or (c >= " " and c not in "\ufffe\uffff") else "�" for c in text
-    )
+    import pyarrow.compute as pc
+
+    texts = pc.replace_substring_regex(texts, _FORBIDDEN, "�")
+    for mark, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\r", "&#13;")):
+        texts = pc.replace_substring(texts, mark, name)
+    return texts

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakejoin.discovery.graph.edges import Edges, all_edges
 from lakejoin.discovery.graph.nodes import Nodes
 from lakejoin.errors import InputError
-from lakejoin.search.graph.kept import still_there
+from lakejoin.search.graph.kept import Kept
 from lakejoin.search.options import check_share
+from lakejoin.store.pairs import Pairs, cut_ranges, together
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,28 +26,15 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Edges:
-    """Columns that are contained in columns of other tables: `share` of the values of `source`,
-    `shared` of them, are in `target`. Both are numbers of columns."""
-
-    source: Array
-    target: Array
-    shared: Array
-    share: Array
-
-    def __len__(self) -> int:
-        return len(self.shared)
+_AT_ONCE = 1 << 20  # pairs that are looked at together
 
 
 class JoinGraph:
     """All pairs of columns of a lake that join: one holds a share of the other's distinct values.
 
     `options` say which share, how many distinct values a column must have, and how many partners it
-    keeps; `cut` columns have more. `complete` is false where pairs are missing until `lakejoin
-    graph` refreshes it: those of tables that have been indexed since, and those that a column did
-    not keep because of others that have gone.
+    keeps; `cut` columns had more. What is asked for is read from the index's files, and nothing
+    else is held in memory.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -55,54 +44,106 @@ class JoinGraph:
                 f"the index at {snapshot.place} has no join graph yet: lakejoin graph makes it"
             )
         self.options: GraphOptions = stored.options
-        kept = still_there(stored, snapshot)
-        self._pairs = kept.pairs
-        self.complete = not kept.fresh.any() and not kept.lack
-        self.cut = len(kept.cut)
+        self.cut = stored.cut
+        self._stored = stored
+        self._kept = Kept(stored, snapshot)
         self.nodes = Nodes(snapshot)
 
+    @cached_property
+    def complete(self) -> bool:
+        """False where pairs are missing until `lakejoin graph` refreshes it: those of tables that
+        have been indexed since, and those that a column did not keep because of others that have
+        gone."""
+        return self.knows_all and not self._kept.lacks
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether no table has been indexed since."""
+        return not self._kept.fresh.any()
+
+    @cached_property
+    def _length(self) -> int:
+        if self._kept.is_whole:
+            return self._stored.count
+        return sum(
+            len(self._kept.still(file.of(np.arange(*some))))
+            for number in range(len(self._stored.segments))
+            if (file := self._stored.pairs(number)) is not None
+            for some in file.ranges(_AT_ONCE)
+        )
+
     def __len__(self) -> int:
-        return len(self._pairs)
+        return self._length
 
     def __repr__(self) -> str:
         share = self.options.containment
         return f"<JoinGraph: {len(self):,} pairs of columns with a containment of {share:g}>"
 
-    @cached_property
-    def _both(self) -> Edges:
-        """Every pair in both directions, where both reach the share."""
-        pairs = self._pairs
-        small = self.nodes.columns(pairs.segment, pairs.column)
-        large = self.nodes.columns(pairs.other_segment, pairs.other_column)
-        back = pairs.shared >= np.ceil(self.options.containment * pairs.other_size - 1e-9)
-        return Edges(
-            np.concatenate([small, large[back]]),
-            np.concatenate([large, small[back]]),
-            np.concatenate([pairs.shared, pairs.shared[back]]),
-            np.concatenate(
-                [pairs.shared / pairs.size, pairs.shared[back] / pairs.other_size[back]]
-            ),
-        )
+    def pairs_of(self, segment: int, columns: Array) -> Pairs:
+        """All pairs of some columns of a segment: with those that hold them, and with those that
+        they hold."""
+        before = int(self._kept.before[segment])
+        if before < 0:
+            return together([])
+        both = [self._stored.pairs(before, turned) for turned in (False, True)]
+        found = [self._kept.still(file.of(columns)) for file in both if file is not None]
+        return together(found)
+
+    def edges_of(self, tables: Array, min: float | None = None, numbers: bool = True) -> Edges:
+        """The edges that begin at some tables, by their numbers."""
+        found = [
+            self._chosen(self.pairs_of(segment, columns), min, numbers)
+            for segment, columns in self.nodes.columns_of(tables)
+        ]
+        return all_edges(found)
+
+    def batches(self, min: float | None = None, numbers: bool = True) -> Iterator[Edges]:
+        """All edges, some at a time; those of a table come together."""
+        for before in range(len(self._stored.segments)):
+            segment = int(self._kept.now[before])
+            files = [self._stored.pairs(before, turned) for turned in (False, True)]
+            starts = [file.start for file in files if file is not None]
+            if segment < 0 or not starts:
+                continue
+            first = self.nodes.first_columns(segment)
+            for begin, end in cut_ranges(sum(starts[1:], starts[0]), _AT_ONCE, first):
+                pairs = self.pairs_of(segment, np.arange(begin, end))
+                edges = self._chosen(pairs, min, numbers)
+                if len(edges):
+                    yield edges
 
     def edges(self, min: float | None = None, numbers: bool = True) -> Edges:
         """The columns that are contained in others, by at least the share `min`; without those that
-        hold `numbers`, if these are left out."""
+        hold `numbers`, if these are left out. All at once: see `batches`."""
+        return all_edges(list(self.batches(min, numbers)))
+
+    def _chosen(self, pairs: Pairs, min: float | None, numbers: bool) -> Edges:
+        """The pairs that are edges from their own columns, in the order of these."""
+        self._check(min)
+        share = self.options.containment
+        chosen = pairs.shared >= np.ceil(share * pairs.size - 1e-9)
         if min is not None:
-            check_share(min, "min")
-            if min < self.options.containment:
-                raise InputError(
-                    f"the graph was made with a containment of {self.options.containment:g}: it "
-                    f"cannot tell what contains {min:g}"
-                )
-        edges = self._both
-        chosen = np.ones(len(edges), dtype=bool)
-        if min is not None:
-            chosen &= edges.share >= min - 1e-9
+            chosen &= pairs.shared / pairs.size >= min - 1e-9
+        pairs = pairs.take(chosen)
+        source = self.nodes.columns(pairs.segment, pairs.column)
+        target = self.nodes.columns(pairs.other_segment, pairs.other_column)
         if not numbers:
-            chosen &= ~self.nodes.is_number[edges.source]
-        if chosen.all():
-            return edges
-        return Edges(*(getattr(edges, name)[chosen] for name in Edges.__slots__))
+            texts = ~self.nodes.is_number(source)
+            pairs, source, target = pairs.take(texts), source[texts], target[texts]
+        order = np.lexsort((target, source))
+        shared = pairs.shared / pairs.size
+        return Edges(source[order], target[order], pairs.shared[order], shared[order])
+
+    def _check(self, min: float | None) -> None:
+        if min is None:
+            return
+        check_share(min, "min")
+        if min < self.options.containment:
+            raise InputError(
+                f"the graph was made with a containment of {self.options.containment:g}: it "
+                f"cannot tell what contains {min:g}; lakejoin graph --containment {min:g} makes "
+                "one that can"
+            )
 
     def statistics(
         self, min: float | None = None, numbers: bool = True, sample: int = 5, seed: int = 0
@@ -111,7 +152,8 @@ class JoinGraph:
         of Zhu's thesis."""
         from lakejoin.discovery.graph.statistics import statistics_of
 
-        return statistics_of(self, self.edges(min, numbers), sample, seed)
+        self._check(min)
+        return statistics_of(self, min, numbers, sample, seed)
 
     def around(
         self, table: str, hops: int = 1, min: float | None = None, numbers: bool = True
@@ -120,13 +162,15 @@ class JoinGraph:
         that leads there: from a column to one that contains it."""
         from lakejoin.discovery.graph.around import around_of
 
-        return around_of(self, self.edges(min, numbers), table, hops)
+        self._check(min)
+        return around_of(self, table, hops, min, numbers)
 
     def to_arrow(self, min: float | None = None, numbers: bool = True) -> pa.Table:
         """A row for every column that another contains: `table`, `column`, `other_table`,
         `other_column`, `shared` values, and the `containment` in the other column."""
         from lakejoin.discovery.graph.exporting import as_arrow
 
+        self._check(min)
         return as_arrow(self, self.edges(min, numbers))
 
     def export(
@@ -135,4 +179,5 @@ class JoinGraph:
         """Writes the graph to a `.parquet` or `.graphml` file; returns how many edges it has."""
         from lakejoin.discovery.graph.exporting import export
 
-        return export(self, self.edges(min, numbers), path)
+        self._check(min)
+        return export(self, path, min, numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,61 +22,82 @@ _NUMBERS = ("integer", "decimal")
 
 
 class Nodes:
-    """Tables and columns by one number each; what is said of them is read when it is needed."""
+    """Tables and columns by one number each; what is said of them is read from their segments when
+    it is needed."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._places = [Places(segment) for segment in snapshot.segments]
+        self._number: dict[int, Array] = {}
         records = [segment.record for segment in snapshot.segments]
         self._first_table = np.cumsum([0, *(record.tables for record in records)])
         self._first_column = np.cumsum([0, *(record.columns for record in records)])
+
+    @property
+    def tables(self) -> int:
+        """How many tables there are, with those that have gone."""
+        return int(self._first_table[-1])
 
     def columns(self, segment: Array, column: Array) -> Array:
         """Numbers of columns."""
         return np.asarray(self._first_column[segment] + column)
 
-    @cached_property
-    def table_of(self) -> Array:
-        """The table of every column."""
-        parts = [np.zeros(0, dtype=np.int64)]
-        for number, places in enumerate(self._places):
-            tables = np.arange(len(places.width)) + self._first_table[number]
-            parts.append(np.repeat(tables, places.width))
-        return np.concatenate(parts)
+    def tables_of(self, columns: Array) -> Array:
+        """The table of each column."""
+        found = np.empty(len(columns), dtype=np.int64)
+        for segment, here, own in _by_segment(columns, self._first_column):
+            table = np.searchsorted(self._places[segment].first, own, side="right") - 1
+            found[here] = table + self._first_table[segment]
+        return found
+
+    def columns_of(self, tables: Array) -> Iterator[tuple[int, Array]]:
+        """(segment, its columns) of some tables."""
+        for segment, _, own in _by_segment(np.sort(tables), self._first_table):
+            yield segment, self._places[segment].columns_of(own)
+
+    def first_columns(self, segment: int) -> Array:
+        """The first column of each table of a segment."""
+        return self._places[segment].first
 
     @cached_property
     def live(self) -> Array:
         """The tables that have not gone."""
-        alive = np.ones(int(self._first_table[-1]), dtype=bool)
+        alive = np.ones(self.tables, dtype=bool)
         for number, segment in enumerate(self.snapshot.segments):
             alive[self._first_table[number] + np.array(segment.record.dead, dtype=np.int64)] = False
         return np.flatnonzero(alive)
 
-    @cached_property
-    def is_number(self) -> Array:
-        """Whether every column holds numbers, which meet by accident more often than texts do."""
-        parts = [np.zeros(0, dtype=bool)]
-        for segment in self.snapshot.segments:
-            kinds = segment.catalog.columns["type"].to_pylist()
-            parts.append(np.isin(np.array(kinds, dtype=object).astype(str), _NUMBERS))
-        return np.concatenate(parts)
+    def is_number(self, columns: Array) -> Array:
+        """Whether columns hold numbers, which meet by accident more often than texts do."""
+        found = np.zeros(len(columns), dtype=bool)
+        for segment, here, own in _by_segment(columns, self._first_column):
+            if segment not in self._number:
+                kinds = self.snapshot.segments[segment].catalog.columns["type"].cast("string")
+                self._number[segment] = np.isin(kinds.to_numpy(), _NUMBERS)
+            found[here] = self._number[segment][own]
+        return found
 
-    @cached_property
-    def table_names(self) -> pa.ChunkedArray:
-        """The name of every table."""
-        return self._strings("tables")
+    def profile(self, name: str, columns: Array) -> Array:
+        """One figure of the profiles of columns."""
+        found = np.empty(len(columns))
+        for segment, here, own in _by_segment(columns, self._first_column):
+            found[here] = self._places[segment].profile(name)[own]
+        return found
 
-    @cached_property
-    def column_names(self) -> pa.ChunkedArray:
-        """The name of every column."""
-        return self._strings("columns")
+    def table_names(self, tables: Array) -> pa.ChunkedArray:
+        """The name of each table."""
+        return self._names("tables", tables, self._first_table)
 
-    def rows(self, tables: Array) -> list[int]:
+    def column_names(self, columns: Array) -> pa.ChunkedArray:
+        """The name of each column."""
+        return self._names("columns", columns, self._first_column)
+
+    def rows(self, tables: Array) -> Array:
         """How many rows tables have."""
-        where = np.searchsorted(self._first_table, tables, side="right") - 1
-        own = tables - self._first_table[where]
-        pairs = zip(where.tolist(), own.tolist(), strict=True)
-        return [int(self._places[segment].rows[table]) for segment, table in pairs]
+        found = np.empty(len(tables), dtype=np.int64)
+        for segment, here, own in _by_segment(tables, self._first_table):
+            found[here] = self._places[segment].rows[own]
+        return found
 
     def table(self, name: str) -> int:
         """The number of the live table of a name."""
@@ -87,12 +109,23 @@ class Nodes:
         number = next(n for n, one in enumerate(self.snapshot.segments) if one is segment)
         return int(self._first_table[number]) + entry.number
 
-    def _strings(self, of: str) -> pa.ChunkedArray:
+    def _names(self, of: str, numbers: Array, first: Array) -> pa.ChunkedArray:
         import pyarrow as pa
 
-        chunks = [
-            chunk
-            for segment in self.snapshot.segments
-            for chunk in getattr(segment.catalog, of)["name"].chunks
-        ]
-        return pa.chunked_array(chunks, pa.string())
+        parts, order = [], np.empty(len(numbers), dtype=np.int64)
+        done = 0
+        for segment, here, own in _by_segment(numbers, first):
+            names = getattr(self.snapshot.segments[segment].catalog, of)["name"]
+            parts += names.take(pa.array(own)).chunks
+            order[here] = np.arange(done, done + len(own))
+            done += len(own)
+        return pa.chunked_array(parts, pa.string()).take(pa.array(order))
+
+
+def _by_segment(numbers: Array, first: Array) -> Iterator[tuple[int, Array, Array]]:
+    """(segment, places among `numbers`, numbers within the segment), by segment."""
+    segments = np.searchsorted(first, numbers, side="right") - 1
+    order = np.argsort(segments, kind="stable")
+    found, begin = np.unique(segments[order], return_index=True)
+    for segment, here in zip(found.tolist(), np.split(order, begin[1:]), strict=False):
+        yield segment, here, numbers[here] - first[segment]

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.discovery.graph.tables import TableEdges, by_table
+from lakejoin.discovery.graph.reaching import Shown, reached
 
 if TYPE_CHECKING:
-    from lakejoin.discovery.graph.joingraph import Edges, JoinGraph
+    from lakejoin.discovery.graph.edges import Edges
+    from lakejoin.discovery.graph.joingraph import JoinGraph
+    from lakejoin.discovery.graph.nodes import Nodes
 
 Array = np.ndarray[Any, Any]
 
 HOPS = 4  # of figure 1.3
+_COMPLETE = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How many more tables are reached from a table by each further join."""
+    """How many more tables are reached from a table by each further join, where a column is wholly
+    contained in the next."""
 
     table: str
     tables: tuple[int, ...]
@@ -42,7 +46,7 @@ class Statistics:
     one. `quartiles` are those of the number of tables that each table joins with, all tables
     counted. `components` are the groups of tables that hang together, however many joins apart, and
     `largest` the tables in the largest. `sample` is table 1.4 of the thesis, for tables drawn at
-    random; `reach` its figure 1.3, for the table with the most partners.
+    random; `reach` its figure 1.3, by complete containment, for the table with the most partners.
     """
 
     tables: int
@@ -62,73 +66,90 @@ class Statistics:
         return asdict(self)
 
 
-def statistics_of(graph: JoinGraph, edges: Edges, sample: int, seed: int) -> Statistics:
-    """The figures of these edges of a graph."""
-    nodes = graph.nodes
-    tables = by_table(edges, nodes)
-    partners = np.diff(tables.start)[nodes.live]
-    groups = _components(tables)[nodes.live]
-    linked = np.unique(groups, return_counts=True)[1]
+def statistics_of(
+    graph: JoinGraph, min: float | None, numbers: bool, sample: int, seed: int
+) -> Statistics:
+    """The figures of a graph, or of those edges that are asked for."""
+    nodes, shown = graph.nodes, Shown(min, numbers)
+    counting = _Counting(nodes)
+    for edges in graph.batches(min, numbers):
+        counting.add(edges)
+    partners = counting.partners[nodes.live]
+    linked = np.unique(counting.group[nodes.live], return_counts=True)[1]
     linked = linked[linked > 1]
-    joined = int(np.count_nonzero(partners))
     ranks = np.quantile(partners, (0.25, 0.5, 0.75), method="nearest") if len(partners) else [0] * 3
     low, middle, high = (int(one) for one in ranks)
     return Statistics(
         tables=len(nodes.live),
-        joined=joined,
-        columns=len(np.unique(edges.source)),
-        edges=len(edges),
-        number_edges=int(np.count_nonzero(nodes.is_number[edges.source])),
+        joined=int(np.count_nonzero(partners)),
+        columns=counting.columns,
+        edges=counting.edges,
+        number_edges=counting.number_edges,
         quartiles=(low, middle, high),
         most=int(partners.max(initial=0)),
         components=len(linked),
         largest=int(linked.max(initial=0)),
-        sample=_sample(graph, edges, tables, sample, seed),
-        reach=_reach(graph, tables, nodes.live, partners),
+        sample=_sample(graph, shown, sample, seed),
+        reach=_reach(graph, shown, counting.complete),
     )
 
 
-def _sample(
-    graph: JoinGraph, edges: Edges, tables: TableEdges, size: int, seed: int
-) -> tuple[Sampled, ...]:
-    """Tables drawn at random among those that join with any."""
+class _Counting:
+    """What the edges add up to, some after the others."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self.columns = self.edges = self.number_edges = 0
+        self.partners = np.zeros(nodes.tables, dtype=np.int64)
+        self.complete = np.zeros(nodes.tables, dtype=np.int64)  # partners that contain a column
+        self.group = np.arange(nodes.tables)  # the first of the tables that hang together
+
+    def add(self, edges: Edges) -> None:
+        """Counts edges; those of a table come together."""
+        nodes = self._nodes
+        self.edges += len(edges)
+        self.columns += len(np.unique(edges.source))
+        self.number_edges += int(np.count_nonzero(nodes.is_number(edges.source)))
+        both = nodes.tables_of(edges.source) * nodes.tables + nodes.tables_of(edges.target)
+        whole = np.unique(both[edges.share >= _COMPLETE]) // nodes.tables
+        self.complete += np.bincount(whole, minlength=nodes.tables)
+        source, target = np.divmod(np.unique(both), nodes.tables)
+        self.partners += np.bincount(source, minlength=nodes.tables)
+        self._link(source, target)
+
+    def _link(self, source: Array, target: Array) -> None:
+        """Makes one group of all that hang together: every table points to the first of them."""
+        group = self.group
+        while True:
+            one, other = group[source], group[target]
+            if np.array_equal(one, other):
+                break
+            low = np.minimum(one, other)
+            np.minimum.at(group, one, low)
+            np.minimum.at(group, other, low)
+            while not np.array_equal(new := group[group], group):
+                group = new  # a step further each time, so that long chains are short work
+        self.group = group
+
+
+def _sample(graph: JoinGraph, shown: Shown, size: int, seed: int) -> tuple[Sampled, ...]:
+    """Tables drawn at random, of all."""
     nodes = graph.nodes
-    some = np.unique(tables.source)
     rng = np.random.default_rng(seed)
-    drawn = rng.choice(some, min(size, len(some)), replace=False)
-    own = nodes.table_of[edges.source]
-    return tuple(
-        Sampled(
-            nodes.table_names[table].as_py(),
-            int(tables.start[table + 1] - tables.start[table]),
-            len(np.unique(edges.target[own == table])),
-        )
-        for table in drawn.tolist()
-    )
+    drawn = rng.choice(nodes.live, min(size, len(nodes.live)), replace=False)
+    found = []
+    for table, name in zip(drawn.tolist(), nodes.table_names(drawn).to_pylist(), strict=True):
+        edges = graph.edges_of(np.array([table]), shown.min, shown.numbers)
+        tables = np.unique(nodes.tables_of(edges.target))
+        found.append(Sampled(name, len(tables), len(np.unique(edges.target))))
+    return tuple(found)
 
 
-def _reach(graph: JoinGraph, tables: TableEdges, live: Array, partners: Array) -> Reached | None:
-    if not len(tables.source):
+def _reach(graph: JoinGraph, shown: Shown, complete: Array) -> Reached | None:
+    """Of the table with the most partners that contain a column of it wholly."""
+    if not complete.any():
         return None
-    table = int(live[int(np.argmax(partners))])
-    return reach_of(graph, tables, table)
-
-
-def reach_of(graph: JoinGraph, tables: TableEdges, table: int, hops: int = HOPS) -> Reached:
-    """What a table reaches, join by join."""
-    name = graph.nodes.table_names[table].as_py()
-    return Reached(name, tuple(len(places) for places in tables.steps(table, hops)))
-
-
-def _components(tables: TableEdges) -> Array:
-    """A number for every table, the same for those that hang together: the smallest among them."""
-    group = np.arange(tables.count)
-    while True:
-        low = np.minimum(group[tables.source], group[tables.target])
-        new = group.copy()
-        np.minimum.at(new, tables.source, low)
-        np.minimum.at(new, tables.target, low)
-        new = new[new]  # a step further each time, so that long chains are short work
-        if np.array_equal(new, group):
-            return group
-        group = new
+    table = int(np.argmax(complete))
+    name = graph.nodes.table_names(np.array([table]))[0].as_py()
+    found = reached(graph, table, HOPS, Shown(1.0, shown.numbers))
+    return Reached(name, tuple(len(edges) for edges in found))

@@ -10,27 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from lakejoin.discovery.fused.searching import plausible_keys
-from lakejoin.discovery.graph.nodes import Nodes
+from lakejoin.discovery.graph.joingraph import JoinGraph
 from lakejoin.errors import InputError
 from lakejoin.joins.given import subject
 from lakejoin.model import ColumnType
-from lakejoin.search.graph.kept import still_there
 from lakejoin.search.known_table import KnownTable
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.places import Places
 
 if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
-    from lakejoin.store.graph import Pairs
     from lakejoin.store.snapshot import Snapshot
 
-Array = np.ndarray[Any, Any]
 Place = tuple[int, int]  # the number of a segment, and of a table or a column in it
 
 _HALF = 0.5  # of the values of one column must be in the other
@@ -185,27 +181,10 @@ class GraphHops:
 
     widest = 40
 
-    def __init__(self, snapshot: Snapshot, pairs: Pairs) -> None:
-        self._snapshot = snapshot
-        self._nodes = Nodes(snapshot)
-        self._known = _Known(snapshot)
+    def __init__(self, graph: JoinGraph) -> None:
+        self._graph = graph
+        self._known = _Known(graph.nodes.snapshot)
         self._found: dict[Place, list[Hop]] = {}
-        ends = [
-            self._nodes.columns(pairs.segment, pairs.column),
-            self._nodes.columns(pairs.other_segment, pairs.other_column),
-        ]
-        unique = np.maximum(*(self._unique[end] for end in ends)) >= _UNIQUE
-        self._pairs = pairs.take(unique)
-        both = np.concatenate([end[unique] for end in ends])
-        self._order = np.argsort(both, kind="stable")
-        self._ends = both[self._order]
-
-    @cached_property
-    def _unique(self) -> Array:
-        """Distinct values for each row, of every column."""
-        segments = self._snapshot.segments
-        parts = [one.catalog.columns["uniqueness"].to_numpy() for one in segments]
-        return np.concatenate([np.zeros(0), *parts])
 
     def of(self, table: Place) -> list[Hop]:
         """The joins of a table."""
@@ -214,27 +193,28 @@ class GraphHops:
         return self._found[table]
 
     def _of(self, table: Place) -> Iterable[Hop | None]:
-        entry = self._snapshot.segments[table[0]].catalog.table(table[1])
-        first = int(self._nodes.columns(np.array(table[0]), np.array(entry.first)))
-        begin, end = np.searchsorted(self._ends, [first, first + entry.width])
-        pairs, at = self._pairs, self._order[begin:end]
-        pair, from_small = at % max(1, len(pairs)), at < len(pairs)
-        sizes = pairs.size[pair], pairs.other_size[pair]
-        share = pairs.shared[pair] / np.where(from_small, *sizes)
+        nodes = self._graph.nodes
+        entry = nodes.snapshot.segments[table[0]].catalog.table(table[1])
+        columns = np.arange(entry.first, entry.first + entry.width)
+        pairs = self._graph.pairs_of(table[0], columns)
+        mine = nodes.columns(pairs.segment, pairs.column)
+        other = nodes.columns(pairs.other_segment, pairs.other_column)
+        unique = np.maximum(nodes.profile("uniqueness", mine), nodes.profile("uniqueness", other))
+        pairs, mine = pairs.take(unique >= _UNIQUE), mine[unique >= _UNIQUE]
         # Those that most rows survive; and of them the tightest: a count that is just as long is
         # rather referred to than a longer one.
-        numbers = self._nodes.is_number[self._ends[begin:end]]
-        order = np.lexsort((np.where(from_small, *sizes[::-1]), -share))
+        numbers = nodes.is_number(mine)
+        order = np.lexsort((pairs.other_size, -pairs.shared / pairs.size))
         for some, most in ((order[~numbers[order]], _TEXTS), (order[numbers[order]], _OF_NUMBERS)):
-            for place in some[:most].tolist():
-                yield self._hop(int(pair[place]), bool(from_small[place]))
-
-    def _hop(self, pair: int, from_small: bool) -> Hop | None:
-        pairs = self._pairs
-        small = int(pairs.segment[pair]), int(pairs.column[pair])
-        large = int(pairs.other_segment[pair]), int(pairs.other_column[pair])
-        mine, theirs = (small, large) if from_small else (large, small)
-        return self._known.hop(mine, theirs, int(pairs.shared[pair]))
+            best = pairs.take(some[:most])
+            ends = zip(
+                zip(best.segment.tolist(), best.column.tolist(), strict=True),
+                zip(best.other_segment.tolist(), best.other_column.tolist(), strict=True),
+                best.shared.tolist(),
+                strict=True,
+            )
+            for one in ends:
+                yield self._known.hop(*one)
 
 
 class SearchedHops:
@@ -273,8 +253,8 @@ class SearchedHops:
 def hops_of(searcher: Searcher) -> GraphHops | SearchedHops:
     """By the graph where the index has a whole one, else by searching."""
     snapshot = searcher.snapshot
-    stored = snapshot.graph()
-    kept = still_there(stored, snapshot) if stored is not None else None
-    if kept is not None and not kept.fresh.any():
-        return GraphHops(snapshot, kept.pairs)
+    if snapshot.manifest.graph is not None:
+        graph = JoinGraph(snapshot)
+        if graph.knows_all:
+            return GraphHops(graph)
     return SearchedHops(searcher)

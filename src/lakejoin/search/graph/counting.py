@@ -57,6 +57,7 @@ def count_pairs(
     same: bool,
     ties: bool,
     share: float,
+    ranks: Array,
     begin: int,
     counts: Array,
     touched: Array,
@@ -64,17 +65,19 @@ def count_pairs(
 ) -> tuple[int, int]:
     """Writes (rank of Q, rank of X, shared values) for every X that holds the share of Q.
 
-    `same` tells that both are one segment; else `ties` says whether columns of equal size are pairs
-    here. Stops before the first column for which there may be no room; returns it, and how many
-    were written. `counts` are zeros, one for each column that is asked, and zeros again after it.
+    The columns at `ranks`, from the place `begin` on, ask. `same` tells that both are one segment;
+    else `ties` says whether columns of equal size are pairs here. Stops before the first column for
+    which there may be no room; returns its place, and how many were written. `counts` are zeros,
+    one for each column that is asked, and zeros again after it.
     """
     sizes, tables, set_start = asking.sizes, asking.tables, asking.set_start
     their_sizes, their_tables = asked.sizes, asked.tables
     written = 0
     room = out.shape[1]
-    for q in range(begin, sizes.shape[0]):
+    for n in range(begin, ranks.shape[0]):
         if written + their_sizes.shape[0] > room:
-            return q, written
+            return n, written
+        q = ranks[n]
         size = sizes[q]
         need = np.int64(np.ceil(share * size - 1e-9))
         need = max(need, np.int64(1))
@@ -96,7 +99,7 @@ def count_pairs(
                 out[1, written] = x
                 out[2, written] = found
                 written += 1
-    return sizes.shape[0], written
+    return ranks.shape[0], written
 
 
 @njit

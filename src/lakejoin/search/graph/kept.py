@@ -3,68 +3,111 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakejoin.search.places import Places
-from lakejoin.store.graph import Pairs, place_of, together
+from lakejoin.store.pairs import Pairs, place_of
 
 if TYPE_CHECKING:
-    from lakejoin.store.graph import GraphOptions, StoredGraph
+    from lakejoin.store.graph import StoredGraph
+    from lakejoin.store.pairs import PairFile
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
 
+_AT_ONCE = 4_096  # columns that keep only their best partners, looked at together
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Kept:
-    """Pairs that still hold, with segments numbered as the snapshot has them; the columns `cut` had
-    more, and some `lack` them now. `fresh` are the segments of which no pair was counted yet."""
+    """A graph, seen from a later version of its index."""
 
-    pairs: Pairs
-    fresh: Array
-    cut: Array
-    lack: bool = False
+    stored: StoredGraph
+    snapshot: Snapshot
+
+    @cached_property
+    def now(self) -> Array:
+        """The number that each segment of the graph has now; -1 where it has gone."""
+        numbers = {segment.record.id: n for n, segment in enumerate(self.snapshot.segments)}
+        return np.array([numbers.get(one.id, -1) for one in self.stored.segments], dtype=np.int64)
+
+    @cached_property
+    def before(self) -> Array:
+        """The number that each segment had in the graph; -1 for a new one."""
+        before = np.full(len(self.snapshot.segments), -1, dtype=np.int64)
+        there = self.now >= 0
+        before[self.now[there]] = np.flatnonzero(there)
+        return before
+
+    @property
+    def fresh(self) -> Array:
+        """Which segments of the index the graph knows nothing of."""
+        return self.before < 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether segments stand in the same order: of equally large columns the later asks."""
+        return bool((np.diff(self.now[self.now >= 0]) > 0).all())
+
+    @cached_property
+    def _dead(self) -> Array:
+        """The columns that have gone since, as the graph numbers them, of segments still there."""
+        parts = [np.zeros(0, dtype=np.int64)]
+        for number, one in enumerate(self.stored.segments):
+            if self.now[number] >= 0:
+                here = self.snapshot.segments[self.now[number]]
+                if here.record.dead != one.dead:
+                    columns = Places(here).dead
+                    parts.append(place_of(np.full(len(columns), number), columns))
+        return np.concatenate(parts)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of it has gone."""
+        return bool((self.now >= 0).all()) and not len(self._dead)
+
+    def alive(self, segment: Array, column: Array) -> Array:
+        """Which columns, as the graph numbers them, are of tables that are still there."""
+        alive = np.asarray(self.now[segment] >= 0)
+        if len(self._dead):
+            alive &= ~np.isin(place_of(segment, column), self._dead)
+        return alive
+
+    def still(self, pairs: Pairs) -> Pairs:
+        """Those pairs of the graph that still hold, with segments numbered as they are now."""
+        if not self.is_whole:
+            both = self.alive(pairs.segment, pairs.column)
+            both &= self.alive(pairs.other_segment, pairs.other_column)
+            pairs = pairs.take(both)
+        sizes = pairs.column, pairs.size, self.now[pairs.other_segment]
+        rest = pairs.other_column, pairs.other_size, pairs.shared
+        return Pairs(self.now[pairs.segment], *sizes, *rest)
+
+    def lacking(self, number: int) -> Array:
+        """The columns of a segment, by its number in the graph, that keep only their best partners
+        and have lost one of them: they need some that they did not keep."""
+        file = self.stored.pairs(number)
+        none = np.zeros(0, dtype=np.int64)
+        if file is None or self.is_whole or self.now[number] < 0:
+            return none
+        cut, found = file.cut(), [none]
+        for begin in range(0, len(cut), _AT_ONCE):
+            pairs = file.of(cut[begin : begin + _AT_ONCE])
+            lost = self.alive(pairs.segment, pairs.column)
+            lost &= ~self.alive(pairs.other_segment, pairs.other_column)
+            found.append(np.unique(pairs.column[lost]))
+        return np.concatenate(found)
+
+    @cached_property
+    def lacks(self) -> bool:
+        """Whether any column needs partners that it did not keep."""
+        return any(len(self.lacking(number)) for number in range(len(self.stored.segments)))
 
 
-def kept_of(stored: StoredGraph | None, snapshot: Snapshot, options: GraphOptions) -> Kept:
-    """What a graph of these options can keep of a stored one."""
-    if stored is not None and stored.options == options:
-        kept = still_there(stored, snapshot)
-        if not kept.lack:
-            return kept
-    fresh = np.ones(len(snapshot.segments), dtype=bool)
-    return Kept(together([]), fresh, np.zeros(0, dtype=np.int64))
-
-
-def still_there(stored: StoredGraph, snapshot: Snapshot) -> Kept:
-    """The pairs of a graph whose tables are still there."""
-    numbers = {segment.record.id: n for n, segment in enumerate(snapshot.segments)}
-    fresh = np.ones(len(snapshot.segments), dtype=bool)
-    now = np.array([numbers.get(one.id, -1) for one in stored.segments], dtype=np.int64)
-    fresh[now[now >= 0]] = False
-    pairs, cut = stored.pairs(), stored.cut()
-    own = _alive(stored, snapshot, now, pairs.segment, pairs.column)
-    both = own & _alive(stored, snapshot, now, pairs.other_segment, pairs.other_column)
-    # A column that keeps only its best partners and has lost one needs those it did not keep.
-    lost = place_of(pairs.segment, pairs.column)[own & ~both]
-    lack = bool(np.isin(lost, cut).any())
-    segment, other = now[pairs.segment], now[pairs.other_segment]
-    columns = (pairs.column, pairs.size, other, pairs.other_column, pairs.other_size, pairs.shared)
-    alive = _alive(stored, snapshot, now, cut >> 32, cut & 0xFFFFFFFF)
-    cut = place_of(now[cut >> 32], cut & 0xFFFFFFFF)[alive]
-    return Kept(Pairs(segment, *columns).take(both), fresh, cut, lack)
-
-
-def _alive(
-    stored: StoredGraph, snapshot: Snapshot, now: Array, segment: Array, column: Array
-) -> Array:
-    """Which columns are of a table that is still there; segments as the stored graph has them."""
-    alive = np.asarray(now[segment] >= 0)
-    for number, before in enumerate(stored.segments):
-        if now[number] >= 0:
-            here = snapshot.segments[now[number]]
-            if here.record.dead != before.dead:
-                alive &= ~((segment == number) & np.isin(column, Places(here).dead))
-    return alive
+def cut_still(file: PairFile, kept: Kept, number: int) -> Array:
+    """The columns of a segment of the graph that keep only their best and are still there."""
+    cut = file.cut()
+    return cut[kept.alive(np.full(len(cut), number), cut)]

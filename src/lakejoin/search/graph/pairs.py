@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lakejoin.search.graph.sides import Shared, Side
-from lakejoin.store.graph import Pairs, place_of, together
+from lakejoin.store.pairs import Pairs, place_of, together
 
 Array = np.ndarray[Any, Any]
 
@@ -16,7 +17,7 @@ _ROOM = 1 << 20  # pairs that are written at a time, and room for all columns of
 
 def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, Array]:
     """The `most` pairs of each column, with those that hold most of it, then the smaller, then in
-    the order of the index; and the columns that have more (see `StoredGraph.cut`). Sorted."""
+    the order of the index; and the columns that have more, by `place_of`. Sorted."""
     order = np.lexsort(
         (
             pairs.other_column,
@@ -36,8 +37,21 @@ def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, Array]:
     return pairs.take(nth < most), place_of(pairs.segment[more], pairs.column[more])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Asks:
+    """Which columns of a segment ask: all, or those that are given."""
+
+    side: Side
+    columns: Array | None = None
+
+    def ranks(self) -> Array:
+        """Their ranks, rising."""
+        every = np.arange(len(self.side.columns))
+        return every if self.columns is None else every[np.isin(self.side.columns, self.columns)]
+
+
 def pairs_between(
-    mine: Side, theirs: Side, shared: Shared, numbers: tuple[int, int], share: float, most: int
+    mine: Asks, theirs: Asks, shared: Shared, numbers: tuple[int, int], share: float, most: int
 ) -> Pairs:
     """The pairs of two segments, or of one with itself; `numbers` are those of the segments. Of
     each column those with the `most` best.
@@ -45,21 +59,21 @@ def pairs_between(
     A pair stands under its smaller column; of equally large ones under the later.
     """
     one, other = numbers
+    there = _asked(mine, theirs.side, shared, numbers, share, most)
     if one == other:
-        return _asked(mine, theirs, shared, numbers, share, most)
-    there = _asked(mine, theirs, shared, numbers, share, most)
-    back = _asked(theirs, mine, shared.turned(), (other, one), share, most)
+        return there
+    back = _asked(theirs, mine.side, shared.turned(), (other, one), share, most)
     return together([there, back])
 
 
 def _asked(
-    mine: Side, theirs: Side, shared: Shared, numbers: tuple[int, int], share: float, most: int
+    asks: Asks, theirs: Side, shared: Shared, numbers: tuple[int, int], share: float, most: int
 ) -> Pairs:
     """The pairs whose smaller column is one of mine."""
     from lakejoin.search.graph.counting import Asked, Asking, Between, count_pairs
 
-    many = len(theirs.columns)
-    if not many or not len(mine.columns) or not len(shared):
+    mine, ranks, many = asks.side, asks.ranks(), len(theirs.columns)
+    if not many or not len(ranks) or not len(shared):
         return together([])
     one, other = numbers
     asking = Asking(mine.sizes, mine.tables, mine.set_start, mine.groups, mine.weights)
@@ -75,8 +89,8 @@ def _asked(
     counts, touched = np.zeros(many, dtype=np.int64), np.empty(many, dtype=np.int64)
     out = np.empty((3, _ROOM + many), dtype=np.int64)
     found, begin = [], 0
-    while begin < len(mine.columns):
-        how = one == other, one > other, share, begin
+    while begin < len(ranks):
+        how = one == other, one > other, share, ranks, begin
         begin, written = count_pairs(asking, asked, between, *how, counts, touched, out)
         q, x, both = out[:, :written].copy()
         pairs = Pairs(

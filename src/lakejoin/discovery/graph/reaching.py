@@ -1,0 +1,75 @@
+"""What can be reached from a table of the graph, join by join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.discovery.graph.edges import Edges, all_edges
+
+if TYPE_CHECKING:
+    from lakejoin.discovery.graph.joingraph import JoinGraph
+
+Array = np.ndarray[Any, Any]
+
+_AT_ONCE = 256  # tables whose edges are read together
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which edges count: those of at least the share `min`, with columns of `numbers` or not."""
+
+    min: float | None = None
+    numbers: bool = True
+
+
+def reached(graph: JoinGraph, begin: int, hops: int, shown: Shown) -> list[Edges]:
+    """At each step the edges that lead to tables not met before: for each table the best, with the
+    largest share, then the most values; and the best first."""
+    met = np.zeros(graph.nodes.tables, dtype=bool)
+    met[begin] = True
+    last, found = np.array([begin]), []
+    for _ in range(hops):
+        best = all_edges([])
+        for at in range(0, len(last), _AT_ONCE):
+            edges = graph.edges_of(last[at : at + _AT_ONCE], shown.min, shown.numbers)
+            new = ~met[graph.nodes.tables_of(edges.target)]
+            best = _best(graph, all_edges([best, edges.take(new)]))
+        if not len(best):
+            break
+        last = graph.nodes.tables_of(best.target)
+        met[last] = True
+        found.append(best)
+    return found
+
+
+def _best(graph: JoinGraph, edges: Edges) -> Edges:
+    """The best edge to each table, the best first."""
+    source, target = graph.nodes.tables_of(edges.source), graph.nodes.tables_of(edges.target)
+    order = np.lexsort((edges.target, edges.source, target, source, -edges.shared, -edges.share))
+    _, first = np.unique(target[order], return_index=True)
+    return edges.take(order[np.sort(first)])
+
+
+def links_between(
+    graph: JoinGraph, tables: Array, shown: Shown, most: int
+) -> list[tuple[int, int, float]]:
+    """The joins between tables, as places among them, one for two tables, with its share: the
+    strongest of them, if there are more than `most`."""
+    place = np.full(graph.nodes.tables, -1)
+    place[tables] = np.arange(len(tables))
+    ends, shares = np.zeros((2, 0), dtype=np.int64), np.zeros(0)
+    for at in range(0, len(tables), _AT_ONCE):
+        edges = graph.edges_of(tables[at : at + _AT_ONCE], shown.min, shown.numbers)
+        both = np.stack([place[graph.nodes.tables_of(end)] for end in (edges.source, edges.target)])
+        inside = (both >= 0).all(axis=0)
+        ends = np.concatenate([ends, np.sort(both[:, inside], axis=0)], axis=1)
+        shares = np.concatenate([shares, edges.share[inside]])
+        order = np.lexsort((ends[1], ends[0], -shares))
+        ends, shares = ends[:, order], shares[order]
+        _, first = np.unique(ends[0] * len(tables) + ends[1], return_index=True)
+        first = np.sort(first)[:most]
+        ends, shares = ends[:, first], shares[first]
+    return list(zip(ends[0].tolist(), ends[1].tolist(), shares.tolist(), strict=True))

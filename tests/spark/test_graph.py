@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import lakejoin
 from conftest import Index
 from fake_spark import FakeSpark
 from lakejoin.app.cli import cli
+from lakejoin.discovery.graph.around import Around, Step
+from lakejoin.discovery.graph.picture import as_svg
 from lakejoin.errors import InputError, UnknownTable
 from lakejoin.opened import Lake
 from lakejoin.spark.build import Cluster
@@ -245,6 +248,27 @@ def test_a_picture_shows_every_table_once(lake: Lake, tmp_path: Path) -> None:
     assert len(circles) == 5
     assert len({(one.get("cx"), one.get("cy")) for one in circles}) == 5
     assert len(list(root.iter("{http://www.w3.org/2000/svg}line"))) == 4
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 7, 60, 400])
+def test_names_in_a_picture_are_apart_and_inside(number: int) -> None:
+    """Tables around one, and as many again beyond the first of them."""
+    long = "a-name-that-is-much-too-long-to-be-written-whole"
+    names = [f"folder/{long}-{n}-and-so-on-{n}.csv" for n in range(2 * number)]
+    steps = [Step(1, "mine.csv", "key", name, "k", 9, 1.0) for name in names[:number]]
+    steps += [Step(2, names[0], "key", name, "k", 9, 1.0) for name in names[number:]]
+    root = ElementTree.fromstring(as_svg(Around("mine.csv", tuple(steps))))
+    space = "{http://www.w3.org/2000/svg}"
+    circles = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter(f"{space}circle")]
+    assert len(circles) == len(steps) + 1
+    left, top, wide, high = map(float, root.get("viewBox", "").split())
+    assert all(left < x < left + wide and top < y < top + high for x, y in circles)
+    apart = [math.dist(a, b) for n, a in enumerate(circles) for b in circles[:n]]
+    assert min(apart, default=99.0) > 9
+    texts = [one.text for one in root.iter(f"{space}text") if one.get("transform")]
+    written = [text for text in texts if text and "=" not in text]
+    assert len(written) == len(set(written)), "no two are called alike"
+    assert len(written) == len(steps) or number > 160
 
 
 def test_an_index_without_a_graph_says_what_makes_it(

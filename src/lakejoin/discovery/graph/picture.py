@@ -5,27 +5,25 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from lakejoin.discovery.graph.rings import Spot, arranged
+from lakejoin.discovery.graph.short_names import cut_middle, short_names
 from lakejoin.errors import InputError
 from lakejoin.search.display import percent
 
 if TYPE_CHECKING:
-    from lakejoin.discovery.graph.around import Around
+    from lakejoin.discovery.graph.around import Around, Step
 
-_RING = 190.0  # from one ring to the next, at the least
-_APART = 26.0  # two tables on a ring
-_MARGIN = 190.0  # for names beside the outermost ring
-_NAMED = 160  # tables on a ring whose names are written; the others tell them when pointed at
-_LONGEST = 26  # letters, which end before the next ring
+_LETTER, _SMALL = 7.2, 5.4  # about as wide as a letter is, of a name and of what joins
+_LONGEST = 28  # letters, which end before the next ring
+_JOINS_TOLD = 40  # tables in a picture in which the columns are written too
 _MOST_LINKS = 1_500
 _INK = 25.0  # what all lines beside those that lead from ring to ring may have together
 _COLOURS = ("#f2c037", "#2e8b57", "#5aa978", "#8dc4a3", "#bcdccb")  # the table, then by joins
-
-Point = tuple[float, float]
+_PAD, _HEAD, _WIDTH = 24.0, 64.0, 560.0  # around all; above it, for what is said; at the least
 
 
 def draw(around: Around, path: str | os.PathLike[str]) -> None:
@@ -37,75 +35,82 @@ def draw(around: Around, path: str | os.PathLike[str]) -> None:
 
 
 def as_svg(around: Around) -> str:
-    """The table in the middle; on each ring what is a join further, near what leads there."""
-    rings = _rings(around)
-    places, radii = _places(rings)
-    half = (radii[-1] if radii else 0.0) + _MARGIN
-    names = [around.table, *(step.other_table for step in around.steps)]
-    hops = [0, *(step.hop for step in around.steps)]
+    """The table in the middle; on each ring what is a join further, beyond what leads there."""
+    spots = arranged(_parents(around), [0, *(step.hop for step in around.steps)])
+    names = short_names([around.table, *(step.other_table for step in around.steps)], _LONGEST)
+    told = len(around) <= _JOINS_TOLD
+    joins = ["", *(_joined(step) if told else "" for step in around.steps)]
+    left, top, right, bottom = _extent(spots, names, joins)
+    box = f'"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-half:.0f} {-half:.0f} {2 * half:.0f} '
-        f'{2 * half:.0f}" font-family="sans-serif" font-size="12">',
-        f"<title>tables that join with {escape(around.table)}</title>",
-        f'<rect x="{-half:.0f}" y="{-half:.0f}" width="{2 * half:.0f}" height="{2 * half:.0f}" '
-        'fill="white"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox={box} width="{right - left:.0f}" '
+        f'height="{bottom - top:.0f}" font-family="sans-serif" font-size="12">',
+        f"<title>tables that join with {_text(around.table)}</title>",
+        f'<rect x="{left:.0f}" y="{top:.0f}" width="{right - left:.0f}" '
+        f'height="{bottom - top:.0f}" fill="white"/>',
     ]
     leading, others = _drawn_links(around)
     faint = min(0.25, max(0.02, _INK / max(1, len(others))))
-    for ends, opacity in [(others, faint), (leading, 0.6)]:
+    dark = min(0.6, max(0.15, 4 * _INK / max(1, len(leading))))
+    for ends, opacity in [(others, faint), (leading, dark)]:
         for one, other in ends:
-            (x, y), (to_x, to_y) = places[one], places[other]
+            (x, y), (to_x, to_y) = spots[one].at, spots[other].at
             lines.append(
                 f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="#456" '
                 f'stroke-opacity="{opacity:.2f}"/>'
             )
-    for place, (name, hop) in enumerate(zip(names, hops, strict=True)):
-        lines += _node(name, hop, places[place], _told(around, place), len(rings[hop]) <= _NAMED)
+    for place, spot in enumerate(spots):
+        lines += _node(names[place], joins[place], spot, _told(around, place))
+    lines += _heading(around, left + _PAD, top + _PAD)
     return "\n".join([*lines, "</svg>", ""])
 
 
-def _rings(around: Around) -> list[list[int]]:
-    """The places of tables by ring, in the order of those that lead there."""
-    rings = [[0]]
+def _parents(around: Around) -> list[int]:
+    """The place of the table that leads to each; -1 for the table itself."""
     number = {around.table: 0}
     for place, step in enumerate(around.steps, start=1):
         number[step.other_table] = place
-        while len(rings) <= step.hop:
-            rings.append([])
-        rings[step.hop].append(place)
-    for before, ring in pairwise(rings):
-        turn = {place: at for at, place in enumerate(before)}
-        ring.sort(key=lambda place: turn[number[around.steps[place - 1].table]])
-    return rings
+    return [-1, *(number[step.table] for step in around.steps)]
 
 
-def _places(rings: Sequence[Sequence[int]]) -> tuple[dict[int, Point], list[float]]:
-    """Where each table stands: evenly on its ring, which is as large as that needs."""
-    places: dict[int, Point] = {0: (0.0, 0.0)}
-    radii: list[float] = []
-    for ring in rings[1:]:
-        least = (radii[-1] if radii else 0.0) + _RING
-        radii.append(max(least, len(ring) * _APART / math.tau))
-        for at, place in enumerate(ring):
-            angle = math.tau * at / len(ring) - math.pi / 2
-            places[place] = (radii[-1] * math.cos(angle), radii[-1] * math.sin(angle))
-    return places, radii
+def _extent(
+    spots: Sequence[Spot], names: Sequence[str], joins: Sequence[str]
+) -> tuple[float, float, float, float]:
+    """(left, top, right, bottom) of all nodes and their names, with room for the heading."""
+    xs, ys = [0.0], [0.0]
+    for spot, name, joined in zip(spots, names, joins, strict=True):
+        x, y = spot.at
+        wide = max(len(name) * _LETTER, len(joined) * _SMALL)
+        if spot.hop == 0:
+            xs += [x - wide / 2, x + wide / 2]
+            ys += [y - 30, y + 10]
+            continue
+        reach = 12 + (wide if spot.named else 0)
+        xs += [x, x + reach * math.cos(spot.angle)]
+        ys += [y - 10, y + 10, y + reach * math.sin(spot.angle)]
+    left, right = min(xs) - _PAD, max(xs) + _PAD
+    if right - left < _WIDTH:
+        middle = (left + right) / 2
+        left, right = middle - _WIDTH / 2, middle + _WIDTH / 2
+    return left, min(ys) - _PAD - _HEAD, right, max(ys) + _PAD
 
 
 def _drawn_links(around: Around) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """The joins that lead from ring to ring, and others, each once for both directions; of very
     many others the strongest."""
-    number = {step.other_table: place for place, step in enumerate(around.steps, start=1)}
-    number[around.table] = 0
-    leading = [(number[step.table], place) for place, step in enumerate(around.steps, start=1)]
-    best: dict[tuple[int, int], float] = {}
-    for one, other, share in around.links:
-        key = (min(one, other), max(one, other))
-        best[key] = max(share, best.get(key, 0.0))
-    for one, other in leading:
-        best.pop((min(one, other), max(one, other)), None)
-    strongest = sorted(best.items(), key=lambda link: (-link[1], link[0]))[:_MOST_LINKS]
-    return leading, sorted(ends for ends, _ in strongest)
+    leading = [(parent, place) for place, parent in enumerate(_parents(around)) if place]
+    drawn = set(leading)
+    others = [
+        (one, other)
+        for one, other, _ in around.links
+        if (one, other) not in drawn and (other, one) not in drawn
+    ]
+    return leading, others[:_MOST_LINKS]
+
+
+def _joined(step: Step) -> str:
+    columns = cut_middle(f"{step.column} = {step.other_column}", _LONGEST)
+    return f"{columns} ({percent(step.share)})"
 
 
 def _told(around: Around, place: int) -> str:
@@ -116,30 +121,45 @@ def _told(around: Around, place: int) -> str:
     return f"{step.other_table}\n{joined} ({percent(step.share)}, {step.shared:,} values)"
 
 
-def _node(name: str, hop: int, at: Point, told: str, named: bool) -> list[str]:
-    x, y = at
-    radius = 10 if hop == 0 else 7 if hop == 1 else 5
-    colour = _COLOURS[min(hop, len(_COLOURS) - 1)]
+def _heading(around: Around, x: float, y: float) -> list[str]:
+    count = ", then ".join(f"{number:,}" for number in around.hops())
+    name = cut_middle(around.table, 60)
+    tables = "table" if len(around) == 1 else "tables"
+    reached = f"{count} {tables} by one join after the other" if count else "joins with no table"
+    said = "a ring for each join; dark: the join that leads there; faint: others between them"
+    halo = 'stroke="white" stroke-width="4" paint-order="stroke"'
+    return [
+        f'<text x="{x:.0f}" y="{y:.0f}" font-size="15" font-weight="bold" {halo}>'
+        f"{_text(name)}</text>",
+        f'<text x="{x:.0f}" y="{y + 18:.0f}" {halo}>{reached}</text>',
+        f'<text x="{x:.0f}" y="{y + 34:.0f}" font-size="11" fill="#567" {halo}>{said}</text>',
+    ]
+
+
+def _node(name: str, joined: str, spot: Spot, told: str) -> list[str]:
+    x, y = spot.at
+    radius = 10 if spot.hop == 0 else 7 if spot.hop == 1 else 5
+    colour = _COLOURS[min(spot.hop, len(_COLOURS) - 1)]
     lines = [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" stroke="#345">'
         f"<title>{_text(told)}</title></circle>"
     ]
-    if not named:
+    if not spot.named:
         return lines
-    short = name if len(name) <= _LONGEST else "…" + name[-_LONGEST + 1 :]
     halo = 'stroke="white" stroke-width="4" paint-order="stroke"'
-    if hop == 0:
+    if spot.hop == 0:
         where = f'x="{x:.1f}" y="{y - 16:.1f}" text-anchor="middle" font-weight="bold" {halo}'
-    else:  # along the radius, and never upside down
-        turn = math.degrees(math.atan2(y, x))
-        side, anchor = radius + 4, "start"
-        if abs(turn) > 90:
-            turn, side, anchor = turn - 180, -side, "end"
-        where = (
-            f'x="{side}" y="4" text-anchor="{anchor}" '
-            f'transform="translate({x:.1f} {y:.1f}) rotate({turn:.1f})" {halo}'
-        )
-    lines.append(f"<text {where}>{_text(short)}</text>")
+        return [*lines, f"<text {where}>{_text(name)}</text>"]
+    turn = (math.degrees(spot.angle) + 180) % 360 - 180
+    side, anchor = radius + 4, "start"
+    if abs(turn) > 90.01:  # along the radius, and never upside down
+        turn, side, anchor = turn - 180, -side, "end"
+    moved = f'transform="translate({x:.1f} {y:.1f}) rotate({turn:.1f})" text-anchor="{anchor}"'
+    above = -3 if spot.leads or joined else 4  # beside the line that goes on outwards
+    lines.append(f'<text x="{side}" y="{above}" {moved} {halo}>{_text(name)}</text>')
+    if joined:
+        small = f'font-size="9" fill="#567" {halo}'
+        lines.append(f'<text x="{side}" y="9" {moved} {small}>{_text(joined)}</text>')
     return lines
 
 

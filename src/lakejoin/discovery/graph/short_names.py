@@ -1,0 +1,63 @@
+"""Names of tables that are short and still tell them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import takewhile
+
+
+def short_names(names: Sequence[str], longest: int) -> list[str]:
+    """The last parts of each path, as many as tell it from the others; what is too long loses its
+    middle.
+
+    >>> short_names(["a/2005/eng.csv", "a/2006/eng.csv", "b/x.csv"], 20)
+    ['2005/eng.csv', '2006/eng.csv', 'x.csv']
+    >>> short_names(["a-very-long-name-indeed.csv"], 12)
+    ['a-very…d.csv']
+    >>> short_names(["all-of-them-begin-one-and-end.csv", "all-of-them-begin-two-and-end.csv"], 12)
+    ['…one…', '…two…']
+    """
+    parts = [name.split("/") for name in names]
+    short = [""] * len(names)
+    left = list(range(len(names)))
+    depth = 1
+    while left:
+        tails = {n: "/".join(parts[n][-depth:]) for n in left}
+        count = Counter(tails.values())
+        for n in left:
+            short[n] = tails[n]
+        left = [n for n in left if count[tails[n]] > 1 and depth < len(parts[n])]
+        depth += 1
+    return _told_apart(short, [cut_middle(name, longest) for name in short], longest)
+
+
+def _told_apart(names: Sequence[str], cut: Sequence[str], longest: int) -> list[str]:
+    """Those that became the same by being cut show where they differ instead."""
+    alike: dict[str, list[int]] = {}
+    for n, name in enumerate(cut):
+        alike.setdefault(name, []).append(n)
+    found = list(cut)
+    for some in alike.values():
+        own = [names[n] for n in some]
+        if len(set(own)) > 1:
+            begin = _common(own)
+            end = _common([name[begin:][::-1] for name in own])
+            for n in some:
+                rest = names[n][begin : len(names[n]) - end]
+                found[n] = f"…{cut_middle(rest, longest - 2)}…"
+    return found
+
+
+def _common(names: Sequence[str]) -> int:
+    """How many letters all begin with."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return sum(1 for _ in same)
+
+
+def cut_middle(name: str, longest: int) -> str:
+    """A name of at most so many letters."""
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) // 2
+    return f"{name[: longest - 1 - end]}…{name[-end:]}"

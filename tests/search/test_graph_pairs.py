@@ -48,7 +48,9 @@ def counted(
     wanted = [(i, j) for j in range(len(sides)) for i in range(j)]
     shared: dict[tuple[int, int], list[Shared]] = {pair: [] for pair in wanted}
     for part in range(parts):
-        for pair, found in shared_in(segments, part, parts, np.ones(len(sides), bool)):
+        for pair, found in shared_in(
+            segments, part, parts, np.ones((len(sides), len(sides)), bool)
+        ):
             shared[pair].append(found)
     pairs = [
         pairs_between(Asks(sides[i]), Asks(sides[i]), with_itself(sides[i]), (i, i), share, most)

@@ -15,6 +15,7 @@ from fake_spark import FakeSpark
 from lakejoin.app.cli import cli
 from lakejoin.errors import DamagedIndex, IndexProblem, InputError, NewerIndex
 from lakejoin.search.graph import gathering
+from lakejoin.spark import graph as spark_graph
 from lakejoin.spark import graph_work
 from lakejoin.spark.build import Cluster
 from lakejoin.spark.compact import compact_index
@@ -63,6 +64,7 @@ def test_whatever_happens_the_graph_is_that_of_brute_force(
 ) -> None:
     monkeypatch.setattr(gathering, "_PAIRS", 5)  # so that all is done in many small parts
     monkeypatch.setattr(graph_work, "_HELD", 7)
+    monkeypatch.setattr(spark_graph, "_TILE", 2)
     rng = np.random.default_rng([most, int(100 * share)])
     folder, home = tmp_path / "tables", tmp_path / "index"
     folder.mkdir()

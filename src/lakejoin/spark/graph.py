@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ Array = np.ndarray[Any, Any]
 Files = dict[int, tuple[str, ...]]  # by segment
 
 _VALUES = 4 << 20  # of all segments, in one range of hashes
+_TWOS = 256  # segments, two and two, in one range of hashes
+_TILE = 64  # segments that are compared with each other, or with as many others, at a time
 _ROUNDS = 3  # tasks a core
 _HERE = 1 << 24  # pairs that this process drops some of, without Spark
 
@@ -184,7 +186,7 @@ class _Stages:
             told = run_here(self.job, batches, stage, self._listener)
         else:
             told = run_tasks(spark, self.job, batches, stage, self._listener)
-        self.seconds[kind] = time.perf_counter() - begin
+        self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - begin
         return told
 
 
@@ -212,27 +214,47 @@ def _count(
     """The files of the pairs that were counted, by segment, and how many pairs these are."""
     asking = fresh.copy()
     asking[list(again)] = True
-    if not asking.any():
-        return {}, 0
-    ranges = _ranges(records, asking, parallelism(stages.spark))
-    stage = Progress("finding what segments share", total=len(ranges), unit="ranges")
-    told = [one.value for one in stages.run("shared", ranges, stage)]
-    twos = {two for _, found in told for two in found}
-    twos |= {(number, number) for number in np.flatnonzero(asking).tolist()}
-    works = [
-        Counting(
-            {n: records[n] for two in batch for n in two},
-            tuple(batch),
-            tuple(name for name, _ in told),
-            options,
-            frozenset(np.flatnonzero(fresh).tolist()),
-            {n: again[n] for two in batch for n in two if n in again},
-        )
-        for batch in _cut(sorted(twos), records, stages.tasks)
-    ]
-    stage = Progress("counting pairs", total=len(twos), unit="pairs of segments")
-    counted = [one.value for one in stages.run("counted", works, stage)]
-    return _by_segment(counted), sum(number for _, _, number in counted)
+    every = dict(enumerate(records))
+    new = frozenset(np.flatnonzero(fresh).tolist())
+    waves = list(_waves(asking))
+    counted: list[Any] = []
+    for number, wave in enumerate(waves, start=1):
+        which = f" ({number:,} of {len(waves):,})" if len(waves) > 1 else ""
+        ranges = _ranges(every, wave, parallelism(stages.spark))
+        stage = Progress(f"finding what segments share{which}", total=len(ranges), unit="ranges")
+        told = [one.value for one in stages.run("shared", ranges, stage)]
+        files = tuple(name for name, _ in told)
+        twos = {two for _, found in told for two in found}
+        twos |= {(one, other) for one, other in wave if one == other}
+        works = [
+            Counting(
+                {n: every[n] for two in batch for n in two},
+                tuple(batch),
+                files,
+                options,
+                new,
+                {n: again[n] for two in batch for n in two if n in again},
+            )
+            for batch in _cut(sorted(twos), every, stages.tasks)
+        ]
+        stage = Progress(f"counting pairs{which}", total=len(twos), unit="pairs of segments")
+        counted += [one.value for one in stages.run("counted", works, stage)]
+        for name in files:
+            (stages.job.scratch / name).remove()
+    return _by_segment(counted), sum(count for _, _, count in counted)
+
+
+def _waves(asking: Array) -> Iterator[list[Two]]:
+    """The twos to be counted, at least one of them `asking`, in parts of not too many segments: a
+    value of all segments is shared by every two, and what they share is in files for a while."""
+    every = np.arange(len(asking))
+    tiles = [every[at : at + _TILE] for at in range(0, len(every), _TILE)]
+    for n, tile in enumerate(tiles):
+        for other in tiles[n:]:
+            one, two = (end.ravel() for end in np.meshgrid(tile, other, indexing="ij"))
+            wanted = (one <= two) & (asking[one] | asking[two])
+            if wanted.any():
+                yield list(zip(one[wanted].tolist(), two[wanted].tolist(), strict=True))
 
 
 def _write(stages: _Stages, work: Gathering, here: bool) -> list[PartRecord]:
@@ -278,21 +300,24 @@ def _even(numbers: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
     return [tuple(numbers[n::parts]) for n in range(parts)]
 
 
-def _ranges(records: Sequence[SegmentRecord], asking: Array, cores: int) -> list[Range]:
+def _ranges(records: Mapping[int, SegmentRecord], twos: Sequence[Two], cores: int) -> list[Range]:
     """Ranges of hashes that are small enough, and as many as there are cores; none for one segment,
     which shares with no other."""
-    if len(records) < 2:
+    wanted = tuple((one, other) for one, other in twos if one != other)
+    if not wanted:
         return []
-    values = sum(record.values for record in records)
-    wanted = max(-(-values // _VALUES), min(cores, values * 8 // _VALUES))
+    own = {n: records[n] for two in wanted for n in two}
+    values = sum(record.values for record in own.values())
+    enough = max(
+        -(-values // _VALUES), len(wanted) // _TWOS, min(_ROUNDS * cores, values * 8 // _VALUES)
+    )
     parts = 1
-    while parts < min(wanted, MOST_PARTS):
+    while parts < min(enough, MOST_PARTS):
         parts *= 2
-    flags = tuple(bool(one) for one in asking)
-    return [Range(tuple(records), flags, part, parts) for part in range(parts)]
+    return [Range(own, wanted, part, parts) for part in range(parts)]
 
 
-def _cut(twos: Sequence[Two], records: Sequence[SegmentRecord], tasks: int) -> list[list[Two]]:
+def _cut(twos: Sequence[Two], records: Mapping[int, SegmentRecord], tasks: int) -> list[list[Two]]:
     """Twos in as many batches of about equal work; those of one segment stay together."""
     work = [records[one].pairs + records[other].pairs for one, other in twos]
     each = max(1, -(-sum(work) // tasks))

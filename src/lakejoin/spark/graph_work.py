@@ -44,11 +44,10 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """One of `parts` ranges of hashes, in which all segments are compared; at least one of two has
-    to be `asking`."""
+    """One of `parts` ranges of hashes, in which segments are compared: the `wanted` twos."""
 
-    records: tuple[SegmentRecord, ...]
-    asking: tuple[bool, ...]
+    records: dict[int, SegmentRecord]
+    wanted: tuple[Two, ...]
     part: int
     parts: int
 
@@ -110,8 +109,14 @@ def find_lost(job: Job, batch: int, work: Lost) -> Iterator[tuple[str, Any]]:
 def find_shared(job: Job, batch: int, work: Range) -> Iterator[tuple[str, Any]]:
     """Writes which values segments share in a range of hashes; tells which segments share any."""
     reporter = Reporter(job.scratch, batch)
-    segments = [Segment(job.segments / record.id, record) for record in work.records]
-    found = list(shared_in(segments, work.part, work.parts, np.array(work.asking)))
+    numbers = sorted(work.records)
+    segments = [Segment(job.segments / work.records[n].id, work.records[n]) for n in numbers]
+    wanted = np.zeros((len(numbers), len(numbers)), dtype=bool)
+    wanted[tuple(np.searchsorted(numbers, np.array(work.wanted)).T)] = True
+    found = [
+        ((numbers[one], numbers[other]), shared)
+        for (one, other), shared in shared_in(segments, work.part, work.parts, wanted)
+    ]
     name = f"shared-{batch:06d}-{secrets.token_hex(4)}.lj"  # of this attempt
     with ArrayFileWriter(job.scratch / name) as out:
         start = np.cumsum([0, *(len(shared) for _, shared in found)])

@@ -24,10 +24,10 @@ MOST_PARTS = 256  # every directory tells at least eight bits of a hash
 
 
 def shared_in(
-    segments: Sequence[Segment], part: int, parts: int, fresh: Array
+    segments: Sequence[Segment], part: int, parts: int, wanted: Array
 ) -> Iterator[tuple[tuple[int, int], Shared]]:
     """What two segments share, the one with the smaller number first, in one of `parts` ranges of
-    hashes, a power of two; at least one of the two is `fresh`."""
+    hashes, a power of two; a matrix says which twos are `wanted`."""
     keys, codes, owners = _tokens(segments, part, parts)
     order = np.argsort(keys, kind="stable")  # within a hash the segments rise
     keys, codes, owners = keys[order], codes[order], owners[order]
@@ -42,7 +42,7 @@ def shared_in(
         here = owners == number
         start = segments[number].postings.group_start()
         groups[here] = np.searchsorted(start, codes[here], side="right") - 1
-    yield from _by_pair(token, owners, groups, fresh)
+    yield from _by_pair(token, owners, groups, wanted)
 
 
 def _tokens(segments: Sequence[Segment], part: int, parts: int) -> tuple[Array, Array, Array]:
@@ -99,16 +99,16 @@ def _texts(segments: Sequence[Segment], codes: Array, owners: Array) -> pa.Large
 
 
 def _by_pair(
-    token: Array, owners: Array, groups: Array, fresh: Array
+    token: Array, owners: Array, groups: Array, wanted: Array
 ) -> Iterator[tuple[tuple[int, int], Shared]]:
     """By two segments, what is shared; tokens rise, and within one the segments do."""
     found = [np.zeros((4, 0), dtype=np.int64)]
-    for step in range(1, len(fresh)):
+    for step in range(1, len(wanted)):
         here = np.flatnonzero(token[step:] == token[:-step])
         if not len(here):
             break
         one, other = owners[here], owners[here + step]
-        some = fresh[one] | fresh[other]
+        some = wanted[one, other]
         here = here[some]
         found.append(np.stack([one[some], other[some], groups[here], groups[here + step]]))
     rows = np.concatenate(found, axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -398,9 +398,17 @@ class LakeTable:
         """Its columns with their profiles."""
         return self._segment.catalog.columns_of(self.entry)
 
-    def to_arrow(self, begin: int = 0, end: int | None = None) -> pa.Table:
-        """Rows [begin, end) with their original texts, as a `pyarrow.Table`."""
-        return self._segment.to_arrow(self.entry, begin, end)
+    @property
+    def identity(self) -> str:
+        """A text that is another one as soon as the table was indexed anew."""
+        return f"{self.name}@{self._segment.record.id}/{self.entry.number}"
+
+    def to_arrow(
+        self, begin: int = 0, end: int | None = None, places: Sequence[int] | None = None
+    ) -> pa.Table:
+        """Rows [begin, end) with their original texts, as a `pyarrow.Table`; of all columns, or of
+        those at some zero-based `places`."""
+        return self._segment.to_arrow(self.entry, begin, end, places)
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""

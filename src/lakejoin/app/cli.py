@@ -30,6 +30,7 @@ _COMMANDS = {
     "graph": "lakejoin.app.graph_commands:graph_command",
     "paths": "lakejoin.app.path_commands:paths_command",
     "enrich": "lakejoin.app.enrich_command:enrich_command",
+    "serve": "lakejoin.app.serve_command:serve_command",
     "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
 }
@@ -43,7 +44,7 @@ _STOPPED = {
     **dict.fromkeys(
         ("info", "tables", "columns", "show", "skipped", "check"), "stopped; nothing was changed"
     ),
-    "mcp": "the server was stopped",
+    **dict.fromkeys(("mcp", "serve"), "the server was stopped"),
 }
 
 

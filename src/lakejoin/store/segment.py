@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -169,11 +169,18 @@ class Segment:
         ids = self.rows.value_ids(column, rows, begin, end)
         return self.rows.texts(ids, self.dictionary.texts)
 
-    def to_arrow(self, table: TableEntry, begin: int = 0, end: int | None = None) -> pa.Table:
-        """Rows [begin, end) of a table, rebuilt from the codes."""
+    def to_arrow(
+        self,
+        table: TableEntry,
+        begin: int = 0,
+        end: int | None = None,
+        places: Sequence[int] | None = None,
+    ) -> pa.Table:
+        """Rows [begin, end) of a table, of all columns or some, rebuilt from the codes."""
         import pyarrow as pa
 
         columns = self.catalog.columns_of(table)
+        columns = columns if places is None else [columns[place] for place in places]
         arrays = [self.column_texts(c.number, begin, end) for c in columns]
         return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
 

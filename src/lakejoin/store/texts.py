@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _SLICE = 1 << 20  # texts gathered at once while writing: whole blocks
+_SCANNED = 1 << 24  # bytes looked through between two looks at the clock
 
 
 def write_texts(out: ArrayFileWriter, name: str, offsets: Array, data: Array, order: Array) -> None:
@@ -89,3 +92,29 @@ class Texts:
         text = np.empty(int(place[-1]), dtype=np.uint8)
         gather(self.bytes_at(span), span, place, text)
         return pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(place), pa.py_buffer(text))
+
+    def holding(self, wanted: bytes, seconds: float) -> Iterator[int | None]:
+        """The numbers of the texts in which some bytes stand, ascending; None at the end if that is
+        not all, because the time is up."""
+        from lakejoin.kernels.pool import BLOCK
+
+        until = time.monotonic() + seconds
+        data, starts = self._bytes.all(), self._block.all()
+        last = -1
+        for begin in range(0, len(data), _SCANNED):
+            if time.monotonic() > until:
+                yield None
+                return
+            part = data[begin : begin + _SCANNED + len(wanted) - 1].tobytes()
+            found = part.find(wanted)
+            while found >= 0:
+                at = begin + found
+                block = int(np.searchsorted(starts, at, side="right")) - 1
+                ids = np.arange(block * BLOCK, min((block + 1) * BLOCK, len(self)))
+                span = self.spans(ids)
+                place = int(np.searchsorted(span[:, 1], at, side="right"))
+                # Texts lie one behind the other: bytes of two of them are none of either's.
+                if at + len(wanted) <= span[place, 1] and ids[place] > last:
+                    last = int(ids[place])
+                    yield last
+                found = part.find(wanted, found + 1)

@@ -6,9 +6,10 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from lakejoin import __version__, api
+from lakejoin import __version__
 from lakejoin.app.agents.short import MOST
 from lakejoin.app.agents.tools import INSTRUCTIONS, TOOLS
+from lakejoin.app.current import Current
 from lakejoin.app.printing import clip
 from lakejoin.errors import InputError, LakejoinError, MissingPart
 
@@ -21,24 +22,7 @@ if TYPE_CHECKING:
         PaginatedRequestParams,
     )
 
-    from lakejoin.opened import Lake
-
 _AT_ONCE = 2  # calls that run; joins may take much memory
-
-
-class Current:
-    """The lake as it is now: opened again once a build has committed another version."""
-
-    def __init__(self, index: str | None) -> None:
-        self._index = index
-        self._lake = api.open(index)
-
-    def lake(self) -> Lake:
-        """The newest version; what an older one has in memory is kept while it is the newest."""
-        found = api.open(self._index)
-        if found.snapshot.manifest.version != self._lake.snapshot.manifest.version:
-            self._lake = found
-        return self._lake
 
 
 def answer(current: Current, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:

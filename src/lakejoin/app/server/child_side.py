@@ -31,7 +31,7 @@ def serve_jobs(prepare: Callable[[Message], Work]) -> None:
     given, back = _private_pipes()
     inbox = _Inbox(given)
     setup = inbox.next()["setup"]
-    work: Work | None = None
+    work = _prepared(prepare, setup)
     while True:
         job = inbox.next()["job"]
 
@@ -41,7 +41,7 @@ def serve_jobs(prepare: Callable[[Message], Work]) -> None:
             _send(back, {what: told})
 
         try:
-            work = work or prepare(setup)
+            work = work or prepare(setup)  # if it failed before: the caller is told why
             answer = {"done": work(job, tell)}
         except Stopped:
             answer = {"problem": {"kind": "stopped", "message": "stopped"}}
@@ -51,6 +51,13 @@ def serve_jobs(prepare: Callable[[Message], Work]) -> None:
                 traceback.print_exc(file=sys.stderr)
         inbox.stop.clear()
         _send(back, answer)
+
+
+def _prepared(prepare: Callable[[Message], Work], setup: Message) -> Work | None:
+    try:
+        return prepare(setup)
+    except Exception:  # noqa: BLE001 (told with the first job, which tries again)
+        return None
 
 
 class _Inbox:

@@ -15,6 +15,7 @@ from lakejoin.errors import (
 STATUS = {
     "input": 400,
     "sql": 400,
+    "no_join": 422,
     "token": 401,
     "forbidden": 403,
     "unknown": 404,

@@ -1,0 +1,49 @@
+"""Cells as JSON has them: texts, numbers, yes or no, or nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST = 300  # letters of a cell that is shown among others
+_SAFE = 2**53  # a larger number would change in a browser
+
+
+def rows_of(table: pa.Table, longest: int | None = LONGEST) -> list[list[Any]]:
+    """The rows of a table as lists of cells; long texts are cut and end in `…`.
+
+    >>> import pyarrow as pa
+    >>> rows_of(pa.table({"a": ["x", None], "b": [2**60, 1]}))
+    [['x', '1152921504606846976'], [None, 1]]
+    """
+    columns = [cells_of(column, longest) for column in table.columns]
+    return [list(row) for row in zip(*columns, strict=True)] if columns else []
+
+
+def cells_of(column: pa.ChunkedArray, longest: int | None = LONGEST) -> list[Any]:
+    """The cells of a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if longest is not None:
+            column = pc.utf8_slice_codeunits(column, 0, longest + 1)
+        return [_cut(cell, longest) for cell in column.to_pylist()]
+    if pa.types.is_boolean(kind):
+        return list(column.to_pylist())
+    if pa.types.is_integer(kind):
+        return [c if c is None or abs(c) < _SAFE else str(c) for c in column.to_pylist()]
+    if pa.types.is_floating(kind):
+        return [c if c is None or np.isfinite(c) else str(c) for c in column.to_pylist()]
+    return [_cut(None if cell is None else str(cell), longest) for cell in column.to_pylist()]
+
+
+def _cut(text: str | None, longest: int | None) -> str | None:
+    if text is None or longest is None or len(text) <= longest:
+        return text
+    return text[: longest - 1] + "…"

@@ -1,0 +1,59 @@
+"""What tables are called: `lake:NAME`, `upload:ID`, `result:ID`; and how ids are made."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from lakejoin.app.server.problems import Problem
+
+Kind = Literal["lake", "upload", "result"]
+
+_MADE = re.compile(r"[a-z2-7]{26}(-\d{1,4})?")
+_LONGEST = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class TableId:
+    """A table of the lake by its name, or one that is kept by an id that was made of its content.
+
+    >>> str(TableId.of("lake:a/b.csv#c")), TableId.of("lake:a/b.csv#c").name
+    ('lake:a/b.csv#c', 'a/b.csv#c')
+    """
+
+    kind: Kind
+    name: str
+
+    @classmethod
+    def of(cls, text: str) -> TableId:
+        """The id that a text is; a text without a kind is the name of a table of the lake."""
+        kind, _, name = text.partition(":")
+        if kind not in get_args(Kind):
+            kind, name = "lake", text
+        if not name or len(name) > _LONGEST or (kind != "lake" and not _MADE.fullmatch(name)):
+            raise Problem("input", f"{text[:100]!r} is no table: lake:NAME, upload:ID or result:ID")
+        return cls(kind, name)  # type: ignore[arg-type]  # checked above
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+def made_id(*parts: Any) -> str:
+    """An id made of plain values: equal ones give the same, others another.
+
+    >>> made_id("join", {"b": 1, "a": None}) == made_id("join", {"a": None, "b": 1})
+    True
+    >>> len(made_id())
+    26
+    """
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return id_of_bytes(text.encode())
+
+
+def id_of_bytes(data: bytes) -> str:
+    """An id made of bytes."""
+    return base64.b32encode(hashlib.sha256(data).digest()).decode().lower()[:26]

@@ -1,0 +1,152 @@
+"""What is there: the lake, its tables, their columns and rows; and downloads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from lakejoin.app.server.cells import cells_of, rows_of
+from lakejoin.app.server.distributions import distribution
+from lakejoin.app.server.exporting import MEDIA, Format, exported, file_name
+from lakejoin.app.server.finding import find
+from lakejoin.app.server.ids import made_id
+from lakejoin.app.server.problems import Problem
+from lakejoin.app.server.services import Given, Services
+from lakejoin.app.server.tables import OpenTable
+
+router = APIRouter(tags=["tables"])
+
+Told = dict[str, Any]
+Table = Annotated[
+    str, Query(min_length=1, max_length=4_100, description="`lake:NAME`, `upload:ID`, `result:ID`")
+]
+Place = Annotated[int, Query(ge=0, le=100_000, description="its place in the table, from zero")]
+
+_ROWS = 1_000
+_CELL = 1_000_000
+
+
+@router.get("/info")
+async def info(services: Given) -> Told:
+    """What the lake holds, and the limits of this server."""
+
+    def told() -> Told:
+        lake = services.desk.lake()
+        graph = lake.snapshot.manifest.graph is not None
+        return {**lake.info(), "graph": graph, "limits": services.settings.limits.shown()}
+
+    return await services.quick(told)
+
+
+@router.get("/tables")
+async def tables(
+    services: Given,
+    pattern: Annotated[str | None, Query(max_length=1_000)] = None,
+    begin: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> Told:
+    """The tables of the lake, all or those whose names fit a glob or hold a text."""
+
+    def told() -> Told:
+        found = services.desk.lake().tables(pattern or None)
+        rows = [
+            {"id": f"lake:{t.name}", "table": t.name, "rows": t.rows, "columns": t.entry.width}
+            for t in found[begin : begin + limit]
+        ]
+        return {"tables": rows, "total": len(found)}
+
+    return await services.quick(told)
+
+
+@router.get("/find")
+async def found(
+    services: Given,
+    text: Annotated[str, Query(max_length=200)],
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> Told:
+    """The tables of which the name, a column or a value holds a text."""
+    return await services.quick(find, services.desk.lake(), text, limit)
+
+
+@router.get("/table")
+async def table(services: Given, table: Table) -> Told:
+    """What a table is, and what its columns look like."""
+    return await services.quick(lambda: services.desk.tables.open(table).info())
+
+
+@router.get("/rows")
+async def rows(
+    services: Given,
+    table: Table,
+    begin: Annotated[int, Query(ge=0, le=10**12)] = 0,
+    end: Annotated[int | None, Query(ge=0, le=10**12)] = None,
+    column: Annotated[list[int] | None, Query(max_length=20_000)] = None,
+) -> JSONResponse:
+    """Some rows of a table; long cells are cut, and end in `…`."""
+
+    def told() -> Told:
+        opened = services.desk.tables.open(table)
+        last = min(opened.rows, begin + _ROWS if end is None else min(end, begin + _ROWS))
+        names = list(opened.column_names)
+        places = None if column is None else [_place(names, one, opened) for one in column]
+        found = rows_of(opened.part(begin, max(begin, last), places))
+        shown = names if places is None else [names[place] for place in places]
+        head = {"table": opened.name, "columns": shown, "rows": found}
+        return {**head, "total": opened.rows, "begin": begin}
+
+    return JSONResponse(await services.quick(told))
+
+
+@router.get("/cell")
+async def cell(
+    services: Given, table: Table, row: Annotated[int, Query(ge=0, le=10**12)], column: Place
+) -> Told:
+    """One cell as a whole."""
+
+    def told() -> Told:
+        opened = services.desk.tables.open(table)
+        place = _place(list(opened.column_names), column, opened)
+        if row >= opened.rows:
+            raise Problem("input", f"{opened.name} has {opened.rows:,} rows")
+        return {"value": cells_of(opened.part(row, row + 1, [place]).column(0), _CELL)[0]}
+
+    return await services.quick(told)
+
+
+@router.get("/distribution")
+async def distributed(services: Given, table: Table, column: Place) -> Told:
+    """How the values of a column are spread."""
+    return await services.quick(_distribution, services, table, column)
+
+
+@router.get("/export")
+async def export(services: Given, table: Table, format: Format = "csv") -> StreamingResponse:
+    """A table as a file. In CSV, texts that a spreadsheet would run as a formula get a `'`."""
+    opened = await services.quick(services.desk.tables.open, table)
+    name = file_name(opened.name, format)
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(exported(opened, format), media_type=MEDIA[format], headers=headers)
+
+
+def _distribution(services: Services, table: str, column: int) -> Told:
+    import json
+
+    opened = services.desk.tables.open(table)
+    shelf = services.desk.answers
+    key = made_id("distribution", 1, opened.identity, column)
+    if (kept := shelf.get(key)) is not None:
+        told: Told = json.loads(kept.read_text("utf-8"))
+        return told
+    _place(list(opened.column_names), column, opened)
+    about = opened.info()["columns"][column]
+    told = distribution(opened.part(0, opened.rows, [column]).column(0), about)
+    shelf.put(key, {shelf.endings[0]: json.dumps(told).encode()})
+    return told
+
+
+def _place(names: list[str], place: int, table: OpenTable) -> int:
+    if not 0 <= place < len(names):
+        raise Problem("input", f"{table.name} has {len(names):,} columns, and none at {place}")
+    return place

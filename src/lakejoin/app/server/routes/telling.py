@@ -1,0 +1,34 @@
+"""How the server is: health, and figures for Prometheus."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from lakejoin import __version__
+from lakejoin.app.server.services import Given
+
+router = APIRouter(tags=["server"])
+
+_BEGIN = time.monotonic()
+
+
+@router.get("/health")
+async def health(services: Given) -> dict[str, Any]:
+    """Whether the server is there, and which version of the index it serves."""
+    manifest = services.desk.lake().snapshot.manifest
+    index = {"version": manifest.version, "tables": manifest.totals.tables}
+    up = round(time.monotonic() - _BEGIN, 1)
+    return {"status": "ok", "version": __version__, "index": index, "uptime": up}
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(services: Given) -> Response:
+    """Figures in the text form of Prometheus."""
+    from lakejoin.app.server.measuring import shown
+
+    text, kind = await services.quick(shown, services)
+    return Response(text, media_type=kind)

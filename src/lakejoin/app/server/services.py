@@ -1,0 +1,101 @@
+"""What the routes work with: the desk, the children, and room for what is quick."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar, cast
+
+from fastapi import Depends, Request
+
+from lakejoin.app.server.chains import Chains
+from lakejoin.app.server.children import Kind, Listener, Pool
+from lakejoin.app.server.desk import Desk
+from lakejoin.app.server.measuring import Measures
+from lakejoin.app.server.problems import Problem
+from lakejoin.app.server.settings import Settings
+from lakejoin.app.server.sql.runner import SqlLimits, SqlRunner
+
+T = TypeVar("T")
+
+_QUICK_THREADS = 4
+_QUICK_WAITING = 256
+_QUICK_SECONDS = 20.0
+_GRACE = 1.0
+_LIFE = 200  # jobs of a worker, so that nothing grows for ever
+_READER_MEMORY = 2_000_000_000
+
+
+class Services:
+    """Everything that lives as long as the server."""
+
+    def __init__(self, settings: Settings) -> None:
+        limits = settings.limits
+        self.settings = settings
+        self.measures = Measures()
+        self.desk = Desk(settings.index, settings.folder, limits)
+        rules = self.desk.lake().snapshot.manifest.options.rules
+        self.workers = Pool(
+            Kind(
+                "lakejoin.app.server.work.worker",
+                self.desk.setup(),
+                settings.workers,
+                _LIFE,
+                limits.worker_memory,
+                _GRACE,
+                limits.waiting,
+            )
+        )
+        reading = {**self.desk.setup(), "rules": asdict(rules)}
+        self.readers = Pool(
+            Kind("lakejoin.app.server.reader", reading, 1, 1, _READER_MEMORY, patience=16)
+        )
+        self.sql = SqlRunner(
+            SqlLimits(
+                memory=limits.sql_memory,
+                seconds=limits.sql_seconds,
+                rows=limits.result_rows,
+                bytes=limits.result_bytes,
+            )
+        )
+        self.chains = Chains(self.desk, self.workers, self.sql)
+        self._threads = ThreadPoolExecutor(_QUICK_THREADS, "quick")
+        self._quick = 0
+
+    async def start(self) -> None:
+        """Starts the children."""
+        await self.workers.start()
+        await self.readers.start()
+        await self.sql.start()
+
+    async def close(self) -> None:
+        """Ends the children."""
+        await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def quick(self, work: Callable[..., T], *given: Any) -> T:
+        """What reads a little, in a thread: it never waits for searches or joins."""
+        if self._quick >= _QUICK_WAITING:
+            raise Problem("busy", "the server has too much to do just now: try again in a moment")
+        self._quick += 1
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
+            return await asyncio.wait_for(running, _QUICK_SECONDS)
+        except TimeoutError:
+            raise Problem("time", f"this took more than {_QUICK_SECONDS:g} seconds") from None
+        finally:
+            self._quick -= 1
+
+    async def job(self, job: str, listener: Listener, **more: Any) -> Any:
+        """What a worker answers."""
+        return await self.workers.run({"job": job, **more}, self.settings.limits.seconds, listener)
+
+
+def services(request: Request) -> Services:
+    """Those of the server that was asked."""
+    return cast(Services, request.app.state.services)
+
+
+Given = Annotated[Services, Depends(services)]

@@ -1,0 +1,1 @@
+"""What workers do: jobs that take long enough that a person may want to stop them."""

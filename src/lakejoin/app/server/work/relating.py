@@ -1,0 +1,119 @@
+"""Jobs over two tables or more: which columns to equate, rows to append, paths, the join graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakejoin import api
+from lakejoin.app.server.child_side import Tell
+from lakejoin.app.server.desk import Desk
+from lakejoin.app.server.ids import TableId
+from lakejoin.app.server.problems import Problem
+
+if TYPE_CHECKING:
+    from lakejoin.discovery.graph.joingraph import JoinGraph
+
+Told = dict[str, Any]
+
+_FIRST = 5  # joined rows that are shown of a predicate
+_MOST_STEPS = 200
+_LOOKED_AT = 20_000  # predicates; more takes too long for somebody who waits
+_graph: dict[tuple[int, str], JoinGraph] = {}  # the one of this version, once it was asked for
+
+
+def predicate(desk: Desk, job: Told, tell: Tell) -> Told:
+    """Which columns of two tables to equate, as `lakejoin predicate --json` has it."""
+    from lakejoin.app.predicate_answers import report_of
+
+    tables = [desk.tables.open(job[side]).given() for side in ("left", "right")]
+
+    def progress(doing: str) -> None:
+        tell("progress", {"doing": doing})
+
+    prefer, number = job.get("prefer") or "compact", int(job.get("n") or 5)
+    found = api.predicates(*tables, prefer=prefer, n=number, most=_LOOKED_AT, progress=progress)
+    return report_of(found, _FIRST, None)
+
+
+def union(desk: Desk, job: Told, tell: Tell) -> Told:
+    """Which tables have rows to append, as `lakejoin union --json` has it."""
+    tell("progress", {"doing": "comparing columns"})
+    answer = desk.lake().union(desk.tables.open(job["table"]).given(), job.get("k"))
+    told = answer.to_dict()
+    for key in ("results", "misses"):
+        told[key] = [{**one, "id": f"lake:{one['table']}"} for one in told[key]]
+    return told
+
+
+def paths(desk: Desk, job: Told, tell: Tell) -> Told:
+    """How to get from one table of the lake to another, as `lakejoin paths --json` has it."""
+    name, other = (_of_lake(desk, job[key]) for key in ("table", "other_table"))
+    k, joins = int(job.get("k") or 5), int(job.get("joins") or 4)
+    tell("progress", {"doing": "looking for joins"})
+    found = desk.lake().paths(name, other, k, joins)
+    return found.to_dict()
+
+
+def graph(desk: Desk, job: Told, tell: Tell) -> Told:
+    """The figures of the join graph, as `lakejoin graph --json` has them."""
+    del job
+    tell("progress", {"doing": "reading the join graph"})
+    return _kept_graph(desk).statistics().to_dict()
+
+
+def around(desk: Desk, job: Told, tell: Tell) -> Told:
+    """What lies around a table: by the join graph that is kept, or searched for just now."""
+    name = _of_lake(desk, job["table"])
+    hops, limit = int(job.get("hops") or 1), min(_MOST_STEPS, int(job.get("limit") or 30))
+    if desk.lake().snapshot.manifest.graph is None:
+        return _searched(desk, name, limit, tell)
+    tell("progress", {"doing": "reading the join graph"})
+    kept = _kept_graph(desk)
+    told = kept.around(name, hops).to_dict()
+    by_hop = sorted(told["steps"], key=lambda step: (step["hop"], -step["containment"]))
+    told["steps"] = [_with_ids(step) for step in by_hop[:limit]]
+    return {**told, "id": f"lake:{name}", "complete": kept.complete, "kept": True}
+
+
+def _kept_graph(desk: Desk) -> JoinGraph:
+    lake = desk.lake()
+    manifest = lake.snapshot.manifest
+    if manifest.graph is None:
+        raise Problem("unknown", "this index has no join graph yet: lakejoin graph makes it")
+    key = (manifest.version, str(manifest.graph))
+    if key not in _graph:
+        _graph.clear()
+        _graph[key] = lake.graph()
+    return _graph[key]
+
+
+def _searched(desk: Desk, name: str, limit: int, tell: Tell) -> Told:
+    """The tables that join with one, where no graph is kept."""
+    tell("progress", {"doing": "searching, as there is no join graph"})
+    found = desk.lake().search(desk.lake().table(name), k=limit, by="fused")
+    steps = [
+        {
+            "hop": 1,
+            "table": name,
+            "column": ", ".join(one.ways[0].columns),
+            "other_table": one.table,
+            "other_column": ", ".join(one.ways[0].result.columns),
+            "shared": one.ways[0].result.matched,
+            "containment": one.ways[0].result.containment,
+        }
+        for one in found
+    ]
+    told: Told = {"table": name, "id": f"lake:{name}", "reached": [len(steps)] if steps else []}
+    return {**told, "steps": [_with_ids(s) for s in steps], "complete": True, "kept": False}
+
+
+def _with_ids(step: Told) -> Told:
+    return {**step, "id": f"lake:{step['table']}", "other_id": f"lake:{step['other_table']}"}
+
+
+def _of_lake(desk: Desk, text: str) -> str:
+    """The name of a table of the lake, which is there."""
+    id = TableId.of(text)
+    if id.kind != "lake":
+        raise Problem("input", f"{text} is no table of the lake, and only these have joins counted")
+    return desk.tables.open(id).name

@@ -27,7 +27,7 @@ def kept(folder: Path, values: list[str]) -> Texts:
     return Texts(ArrayFile(place, out.record), "text")
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(LETTERS, max_size=40), st.text("abü", min_size=1, max_size=3), st.integers(1, 9))
 def test_holding_is_what_a_loop_finds(
     tmp_path_factory: pytest.TempPathFactory, values: list[str], wanted: str, scanned: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,8 +101,8 @@ def _by_column(segment: Segment, text: str) -> Iterator[Hit]:
 def _by_value(segment: Segment, text: str, until: float) -> Iterator[Hit | None]:
     """Tables that hold a value in which the text is; None once the time is up."""
     texts = segment.dictionary.texts
-    followed = 0
-    for code in texts.holding(text.encode(), until - time.monotonic()):
+    found = texts.holding(text.encode(), until - time.monotonic())
+    for code in islice(found, _VALUES):
         if code is None:
             yield None
             return
@@ -111,9 +112,6 @@ def _by_value(segment: Segment, text: str, until: float) -> Iterator[Hit | None]
                 value = texts.take(np.array([code]))[0].as_py()
                 name = segment.catalog.columns["name"][column].as_py()
                 yield Hit(segment, number, "value", name, _short(value))
-        followed += 1
-        if followed == _VALUES:
-            return
 
 
 def _columns_of(segment: Segment, code: int) -> list[int]:

@@ -135,6 +135,9 @@ def test_the_lock_file_names_no_place_to_download_from() -> None:
     for name, one in packages.items():
         assert "resolved" not in one, name
         assert one["integrity"].startswith("sha512-"), name
+        for other in one.get("optionalDependencies", {}):  # of other platforms; npm wants them all
+            found = any(known.endswith(f"node_modules/{other}") for known in packages)
+            assert found, f"{other} of {name}"
     asked = json.loads((WEB / "package.json").read_text(encoding="utf-8"))
     kinds = ("dependencies", "devDependencies", "optionalDependencies", "overrides")
     for kind in kinds:

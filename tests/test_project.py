@@ -84,7 +84,7 @@ def test_scripts_are_sound() -> None:
 
 def test_there_is_no_lock_with_hosts_in_it() -> None:
     assert not (ROOT / "uv.lock").exists()
-    assert {path.stem for path in REQUIREMENTS} == {"build", "demo", "java", "test"}
+    assert {path.stem for path in REQUIREMENTS} == {"build", "demo", "java", "node", "test"}
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.stem)
@@ -102,7 +102,7 @@ def test_every_pin_has_hashes_and_nothing_else(path: Path) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("name", ["build", "demo", "java", "test"])
+@pytest.mark.parametrize("name", ["build", "demo", "java", "node", "test"])
 def test_one_pin_a_package_on_every_python(name: str, python: str) -> None:
     environment = {
         "python_version": python,
@@ -148,6 +148,9 @@ def test_files_agree_with_each_other() -> None:
 def test_every_dependency_is_explained() -> None:
     table = set(re.findall(r"^\| ([\w-]+) \|", text("docs/dependencies.md"), re.M))
     asked = BASE.union(*(wanted(extra) for extra in EXTRAS))
+    asked |= {
+        canonicalize_name(Requirement(one).name) for one in PROJECT["dependency-groups"]["node"]
+    }
     assert asked <= {canonicalize_name(name) for name in table}
 
 

@@ -195,7 +195,8 @@ def _listening(host: str, port: int | None) -> socket.socket:
     wanted = [port] if port is not None else [*range(_PORT, _PORT + _TRIED), 0]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for one in wanted:
-        found = socket.socket(family, socket.SOCK_STREAM)
+        # TCP by name: else asyncio leaves small answers waiting, some 40 ms each.
+        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((host, one))

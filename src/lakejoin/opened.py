@@ -399,6 +399,11 @@ class LakeTable:
         return self._segment.catalog.columns_of(self.entry)
 
     @property
+    def lakes(self) -> tuple[str, ...]:
+        """Where the files of its lake are."""
+        return tuple(self._snapshot.manifest.lakes)
+
+    @property
     def identity(self) -> str:
         """A text that is another one as soon as the table was indexed anew."""
         return f"{self.name}@{self._segment.record.id}/{self.entry.number}"

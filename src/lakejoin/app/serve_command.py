@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _PORT = 8765
 _TRIED = 20  # ports, where none was named
 _CONNECTIONS = 512
+_WAITING = 128
 _PATIENCE = 3  # seconds that requests may take to end when the server does
 
 
@@ -200,6 +201,7 @@ def _listening(host: str, port: int | None) -> socket.socket:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((host, one))
+            found.listen(_WAITING)  # who comes before all is loaded waits, and is not refused
         except OSError as problem:
             found.close()
             if one == wanted[-1]:

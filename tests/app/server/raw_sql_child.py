@@ -1,0 +1,52 @@
+"""The SQL child without its check: runs any statements, one after another, once it is confined.
+
+`sql` is a JSON list of statements; one that begins with `python:` is Python. The answer's rows are
+what each of them gave, so that a test can look for what should not be there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lakejoin.app.server.sql import child
+from lakejoin.app.server.sql.checking import Checked
+from lakejoin.app.server.sql.writing import Most, Written
+
+PYTHON = "python:"
+really_write = child.write
+really_checked = child.checked
+
+
+def unchecked(connection: duckdb.DuckDBPyConnection, sql: str) -> Checked:
+    return Checked(sql, False, None) if sql.startswith("[") else really_checked(connection, sql)
+
+
+def write(connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: Most) -> Written:
+    if not sql.startswith("["):
+        return really_write(connection, sql, sink, most)
+    said = [outcome(connection, statement) for statement in json.loads(sql)]
+    table = pa.table({"said": said})
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Written(["said"], ["VARCHAR"], len(said))
+
+
+def outcome(connection: duckdb.DuckDBPyConnection, statement: str) -> str:
+    try:
+        if statement.startswith(PYTHON):
+            names: dict[str, Any] = {}
+            exec(statement.removeprefix(PYTHON), names)
+            return f"gave {names.get('said')!r}"
+        return f"gave {connection.execute(statement).fetchall()!r}"[:20_000]
+    except Exception as error:  # noqa: BLE001 (whatever it is, the test is told)
+        return f"refused {type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    child.checked = unchecked
+    child.write = write
+    child.main()

@@ -16,7 +16,7 @@ COLUMNS = 262_893_406
 SEGMENT = 45_000  # columns, at most
 WORKERS = 100  # of one core each
 QUERIES = 10_000
-PAIR = 56  # bytes of a pair in the driver's memory, 28 on disk
+PART = 200  # bytes of the name of a file of the graph, of which a segment has two
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ def estimate(figures: Mapping[str, Any]) -> list[Need]:
 
     >>> measured = {"tables": 1000, "columns": 5000, "bytes": 10_000_000, "segments": 5,
     ...             "build_core_seconds": 5.0, "searches": 100, "search_core_seconds": 10.0,
-    ...             "graph_core_seconds": 3.0, "pairs": 10_000, "task_seconds": 0.01}
+    ...             "graph_core_seconds": 3.0, "pairs": 10_000, "graph_bytes": 330_000,
+    ...             "task_seconds": 0.01}
     >>> [(one.job, round(one.core_seconds), round(one.bytes)) for one in estimate(measured)][:1]
     [('index', 254101, 508201650000)]
     """
@@ -67,7 +68,7 @@ def estimate(figures: Mapping[str, Any]) -> list[Need]:
         Need(
             "join graph",
             two * segments * (segments + 1) / 2,
-            PAIR / 2 * figures["pairs"] / columns * COLUMNS,
+            figures["graph_bytes"] / columns * COLUMNS,
             f"{two:.2f} s for two segments of {SEGMENT:,} columns, times "
             f"{segments * (segments + 1) // 2:,} twos: the part that is not linear",
         ),
@@ -88,9 +89,9 @@ def told(figures: Mapping[str, Any]) -> str:
         f"{tasks * figures['task_seconds'] / 3600:.2f} core hours for {tasks:,} tasks"
     )
     pairs = figures["pairs"] / figures["columns"] * COLUMNS
+    parts = 2 * -(-COLUMNS // SEGMENT)
     lines.append(
-        f"  The driver holds {pairs / 1e9:,.1f} billion pairs, {PAIR * pairs / 1e12:.2f} TB: more "
-        "than a machine has. So large a graph needs a higher containment or fewer partners a "
-        "column (--containment, --most)."
+        f"  The graph has {pairs / 1e9:,.1f} billion pairs, in {parts:,} files that tasks write; "
+        f"the driver holds their names, {parts * PART / 1e6:,.0f} MB."
     )
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lakejoin.search.graph.kept import Kept, cut_still
-from lakejoin.search.graph.pairs import best_of_each
+from lakejoin.search.graph.pairs import best_of_each, sorted_best_first
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.pairs import PairFileWriter, Pairs, Slices, cut_ranges, together
 
@@ -71,9 +71,7 @@ def turn(out: ArrayFileWriter, sizes: Array, slices: Sequence[Slices]) -> int:
         number += np.bincount(one.columns(), minlength=len(sizes))
     for begin, end in cut_ranges(np.concatenate(([0], np.cumsum(number))), _PAIRS):
         pairs = together([one.of(begin, end) for one in slices])
-        last = pairs.other_column, pairs.other_segment, pairs.other_size
-        order = np.lexsort((*last, -pairs.shared, pairs.column))
-        writer.append(pairs.take(order), np.zeros(0, dtype=np.int64))
+        writer.append(pairs.take(sorted_best_first(pairs)), np.zeros(0, dtype=np.int64))
     return writer.finish()[0]
 
 

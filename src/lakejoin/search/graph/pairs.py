@@ -12,22 +12,26 @@ from lakejoin.store.pairs import Pairs, place_of, together
 
 Array = np.ndarray[Any, Any]
 
+_LARGEST = (1 << 31) - 1  # more values than two columns share
 _ROOM = 1 << 20  # pairs that are written at a time, and room for all columns of a segment
+
+
+def sorted_best_first(pairs: Pairs) -> Array:
+    """The order by column, and of each column those first that hold most of it, then the smaller,
+    then in the order of the index."""
+    return np.lexsort(
+        (
+            place_of(pairs.other_segment, pairs.other_column),
+            place_of(_LARGEST - pairs.shared, pairs.other_size),
+            place_of(pairs.segment, pairs.column),
+        )
+    )
 
 
 def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, Array]:
     """The `most` pairs of each column, with those that hold most of it, then the smaller, then in
     the order of the index; and the columns that have more, by `place_of`. Sorted."""
-    order = np.lexsort(
-        (
-            pairs.other_column,
-            pairs.other_segment,
-            pairs.other_size,
-            -pairs.shared,
-            pairs.column,
-            pairs.segment,
-        )
-    )
+    order = sorted_best_first(pairs)
     pairs = pairs.take(order)
     new = np.ones(len(pairs), dtype=bool)
     new[1:] = (np.diff(pairs.segment) != 0) | (np.diff(pairs.column) != 0)
@@ -102,5 +106,6 @@ def _asked(
             theirs.sizes[x],
             both,
         )
-        found.append(best_of_each(pairs, most)[0])
+        many_more = written and int(np.bincount(q).max()) > most
+        found.append(best_of_each(pairs, most)[0] if many_more else pairs)
     return together(found)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin.app.answers import Asked, print_all
+from lakejoin.app.build_commands import shown_progress
 from lakejoin.app.printing import console, counted
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 
@@ -58,8 +59,15 @@ def run_batch(
     queries = Queries(batch)
     screen = console()
     searched = 0
-    with _progress(len(queries)) as show:
-        for found in (many or lake.search_many)(queries, on=on, **options):
+    with contextlib.ExitStack() as stack:
+        if many is None:
+            show = stack.enter_context(_progress(len(queries)))
+            answers = lake.search_many(queries, on=on, **options)
+        else:
+            show = _not_at_all
+            listener = stack.enter_context(shown_progress(quiet=False, answers=True))
+            answers = many(queries, on=on, listener=listener, **options)
+        for found in answers:
             name = queries.answered()
             show(queries.begun)
             if isinstance(found, Failed):
@@ -85,6 +93,10 @@ def run_batch(
         )
     if not searched:
         raise InputError(f"there is no table in {batch}")
+
+
+def _not_at_all(done: int) -> None:
+    """Spark tells by itself how far it is."""
 
 
 def _answers(found: Found) -> Sequence[Answer | FusedAnswer | Told]:

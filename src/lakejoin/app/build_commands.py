@@ -212,8 +212,9 @@ def compact_command(
 
 
 @contextlib.contextmanager
-def shown_progress(quiet: bool) -> Iterator[Listener]:
-    """Shows how far the build is: live on a terminal, a line a stage elsewhere."""
+def shown_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
+    """Shows how far the build is: live on a terminal, a line a stage elsewhere. Where `answers` are
+    printed meanwhile, only a standard output that shares the screen goes through the bar."""
     with _own_screen() as screen:
         if quiet or not screen.is_terminal:
             yield _Lines(screen, quiet)
@@ -228,6 +229,7 @@ def shown_progress(quiet: bool) -> Iterator[Listener]:
             TimeElapsedColumn(),
             console=screen,
             transient=True,
+            redirect_stdout=sys.stdout.isatty() or not answers,
         ) as bar:
             task = bar.add_task("", total=None, what="")
 

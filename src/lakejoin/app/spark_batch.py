@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from lakejoin.opened import Lake
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.spark.asking import Done
+    from lakejoin.spark.tasks import Listener
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,12 +35,13 @@ def on_spark(lake: Lake, master: str | None, conf: Sequence[str]) -> Callable[..
     settings = settings_of(conf)
 
     def many(
-        queries: Iterable[str], on: Any = None, **options: Any
+        queries: Iterable[str], on: Any = None, *, listener: Listener, **options: Any
     ) -> Iterator[Answer | Answers | Failed | Told]:
         from lakejoin.search.needed_part import check_part
         from lakejoin.search.parted import check_parted
         from lakejoin.spark.searching import options_of, search_batch
         from lakejoin.spark.session import session
+        from lakejoin.spark.tasks import Progress
 
         how = options_of(**options)
         check_part(lake.snapshot, how.by)
@@ -51,8 +53,10 @@ def on_spark(lake: Lake, master: str | None, conf: Sequence[str]) -> Callable[..
                 names.append(name)
                 yield name, on, how
 
+        listener(Progress("starting Spark"))
         with session(None, master, settings) as spark:
-            for number, done in enumerate(search_batch(spark, lake.snapshot, asked())):
+            found = search_batch(spark, lake.snapshot, asked(), None, listener)
+            for number, done in enumerate(found):
                 yield _as_answer(names[number], on, done)
 
     return many

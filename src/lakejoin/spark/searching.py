@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.errors import BuildFailed, InputError
+from lakejoin.errors import InputError
 from lakejoin.search.near_options import NearAsked
 from lakejoin.search.needed_part import check_part
 from lakejoin.search.options import SearchOptions
@@ -32,8 +32,9 @@ from lakejoin.spark.asking import (
     put_together,
 )
 from lakejoin.spark.batch_rows import FUSED_SCHEMA, SCHEMA, fused_rows, rows_of
+from lakejoin.spark.polling import polled
 from lakejoin.spark.session import parallelism
-from lakejoin.spark.tasks import essence
+from lakejoin.spark.tasks import Listener, Progress, why
 from lakejoin.storage import Place
 from lakejoin.store.snapshot import Snapshot
 
@@ -116,13 +117,19 @@ def options_of(
 
 
 def search_batch(
-    spark: SparkSession, snapshot: Snapshot, asked: Iterable[Asked], plan: BatchPlan | None = None
+    spark: SparkSession,
+    snapshot: Snapshot,
+    asked: Iterable[Asked],
+    plan: BatchPlan | None = None,
+    listener: Listener = lambda progress: None,
 ) -> Iterator[Done]:
     """The answers for many queries, in their order; a wave of queries is worked on at a time."""
-    run = _Run(spark, Searched(snapshot.place.uri, snapshot.manifest), plan or BatchPlan())
+    searched = Searched(snapshot.place.uri, snapshot.manifest)
+    run = _Run(spark, searched, plan or BatchPlan(), listener)
     for wave in _waves(asked, run.wave):
         work = run.found(wave, snapshot)
-        for cell in run.collect(partial(_complete_packed, run.searched), work):
+        task = partial(_complete_packed, run.searched)
+        for cell in run.collect(task, work, "gathering evidence"):
             yield from pickle.loads(cell)
 
 
@@ -133,6 +140,7 @@ class _Run:
     spark: SparkSession
     searched: Searched
     plan: BatchPlan
+    listener: Listener = lambda progress: None
 
     @property
     def wave(self) -> int:
@@ -148,7 +156,7 @@ class _Run:
         cores = parallelism(self.spark)
         groups, chunks = self._cut(parted, cores)
         work = [pickle.dumps((group, chunk)) for group in groups for chunk in chunks]
-        cells = self.collect(partial(_find_packed, self.searched), work)
+        cells = self.collect(partial(_find_packed, self.searched), work, "searching")
         found: dict[int, list[Part]] = {id(query): [] for query in parted}
         for number, cell in enumerate(cells):  # group by group, as the work was made
             for query, part in zip(chunks[number % len(chunks)], pickle.loads(cell), strict=True):
@@ -173,15 +181,19 @@ class _Run:
         least = -(-wanted // max(1, len(chunks)))
         return grouped(records, self.plan.group_bytes, least), chunks
 
-    def collect(self, task: Callable[[bytes], bytes], work: Sequence[bytes]) -> list[bytes]:
+    def collect(
+        self, task: Callable[[bytes], bytes], work: Sequence[bytes], name: str
+    ) -> list[bytes]:
         """What the task makes of each piece of work, in their order."""
         if not work:
             return []
         frame = self.frame(partial(_one_cell, task), work, "number bigint, cell binary")
-        try:
-            rows = frame.toArrow()
-        except Exception as problem:
-            raise BuildFailed(f"the Spark job failed: {essence(problem)}") from problem
+        stage = Progress(name, total=len(work), unit="tasks")
+        with polled(self.spark, stage, self.listener):
+            try:
+                rows = frame.toArrow()
+            except Exception as problem:
+                raise why(problem) from problem
         cells = dict(zip(rows["number"].to_pylist(), rows["cell"].to_pylist(), strict=True))
         return [cells[number] for number in range(len(work))]
 

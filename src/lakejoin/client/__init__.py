@@ -1,0 +1,1 @@
+"""Asking a lakejoin server from Python: `lakejoin.connect(url)`."""

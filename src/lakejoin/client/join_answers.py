@@ -1,0 +1,129 @@
+"""What a server tells of the join of two tables: how they join, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from lakejoin.client.reading import Json, Several, Told, each
+from lakejoin.errors import NoJoin
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.client.remote_table import RemoteTable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RemoteJoin(Told):
+    """How two tables join; false where no join was found. `run` makes the joined table, on the
+    server; `table`, `to_pandas` and `to_polars` fetch it."""
+
+    left: str = ""
+    right: str = ""
+    on: tuple[Json, ...] = ()
+    how: str = "inner"
+    rows: int = 0
+    left_rows: int = 0
+    right_rows: int = 0
+    left_joined: int = 0
+    right_joined: int = 0
+    pairs: int = 0
+    fan_out: float | None = None
+    left_columns: tuple[str, ...] = ()
+    right_columns: tuple[str, ...] = ()
+    steps: tuple[Json, ...] = ()
+    sure: float = 0.0
+    examples: tuple[Json, ...] = ()
+    unmatched: Json = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    preview: Json = field(default_factory=dict)
+    found: bool = True
+    why: str = ""
+    attempt: Json | None = None
+    _run: Callable[[], RemoteTable] | None = field(default=None, kw_only=True)
+
+    def __bool__(self) -> bool:
+        return self.found
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def run(self) -> RemoteTable:
+        """The joined table, made and kept on the server; `NoJoin` where there is none."""
+        if not self.found or self._run is None:
+            raise NoJoin(self.why or "no join found")
+        return self._run()
+
+    def table(self) -> pa.Table:
+        """The joined table as a `pyarrow.Table`."""
+        return self.run().to_arrow()
+
+    def to_pandas(self) -> Any:
+        """The joined table as a `pandas.DataFrame`."""
+        return self.run().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The joined table as a `polars.DataFrame`."""
+        return self.run().to_polars()
+
+    def __repr__(self) -> str:
+        if not self.found:
+            return f"<RemoteJoin {self.left} with {self.right}: {self.why}>"
+        pairs = zip(self.left_columns, self.right_columns, strict=False)
+        kinds = ", ".join(str(step.get("kind", "")) for step in self.steps)
+        told = " and ".join(f"{mine} = {theirs}" for mine, theirs in pairs)
+        return (
+            f"<RemoteJoin {self.left} with {self.right} on {told} ({kinds}): {self.rows:,} rows, "
+            f"{self.left_joined:,} of {self.left_rows:,} left rows meet>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JoinPredicate(Told):
+    """Pairs of columns that must all be equal, and what their join counts."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    enough: tuple[tuple[str, str], ...] = ()
+    scores: dict[str, float] = field(default_factory=dict)
+    inner_rows: int = 0
+    outer_rows: int = 0
+    groups: int = 0
+    entropy: float = 0.0
+    involved: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
+    first: tuple[tuple[Any, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The equalities, in words."""
+        return " and ".join(f"{mine} = {theirs}" for mine, theirs in self.pairs)
+
+    def __repr__(self) -> str:
+        return f"<JoinPredicate {self.words}: {self.inner_rows:,} rows>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predicates(Several[JoinPredicate]):
+    """The best predicates for what is wanted of a join; `why` says why there is none."""
+
+    tables: tuple[Json, ...] = ()
+    prefer: str = ""
+    looked_at: int = 0
+    complete: bool = True
+    why: str = ""
+    notes: tuple[str, ...] = ()
+
+    _key = "predicates"
+
+    @classmethod
+    def of(cls, told: Json, **others: Any) -> Self:
+        """As JSON has it."""
+        return super().of(told, results=each(JoinPredicate.of, told.get("predicates")), **others)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.results)) or self.why

@@ -1,0 +1,169 @@
+// The results of every way to search, in one form.
+import type {
+  EngineResult,
+  FusedResult,
+  FusedWay,
+  JoinHint,
+  SearchAnswer,
+  SearchAsked,
+  TableId,
+  WayKind,
+} from "../api/types";
+import type { SearchSettings } from "./page";
+
+export interface HitWay {
+  kind: WayKind;
+  how: string;
+  mine: string[];
+  theirs: string[];
+  matched: number;
+  containment: number;
+  rowCoverage: number | null;
+  fanOut: number | null;
+  accidental: string;
+  reasons: string[];
+  join: JoinHint;
+}
+
+export interface Hit {
+  key: string;
+  rank: number;
+  id: TableId;
+  table: string;
+  score: number | null;
+  ways: HitWay[];
+  adds: { name: string; full: number | null }[];
+  versions: string[];
+  reason: string;
+  examples: { matched: string[]; unmatched: string[] } | null;
+}
+
+const JOIN_BY: Record<WayKind, string> = { equal: "equal", rewritten: "transform", near: "nearest", meaning: "meaning" };
+
+function hint(id: TableId, kind: WayKind, mine: string[], theirs: string[], given?: JoinHint): JoinHint {
+  if (given) return given;
+  const on = mine.map((left, place) => ({ left, right: theirs[place] ?? left }));
+  return { right: id, on: on.length ? on : null, by: JOIN_BY[kind] };
+}
+
+function fusedWay(id: TableId, way: FusedWay): HitWay {
+  return {
+    kind: way.kind,
+    how: way.how,
+    mine: way.mine,
+    theirs: way.theirs,
+    matched: way.matched,
+    containment: way.containment,
+    rowCoverage: way.row_coverage,
+    fanOut: way.fan_out,
+    accidental: way.accidental,
+    reasons: way.reasons.map((reason) => reason.words),
+    join: hint(id, way.kind, way.mine, way.theirs, way.join),
+  };
+}
+
+function fusedHit(result: FusedResult): Hit {
+  return {
+    key: result.id,
+    rank: result.rank,
+    id: result.id,
+    table: result.table,
+    score: result.score,
+    ways: result.ways.map((way) => fusedWay(result.id, way)),
+    adds: result.adds,
+    versions: result.versions.map((one) => (typeof one === "string" ? one : one.table)),
+    reason: result.accidental || result.reason,
+    examples: null,
+  };
+}
+
+const ENGINE_KIND: Record<string, WayKind> = { meaning: "meaning", distance: "near" };
+
+/** An example as one text; a pair that is only alike is `mine ~ theirs`. */
+function exampleText(example: unknown): string {
+  if (Array.isArray(example)) return example.map(String).join(" ~ ");
+  if (typeof example === "object" && example !== null) return Object.values(example).map(String).join(" · ");
+  return String(example);
+}
+
+function engineHit(result: EngineResult, by: string, on: string[]): Hit {
+  const kind = ENGINE_KIND[by] ?? "equal";
+  const way: HitWay = {
+    kind,
+    how: "",
+    mine: on,
+    theirs: result.columns,
+    matched: result.matched,
+    containment: result.containment,
+    rowCoverage: result.row_coverage,
+    fanOut: result.fan_out,
+    accidental: "",
+    reasons: [],
+    join: hint(result.id, kind, on, result.columns, result.join),
+  };
+  return {
+    key: `${result.id}\n${result.columns.join("\n")}`,
+    rank: result.rank,
+    id: result.id,
+    table: result.table,
+    score: null,
+    ways: [way],
+    adds: [],
+    versions: result.copy ? [result.copy] : [],
+    reason: "",
+    examples: {
+      matched: (result.examples?.matched ?? []).map(exampleText),
+      unmatched: (result.examples?.unmatched ?? []).map(exampleText),
+    },
+  };
+}
+
+export interface Hits {
+  hits: Hit[];
+  misses: Hit[];
+}
+
+/** An answer as hits; of a search for rewritten values, only what meets once rewritten. */
+export function toHits(answer: SearchAnswer, settings: SearchSettings): Hits {
+  if (answer.by !== "fused") {
+    return { hits: answer.results.map((one) => engineHit(one as EngineResult, answer.by, settings.on)), misses: [] };
+  }
+  const hits = answer.results.map((one) => fusedHit(one as FusedResult));
+  const misses = (answer.misses ?? []).map(fusedHit);
+  if (settings.way !== "rewritten") return { hits, misses };
+  const rewritten = (hit: Hit): Hit[] => {
+    const ways = hit.ways.filter((way) => way.kind === "rewritten");
+    return ways.length ? [{ ...hit, ways: [...ways, ...hit.ways.filter((way) => way.kind !== "rewritten")] }] : [];
+  };
+  return { hits: hits.flatMap(rewritten), misses: [] };
+}
+
+/** What to ask the server for, from what the person chose. */
+export function toAsked(table: TableId, settings: SearchSettings): SearchAsked {
+  const on = settings.on.length ? settings.on : null;
+  const k = settings.k === undefined ? {} : { k: settings.k };
+  switch (settings.way) {
+    case "fused":
+    case "rewritten":
+      return { table, on, by: "fused", ...k };
+    case "overlap":
+    case "composite":
+      return { table, on, by: "overlap", ...k };
+    case "containment":
+      return { table, on, by: "containment", min: settings.min ?? 0.5, ...k };
+    case "meaning":
+      return { table, on, by: "meaning", tau: settings.tau ?? "auto", ...k };
+    case "distance":
+      return { table, on, by: "distance", within: settings.within ?? "500m", ...k };
+  }
+}
+
+/** Why this cannot be searched for yet; null if it can. */
+export function missing(settings: SearchSettings): string | null {
+  const chosen = settings.on.length;
+  if (settings.way === "composite" && chosen < 2) return "Choose two or more columns that are a key together.";
+  const needsOne: Way[] = ["overlap", "containment", "meaning", "distance"];
+  if (needsOne.includes(settings.way) && chosen === 0) return "Choose a column to search by.";
+  return null;
+}
+type Way = SearchSettings["way"];

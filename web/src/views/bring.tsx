@@ -1,0 +1,153 @@
+// Bringing a table: a file that is dropped or chosen, or rows pasted from a spreadsheet.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { upload } from "../api/client";
+import { asProblem, isAbort, type Problem } from "../api/problem";
+import type { LakeInfo, Progress, TableInfo, Uploaded } from "../api/types";
+import { Button, ProblemNote, Working } from "../parts/controls";
+import { Dialog } from "../parts/dialog";
+import { Icon } from "../parts/icon";
+import { opened } from "../state/chain";
+import { go } from "../state/history";
+import { remember } from "../state/tables";
+import { bytes, many, whole } from "../words/format";
+
+function start(table: TableInfo): void {
+  const work = opened(table.id);
+  remember(work.chain, [table]);
+  go({ page: "work", work });
+}
+
+function Sheets({ uploaded, onClose }: { uploaded: Uploaded; onClose: () => void }) {
+  return (
+    <Dialog title="Which of these?" onClose={onClose} testId="sheets">
+      <ul class="sheets">
+        {uploaded.tables.map((table) => (
+          <li key={table.id}>
+            <button type="button" onClick={() => start(table)} data-testid="sheet">
+              <Icon name="sheet" />
+              <span>{table.table}</span>
+              <span class="quiet">{many(table.rows, "row")} × {many(table.columns.length, "column")}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {uploaded.skipped.map((one) => <p key={one.name} class="note">{one.name}: {one.reason}{one.detail ? ` (${one.detail})` : ""}</p>)}
+    </Dialog>
+  );
+}
+
+export function Bring({ info }: { info: LakeInfo | null }) {
+  const picker = useRef<HTMLInputElement>(null);
+  const [over, setOver] = useState(false);
+  const [pasting, setPasting] = useState(false);
+  const [run, setRun] = useState<{ stop: AbortController; started: number; name: string; progress: Progress | null } | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [sheets, setSheets] = useState<Uploaded | null>(null);
+
+  const bring = async (name: string, content: Blob | string) => {
+    const stop = new AbortController();
+    const own = { stop, started: performance.now(), name };
+    setProblem(null);
+    setRun({ ...own, progress: null });
+    try {
+      const uploaded = await upload(name, content, { signal: stop.signal, onProgress: (progress) => setRun({ ...own, progress }) });
+      const [only, ...more] = uploaded.tables;
+      if (only && more.length === 0) start(only);
+      else if (only) setSheets(uploaded);
+      else {
+        const why = uploaded.skipped[0];
+        throw new Error(why ? `${why.name}: ${why.reason}${why.detail ? ` (${why.detail})` : ""}` : `${name} holds no table.`);
+      }
+    } catch (error) {
+      if (!isAbort(error)) setProblem(asProblem(error));
+    } finally {
+      setRun(null);
+    }
+  };
+  const paste = (text: string) => text.trim() && void bring("pasted.tsv", text);
+
+  useEffect(() => {
+    const onPaste = (event: ClipboardEvent) => {
+      if (event.target instanceof HTMLElement && event.target.closest("input, textarea")) return;
+      const file = event.clipboardData?.files[0];
+      const text = event.clipboardData?.getData("text/plain") ?? "";
+      event.preventDefault();
+      if (file) void bring(file.name, file);
+      else paste(text);
+    };
+    const onDragOver = (event: DragEvent) => {
+      event.preventDefault();
+      setOver(true);
+    };
+    const onDragLeave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
+    const onDrop = (event: DragEvent) => {
+      event.preventDefault();
+      setOver(false);
+      const file = event.dataTransfer?.files[0];
+      if (file) void bring(file.name, file);
+    };
+    addEventListener("paste", onPaste);
+    addEventListener("dragover", onDragOver);
+    addEventListener("dragleave", onDragLeave);
+    addEventListener("drop", onDrop);
+    return () => {
+      removeEventListener("paste", onPaste);
+      removeEventListener("dragover", onDragOver);
+      removeEventListener("dragleave", onDragLeave);
+      removeEventListener("drop", onDrop);
+    };
+  }, []);
+
+  const limits = info?.limits;
+  return (
+    <section class={`bring ${over ? "over" : ""}`} aria-label="Bring a table" data-testid="drop-zone">
+      <h2><Icon name="upload" /> Bring a table</h2>
+      {run ? (
+        <div class="bring-run">
+          <p><strong>{run.name}</strong></p>
+          <Working progress={run.progress} started={run.started} onStop={() => run.stop.abort()} fallback="Reading it" />
+        </div>
+      ) : pasting ? (
+        <form class="bring-paste" onSubmit={(event) => {
+          event.preventDefault();
+          paste((event.currentTarget.elements.namedItem("rows") as HTMLTextAreaElement).value);
+        }}>
+          <textarea
+            name="rows" class="input" rows={6} placeholder={"name\tcountry\nOslo\tNO\nTurku\tFI"} aria-label="Rows, pasted from a spreadsheet" data-testid="paste-box"
+            spellcheck={false} ref={(element) => element?.focus()}
+            onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.currentTarget.form?.requestSubmit()}
+          />
+          <div class="bring-actions">
+            <Button type="submit" look="primary" testId="paste-go">Use these rows</Button>
+            <Button look="ghost" onClick={() => setPasting(false)}>Cancel</Button>
+          </div>
+        </form>
+      ) : (
+        <div class="drop">
+          <Icon name="file" size={30} />
+          <p class="drop-words">{over ? "Let go to bring it" : "Drop a CSV, Parquet or Excel file"}</p>
+          <div class="bring-actions">
+            <Button look="primary" onClick={() => picker.current?.click()} testId="choose-file">Choose a file</Button>
+            <Button icon="paste" onClick={() => setPasting(true)} testId="paste-open">Paste rows</Button>
+          </div>
+          <p class="quiet drop-limits">
+            or press <kbd>Ctrl V</kbd>
+            {limits?.upload_bytes ? ` · up to ${bytes(limits.upload_bytes)}` : ""}
+            {limits?.upload_rows ? ` and ${whole(limits.upload_rows)} rows` : ""}
+          </p>
+        </div>
+      )}
+      <input
+        ref={picker} type="file" class="hidden" tabIndex={-1} aria-hidden="true" data-testid="file-input"
+        accept=".csv,.tsv,.txt,.dat,.parquet,.xlsx,.xls,.xlsb,.ods,.json,.jsonl,.ndjson,.arrow,.feather,.avro,.orc,.gz"
+        onChange={(event) => {
+          const file = event.currentTarget.files?.[0];
+          event.currentTarget.value = "";
+          if (file) void bring(file.name, file);
+        }}
+      />
+      {problem && <ProblemNote problem={problem} />}
+      {sheets && <Sheets uploaded={sheets} onClose={() => setSheets(null)} />}
+    </section>
+  );
+}

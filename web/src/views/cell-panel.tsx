@@ -1,0 +1,58 @@
+// One cell in full, beside the grid, and the whole row that it is in.
+import { useEffect, useState } from "preact/hooks";
+import { getCell, getRows } from "../api/client";
+import { asProblem, isAbort, type Problem } from "../api/problem";
+import type { Cell, TableInfo } from "../api/types";
+import { Button, ProblemNote } from "../parts/controls";
+import type { Place } from "../parts/grid";
+import { copyText } from "../parts/toast";
+import { cellText, whole } from "../words/format";
+
+export function CellPanel({ table, place, onClose }: { table: TableInfo; place: Place; onClose: () => void }) {
+  const [value, setValue] = useState<Cell | undefined>(undefined);
+  const [row, setRow] = useState<Cell[] | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const info = table.columns[place.column];
+  useEffect(() => {
+    const request = new AbortController();
+    const failed = (error: unknown) => {
+      if (!isAbort(error)) setProblem(asProblem(error));
+    };
+    setValue(undefined);
+    setProblem(null);
+    getCell(table.id, place.row, place.column, request.signal).then((body) => setValue(body.value), failed);
+    getRows({ table: table.id, begin: place.row, end: place.row + 1 }, request.signal)
+      .then((body) => setRow(body.rows[0] ?? null), failed);
+    return () => request.abort();
+  }, [table.id, place.row, place.column]);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => event.key === "Escape" && onClose();
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
+  return (
+    <aside class="cell-panel" aria-label="Cell" data-testid="cell-panel">
+      <header>
+        <strong>{info?.column}</strong>
+        <span class="quiet">row {whole(place.row + 1)}</span>
+        <span class="space" />
+        <Button icon="copy" look="ghost" aria-label="Copy the cell" onClick={() => void copyText(cellText(value), "The cell is copied")} />
+        <Button icon="close" look="ghost" aria-label="Close" onClick={onClose} />
+      </header>
+      {problem && <ProblemNote problem={problem} />}
+      <div class={`cell-value ${value === null ? "nil" : ""}`} tabIndex={0} data-testid="cell-value">
+        {value === null ? "missing" : cellText(value)}
+      </div>
+      {row && (
+        <dl class="cell-row">
+          {table.columns.slice(0, 200).map((column, at) => (
+            <div key={at} class={at === place.column ? "here" : ""}>
+              <dt>{column.column}</dt>
+              <dd class={row[at] === null ? "nil" : ""}>{row[at] === null ? "missing" : cellText(row[at])}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </aside>
+  );
+}

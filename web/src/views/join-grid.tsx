@@ -1,0 +1,58 @@
+// The preview of a join: keys that meet stand out, rows without a partner are shown as they would be.
+import { useMemo } from "preact/hooks";
+import type { Cell, JoinFound, JoinSettings } from "../api/types";
+import { Grid } from "../parts/grid";
+import { Icon } from "../parts/icon";
+import { GivenRows } from "../parts/row-source";
+import { cellText, whole } from "../words/format";
+
+function width(name: string, rows: { cells: Cell[] }[], place: number): number {
+  const longest = Math.max(name.length + 3, ...rows.slice(0, 20).map((row) => cellText(row.cells[place]).length));
+  return Math.round(Math.min(240, Math.max(80, longest * 7.4 + 24)));
+}
+
+type Met = "both" | "left" | "right";
+
+/** The rows that a kind of join keeps. */
+function keptRows(how: JoinSettings["how"]): Set<Met> {
+  const kept = new Set<Met>(["both"]);
+  if (how === "left" || how === "full") kept.add("left");
+  if (how === "right" || how === "full") kept.add("right");
+  return kept;
+}
+
+export function JoinGrid({ found, settings, stale }: { found: JoinFound; settings: JoinSettings; stale: boolean }) {
+  const { columns, rows } = found.preview;
+  const source = useMemo(() => new GivenRows(rows.map((row) => row.cells)), [found]);
+  const shown = useMemo(() => columns.map(({ name }, place) => ({ name, type: null, width: width(name, rows, place) })), [found]);
+  const kept = keptRows(settings.how);
+  const names = settings.columns ? new Set(settings.columns) : null;
+  return (
+    <div class={`join-preview ${stale ? "stale" : ""}`} data-testid="join-preview">
+      <Grid
+        label="Preview of the join" source={source} columns={shown} headHeight={34} numbers={false} testId="join-grid"
+        head={(place) => (
+          <span class={`plain-head ${columns[place]?.side === "left" ? "mine" : "theirs"}`}>
+            {columns[place]?.key && <Icon name="equal" size={12} />}
+            {columns[place]?.name}
+          </span>
+        )}
+        columnClass={(place) => {
+          const column = columns[place];
+          return `${column?.side === "left" ? "side-mine" : "side-theirs"} ${column?.key ? "key" : ""} ${names && !names.has(column?.name ?? "") ? "dropped" : ""}`;
+        }}
+        rowClass={(row) => {
+          const met = rows[row]?.met ?? "both";
+          return `met-${met} ${kept.has(met) ? "" : "left-out"}`;
+        }}
+      />
+      <p class="join-legend">
+        <span><i class="swatch both" /> meet</span>
+        <span><i class="swatch mine" /> only mine: {whole(found.left_rows - found.left_joined)} rows{kept.has("left") ? "" : ", left out"}</span>
+        <span><i class="swatch theirs" /> only theirs: {whole(found.right_rows - found.right_joined)} rows{kept.has("right") ? "" : ", left out"}</span>
+        <span class="space" />
+        <span class="quiet">{rows.length} rows of the preview</span>
+      </p>
+    </div>
+  );
+}

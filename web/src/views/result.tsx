@@ -1,0 +1,139 @@
+// One result: how it joins, how well, what it adds; opened, the proof.
+import { useState } from "preact/hooks";
+import type { JoinHint, SearchAsked, TableInfo } from "../api/types";
+import { Bar, Button, TableName } from "../parts/controls";
+import { Icon } from "../parts/icon";
+import { opened as openedWork } from "../state/chain";
+import type { Hit, HitWay } from "../state/hits";
+import { changeView, go } from "../state/history";
+import type { Work } from "../state/page";
+import { many, percent, times } from "../words/format";
+import { KIND_WORDS, sign } from "../words/ways";
+import { OtherTable } from "./other-table";
+import { Values } from "./values";
+
+export function setUpJoin(hint: JoinHint): void {
+  changeView({ join: { ...hint, how: "inner" } }, "push");
+}
+
+/** `iata = lid`, in the colours of the two sides. */
+export function WayWords({ way }: { way: HitWay }) {
+  return (
+    <span class="way-words">
+      <span class="mine">{way.mine.join(" + ")}</span>
+      <span class="way-sign">{sign(way.kind)}</span>
+      <span class="theirs">{way.theirs.join(" + ")}</span>
+    </span>
+  );
+}
+
+function FanOut({ factor }: { factor: number | null }) {
+  if (factor === null) return null;
+  const level = factor >= 10 ? "strong" : factor >= 2 ? "some" : "";
+  const words = factor >= 2 ? `Each of my rows meets ${times(factor).slice(1)} of theirs on average: the result is larger` : "Rows of the result for each of mine";
+  return (
+    <span class={`fan-out ${level}`} title={words} data-testid={level ? "fan-out-warning" : undefined}>
+      {level && <Icon name="warn" size={12} />}
+      {times(factor)} rows
+    </span>
+  );
+}
+
+function Adds({ hit }: { hit: Hit }) {
+  const [all, setAll] = useState(false);
+  if (!hit.adds.length) return null;
+  const shown = all ? hit.adds : hit.adds.slice(0, 5);
+  return (
+    <p class="adds">
+      <span class="quiet">adds</span>
+      {shown.map(({ name, full }) => (
+        <span key={name} class="add" title={full === null ? name : `${name}: filled for ${percent(full)} of my rows`}>
+          {full !== null && <span class="add-full" style={{ height: `${Math.round(full * 100)}%` }} />}
+          {name}
+        </span>
+      ))}
+      {hit.adds.length > 5 && (
+        <button type="button" class="text-button" onClick={() => setAll(!all)}>{all ? "fewer" : `${hit.adds.length - 5} more`}</button>
+      )}
+    </p>
+  );
+}
+
+const TABS = [["values", "Values"], ["table", "Their table"], ["ways", "Ways"]] as const;
+
+function OpenedResult({ hit, asked, running }: { hit: Hit; asked: SearchAsked; running: boolean }) {
+  const [tab, setTab] = useState<"values" | "table" | "ways">("values");
+  return (
+    <div class="result-open">
+      <div class="segments small" role="tablist" aria-label="About this result">
+        {TABS.filter(([one]) => one !== "ways" || hit.ways.length > 1).map(([one, name]) => (
+          <button key={one} type="button" role="tab" aria-selected={tab === one} onClick={() => setTab(one)} data-testid={`result-${one}`}>
+            {one === "ways" ? `${hit.ways.length} ways` : name}
+          </button>
+        ))}
+      </div>
+      {tab === "values" && <Values hit={hit} asked={asked} running={running} />}
+      {tab === "table" && <OtherTable id={hit.id} />}
+      {tab === "ways" && (
+        <ul class="way-list">
+          {hit.ways.map((way, place) => (
+            <li key={place}>
+              <WayWords way={way} />
+              <Bar share={way.containment} label="contained" />
+              <span class="quiet">{way.how || KIND_WORDS[way.kind]}</span>
+              <Button onClick={() => setUpJoin(way.join)}>Join so…</Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="result-more">
+        <button type="button" class="text-button" onClick={() => go({ page: "work", work: openedWork(hit.id) })}>Open this table instead</button>
+      </p>
+    </div>
+  );
+}
+
+export function ResultCard({ hit, work, asked, running }: {
+  hit: Hit;
+  work: Work;
+  table: TableInfo;
+  asked: SearchAsked;
+  running: boolean;
+}) {
+  const way = hit.ways[0];
+  const unfolded = work.view.opened === hit.key;
+  const toggle = () => changeView(unfolded ? { opened: undefined as never } : { opened: hit.key });
+  if (!way) return null;
+  return (
+    <article class={`result ${unfolded ? "unfolded" : ""}`} data-testid="result" data-table={hit.table}>
+      <button type="button" class="result-head" aria-expanded={unfolded} onClick={toggle} data-testid="result-open">
+        <span class="result-rank">{hit.rank}</span>
+        <TableName name={hit.table} />
+        <Icon name="right" size={15} class="result-arrow" />
+      </button>
+      <div class="result-body">
+        <div class="result-way">
+          <WayWords way={way} />
+          {way.kind !== "equal" && <span class={`kind ${way.kind}`}>{way.how || KIND_WORDS[way.kind]}</span>}
+        </div>
+        <div class="result-figures">
+          <Bar share={way.containment} label="contained" />
+          {way.rowCoverage !== null && <span title="My rows that would get a partner">{percent(way.rowCoverage)} of my rows</span>}
+          <FanOut factor={way.fanOut} />
+          <span class="space" />
+          <Button class="join-button" onClick={() => setUpJoin(way.join)} testId="result-join">Join…</Button>
+        </div>
+        <Adds hit={hit} />
+        {way.reasons.length > 0 ? <p class="reason">{way.reasons.join("; ")}</p> : hit.reason && <p class="reason">{hit.reason}</p>}
+        {hit.examples && (
+          <p class="reason examples">
+            {hit.examples.matched.slice(0, 3).map((text) => <span key={text} class="yes">{text}</span>)}
+            {hit.examples.unmatched.slice(0, 3).map((text) => <span key={text} class="no">{text}</span>)}
+          </p>
+        )}
+        {hit.versions.length > 0 && <p class="quiet versions" title={hit.versions.join("\n")}>also as {many(hit.versions.length, "version")}: {hit.versions.slice(0, 2).join(", ")}</p>}
+      </div>
+      {unfolded && <OpenedResult hit={hit} asked={asked} running={running} />}
+    </article>
+  );
+}

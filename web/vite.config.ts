@@ -1,0 +1,29 @@
+import { defineConfig } from "vitest/config";
+
+// The server that `npm run dev` passes requests of the API on to.
+const server = process.env.LAKEJOIN_SERVER ?? "http://127.0.0.1:8765";
+
+export default defineConfig({
+  base: "/",
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    outDir: "../src/lakejoin/app/server/page",
+    emptyOutDir: true,
+    target: "es2022",
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 700,
+  },
+  // The server takes POST requests from its own origin only.
+  server: {
+    proxy: {
+      "/api": {
+        target: server,
+        changeOrigin: true,
+        configure: (proxy) => proxy.on("proxyReq", (request) => request.setHeader("origin", server)),
+      },
+    },
+  },
+  test: { include: ["tests/**/*.test.ts"], environment: "node" },
+});

@@ -43,6 +43,11 @@ function gutterWidth(total: number, shown: boolean): number {
   return shown ? Math.max(44, whole(total).length * 7.5 + 20) : 0;
 }
 
+/** Lengths as a style; Preact leaves the unit to us. */
+function box(lengths: Record<string, number>): Record<string, string> {
+  return Object.fromEntries(Object.entries(lengths).map(([name, value]) => [name, `${value}px`]));
+}
+
 export function Grid(props: GridProps) {
   const { source, columns, headHeight } = props;
   const id = useId();
@@ -208,20 +213,20 @@ export function Grid(props: GridProps) {
       aria-activedescendant={focused ? `${id}-${active.row}-${active.column}` : undefined}
       onFocusIn={(event) => setFocused(event.target === frame.current)} onFocusOut={() => setFocused(false)}
     >
-      <div class="grid-content" style={{ height: scroll.height + headHeight, width: gutter + horizontal.getTotalSize() }}>
+      <div class="grid-content" style={box({ height: scroll.height + headHeight, width: gutter + horizontal.getTotalSize() })}>
         <div class="grid-view">
-          <div class="grid-head" role="row" aria-rowindex={1} style={{ height: headHeight }}>
+          <div class="grid-head" role="row" aria-rowindex={1} style={box({ height: headHeight })}>
             {across.map(({ index, start, size }) => (
               <div
                 key={index} class={`grid-title ${props.columnClass?.(index) ?? ""}`} role="columnheader"
-                aria-colindex={index + 1} style={{ left: gutter + start - left, width: size }}
+                aria-colindex={index + 1} style={box({ left: gutter + start - left, width: size })}
               >
                 {props.head(index)}
               </div>
             ))}
-            {gutter > 0 && <div class="grid-corner" style={{ width: gutter, height: headHeight }} />}
+            {gutter > 0 && <div class="grid-corner" style={box({ width: gutter, height: headHeight })} />}
           </div>
-          <div class="grid-rows" style={{ top: headHeight }}>
+          <div class="grid-rows" style={box({ top: headHeight })}>
             {rows.map(({ index: row, start: y }) => (
               <div
                 key={row % slots} class={`grid-row ${props.rowClass?.(row) ?? ""}`} role="row"
@@ -237,14 +242,14 @@ export function Grid(props: GridProps) {
                       key={index} id={`${id}-${row}-${index}`} role="gridcell" aria-colindex={index + 1}
                       data-row={row} data-column={index}
                       class={`grid-cell ${kind} ${numeric} ${isActive(row, index) ? "active" : ""} ${props.columnClass?.(index) ?? ""} ${props.cellClass?.(row, index) ?? ""}`}
-                      style={{ left: gutter + start - left, width: size }}
+                      style={box({ left: gutter + start - left, width: size })}
                     >
                       {cellText(value)}
                     </div>
                   );
                 })}
                 {gutter > 0 && (
-                  <div class="grid-number" role="rowheader" style={{ width: gutter }}>
+                  <div class="grid-number" role="rowheader" style={box({ width: gutter })}>
                     {whole(row + 1)}
                   </div>
                 )}

@@ -18,9 +18,9 @@ export function ChainPath({ work }: { work: Work }) {
   };
   const chip = (place: number, kind: string, words: string, title: string) => (
     <li key={place}>
-      {place > 0 && <span class={`chain-sign ${kind}`} aria-hidden="true">{kind === "join" ? "⋈" : "›"}</span>}
+      {place > 0 && <span class={`chain-sign step-${kind}`} aria-hidden="true">{kind === "join" ? "⋈" : "›"}</span>}
       <button
-        type="button" class={`chip ${kind} ${place > work.at ? "later" : ""}`} data-testid="chain-step"
+        type="button" class={`chip step-${kind} ${place > work.at ? "later" : ""}`} data-testid="chain-step"
         aria-current={place === work.at ? "step" : undefined} title={title} onClick={() => open(place)}
       >
         {kind === "sql" && <Icon name="code" size={13} />}

@@ -1,13 +1,14 @@
 // Finding a table of the lake by a part of its name, of a column, or of a value.
 import { useEffect, useId, useState } from "preact/hooks";
-import { find } from "../api/client";
+import { find, getTables } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
-import type { Found } from "../api/types";
+import type { Found, TableEntry } from "../api/types";
 import { ProblemNote, TableName } from "../parts/controls";
 import { Icon } from "../parts/icon";
 import { opened } from "../state/chain";
+import { examples } from "../state/examples";
 import { go } from "../state/history";
-import { many, short } from "../words/format";
+import { short } from "../words/format";
 
 const WAIT = 180;
 // Its list is drawn by the page and not a <datalist>, which the types of this role ask for.
@@ -21,12 +22,42 @@ function Marked({ text, part }: { text: string; part: string }) {
 }
 
 function Where({ found, part }: { found: Found; part: string }) {
-  if (found.where === "name") return <span class="quiet">{short(found.rows)} × {many(found.columns, "column")}</span>;
+  if (found.where === "name") return <span class="quiet">{short(found.rows)} rows × {found.columns}</span>;
   return (
     <span class="found-where">
       <span class="quiet">{found.where === "column" ? "column" : `value in ${found.column ?? "a column"}:`}</span>
       <code><Marked text={found.match} part={part} /></code>
     </span>
+  );
+}
+
+/** Tables to begin with, as long as nothing is looked for. */
+function Examples({ onLook }: { onLook: (text: string) => void }) {
+  const [tables, setTables] = useState<TableEntry[] | null>(null);
+  useEffect(() => {
+    const request = new AbortController();
+    getTables({ begin: 0, limit: 1000 }, request.signal).then((body) => setTables(examples(body.tables)), () => setTables([]));
+    return () => request.abort();
+  }, []);
+  return (
+    <div class="examples">
+      <p class="find-hint quiet">
+        Type, say, {["airport", "country"].map((word) => (
+          <span key={word}><button type="button" class="text-button" onClick={() => onLook(word)}>{word}</button>, </span>
+        ))}or any value that your data holds. Or start from one of these:
+      </p>
+      <ul class="found">
+        {tables === null && [0, 1, 2, 3, 4, 5].map((place) => <li key={place}><span class="line-waiting" /></li>)}
+        {tables?.map((entry) => (
+          <li key={entry.id}>
+            <button type="button" onClick={() => go({ page: "work", work: opened(entry.id) })} data-testid="example">
+              <TableName name={entry.table} />
+              <span class="quiet">{short(entry.rows)} rows × {entry.columns}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
@@ -91,7 +122,7 @@ export function Find() {
         {busy ? <span class="spinner" role="status" aria-label="Looking" /> : <kbd>/</kbd>}
       </div>
       {problem && <ProblemNote problem={problem} />}
-      <ul class="found" id={id} role="listbox" aria-label="Tables found">
+      <ul class="found" id={id} role="listbox" aria-label="Tables found" hidden={tables.length === 0}>
         {tables.map((found, place) => (
           <li
             key={`${found.id}\n${found.column ?? ""}`} id={`${id}-${place}`} role="option" aria-selected={place === at} data-testid="found"
@@ -102,7 +133,7 @@ export function Find() {
           </li>
         ))}
       </ul>
-      {!asked && <p class="find-hint quiet">Try <button type="button" class="text-button" onClick={() => setText("airport")}>airport</button>, <button type="button" class="text-button" onClick={() => setText("country")}>country</button> or any value that your data holds.</p>}
+      {!asked && <Examples onLook={setText} />}
       {asked && body && tables.length === 0 && <p class="find-hint quiet">Nothing holds “{body.text}”{body.complete ? "" : ", as far as there was time to look"}.</p>}
       {tables.length > 0 && !body?.complete && <p class="find-hint quiet">There was no time to look at all values.</p>}
     </section>

@@ -8,7 +8,7 @@ import { cellText, whole } from "../words/format";
 
 function width(name: string, rows: { cells: Cell[] }[], place: number): number {
   const longest = Math.max(name.length + 3, ...rows.slice(0, 20).map((row) => cellText(row.cells[place]).length));
-  return Math.round(Math.min(240, Math.max(80, longest * 7.4 + 24)));
+  return Math.round(Math.min(240, Math.max(80, longest * 7.9 + 24)));
 }
 
 type Met = "both" | "left" | "right";
@@ -21,8 +21,26 @@ function keptRows(how: JoinSettings["how"]): Set<Met> {
   return kept;
 }
 
+type Preview = JoinFound["preview"];
+
+/** The keys of both sides side by side, and rows of every kind where they are seen at once. */
+export function arranged(preview: Preview): Preview {
+  const places = preview.columns.map((_, place) => place);
+  const rank = (place: number) => (preview.columns[place]?.key ? 0 : 1);
+  places.sort((a, b) => rank(a) - rank(b) || a - b);
+  const first: Record<Met, number> = { both: 14, left: 5, right: 5 };
+  const seen: Record<Met, number> = { both: 0, left: 0, right: 0 };
+  const early: Preview["rows"] = [];
+  const late: Preview["rows"] = [];
+  for (const row of preview.rows) {
+    seen[row.met] += 1;
+    (seen[row.met] <= first[row.met] ? early : late).push({ met: row.met, cells: places.map((place) => row.cells[place] ?? null) });
+  }
+  return { columns: places.flatMap((place) => preview.columns[place] ?? []), rows: [...early, ...late] };
+}
+
 export function JoinGrid({ found, settings, stale }: { found: JoinFound; settings: JoinSettings; stale: boolean }) {
-  const { columns, rows } = found.preview;
+  const { columns, rows } = useMemo(() => arranged(found.preview), [found]);
   const source = useMemo(() => new GivenRows(rows.map((row) => row.cells)), [found]);
   const shown = useMemo(() => columns.map(({ name }, place) => ({ name, type: null, width: width(name, rows, place) })), [found]);
   const kept = keptRows(settings.how);
@@ -51,7 +69,7 @@ export function JoinGrid({ found, settings, stale }: { found: JoinFound; setting
         <span><i class="swatch mine" /> only mine: {whole(found.left_rows - found.left_joined)} rows{kept.has("left") ? "" : ", left out"}</span>
         <span><i class="swatch theirs" /> only theirs: {whole(found.right_rows - found.right_joined)} rows{kept.has("right") ? "" : ", left out"}</span>
         <span class="space" />
-        <span class="quiet">{rows.length} rows of the preview</span>
+        <span class="quiet">a preview of {rows.length} rows, keys first</span>
       </p>
     </div>
   );

@@ -11,7 +11,7 @@ interface Settings {
 }
 
 export function JoinControls({ settings, count, onChange }: Settings & { count: Record<JoinSettings["how"], number> | null; left: TableInfo }) {
-  const by = settings.by ?? "auto";
+  const by = settings.by ?? (settings.on ? "equal" : "auto");
   return (
     <>
       <div class="hows" role="radiogroup" aria-label="Which rows to keep">

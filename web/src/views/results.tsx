@@ -34,8 +34,7 @@ export function Results({ work, table, now, settings }: { work: Work; table: Tab
   };
   return (
     <div class="results" data-testid="results" data-status={now.status}>
-      <p class="results-sum" role="status">{summary(now, hits.length)}</p>
-      {now.answer.notes.map((note) => <p key={note} class="note">{note}</p>)}
+      <p class="results-sum" role="status">{[summary(now, hits.length), ...now.answer.notes].filter(Boolean).join(" · ")}</p>
       {hits.length === 0 && now.status !== "running" && (
         <Empty icon="search" title="No table was found this way">
           {settings.way === "fused" ? "Choose other columns, or bring a table with more of a key." : "Best of all ways looks for more than this one."}

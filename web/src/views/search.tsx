@@ -37,7 +37,7 @@ function Columns({ table, settings }: { table: TableInfo; settings: SearchSettin
             event.currentTarget.value = "";
           }}
         >
-          <option value="" disabled>＋ column</option>
+          <option value="" disabled>+ column</option>
           {table.columns.filter(({ column }) => !settings.on.includes(column)).map(({ column }) => (
             <option key={column} value={column}>{column}</option>
           ))}
@@ -142,8 +142,10 @@ export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
       {mine && (now.answer || running) && <Results work={work} table={table} now={now} settings={settings} />}
       {!mine && (
         <Empty icon="search" title="Which tables join with this one?">
-          Search by all columns at once, or click the heads of columns to search by these. Columns with a
-          <Icon name="star" size={12} class="column-star" /> look like keys.
+          <p>
+            Search by all columns at once, or click the heads of columns to search by these. Columns with
+            a <Icon name="star" size={12} class="column-star" /> look like keys.
+          </p>
         </Empty>
       )}
     </section>

@@ -89,11 +89,11 @@ export function TableList({ chosen, onChoose }: { chosen: TableId | undefined; o
       {problem && <ProblemNote problem={problem} />}
       {total === 0 && <Empty icon="table" title="No table is called so" />}
       <div class="table-scroll" ref={box} tabIndex={-1}>
-        <ul style={{ height: virtual.getTotalSize() }}>
+        <ul style={{ height: `${virtual.getTotalSize()}px` }}>
           {items.map(({ index, start }) => {
             const entry = pages.get(Math.floor(index / PAGE))?.[index % PAGE];
             return (
-              <li key={index} style={{ transform: `translateY(${start}px)`, height: HEIGHT }}>
+              <li key={index} style={{ transform: `translateY(${start}px)`, height: `${HEIGHT}px` }}>
                 {entry ? (
                   <button type="button" aria-current={entry.id === chosen ? "true" : undefined} onClick={() => onChoose(entry.id)} data-testid="lake-table">
                     <TableName name={entry.table} />

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import type { EngineResult, FusedResult, SearchAnswer } from "../src/api/types";
+import { missing, toAsked, toHits } from "../src/state/hits";
+
+const way = { how: "", mine: ["a"], theirs: ["b"], matched: 1, containment: 0.5, row_coverage: null, fan_out: null, chance: 0, score: 1, reasons: [], accidental: "" };
+const fused = (id: string, kinds: ("equal" | "rewritten")[]): FusedResult => ({
+  rank: 1, table: id, id, score: 1, adds: [], versions: [{ table: "old" }], accidental: "", reason: "r", ways: kinds.map((kind) => ({ ...way, kind })),
+});
+const answer = (by: SearchAnswer["by"], results: SearchAnswer["results"]): SearchAnswer => ({
+  query: { table: "t" }, by, k: 10, results, misses: [fused("m", ["equal"])], notes: [], seconds: 1, final: true, cached: false,
+});
+
+describe("results", () => {
+  it("of a fused search are hits and misses", () => {
+    const { hits, misses } = toHits(answer("fused", [fused("x", ["equal"])]), { on: [], way: "fused" });
+    expect(hits[0]).toMatchObject({ id: "x", versions: ["old"] });
+    expect(hits[0]?.ways[0]?.join).toEqual({ right: "x", on: [{ left: "a", right: "b" }], by: "equal" });
+    expect(misses).toHaveLength(1);
+  });
+
+  it("that must be rewritten are told apart, and that way comes first", () => {
+    const given = answer("fused", [fused("x", ["equal"]), fused("y", ["equal", "rewritten"])]);
+    const { hits } = toHits(given, { on: [], way: "rewritten" });
+    expect(hits.map((hit) => hit.id)).toEqual(["y"]);
+    expect(hits[0]?.ways[0]?.kind).toBe("rewritten");
+  });
+
+  it("of one engine are hits of one way, and two columns of a table are two", () => {
+    const one = (column: string): EngineResult => ({
+      rank: 1, table: "x", id: "lake:x", columns: [column], matched: 2, containment: 1, query_size: 2, column_size: 3, row_coverage: 1, fan_out: 1,
+      examples: { matched: [["a", "b"], "c"], unmatched: [] },
+    });
+    const { hits } = toHits(answer("meaning", [one("p"), one("q")]), { on: ["a"], way: "meaning" });
+    expect(new Set(hits.map((hit) => hit.key)).size).toBe(2);
+    expect(hits[0]?.examples?.matched).toEqual(["a ~ b", "c"]);
+    expect(hits[0]?.ways[0]).toMatchObject({ kind: "meaning", mine: ["a"], theirs: ["p"] });
+  });
+});
+
+describe("what is asked", () => {
+  it("follows from what was chosen", () => {
+    expect(toAsked("t", { on: [], way: "rewritten" })).toEqual({ table: "t", on: null, by: "fused" });
+    expect(toAsked("t", { on: ["a", "b"], way: "composite" })).toEqual({ table: "t", on: ["a", "b"], by: "overlap" });
+    expect(toAsked("t", { on: ["a"], way: "containment" })).toMatchObject({ min: 0.5 });
+    expect(toAsked("t", { on: ["a"], way: "meaning" })).toMatchObject({ tau: "auto" });
+    expect(toAsked("t", { on: ["a"], way: "distance", within: "2km" })).toMatchObject({ within: "2km" });
+  });
+
+  it("needs columns where the way does", () => {
+    expect(missing({ on: [], way: "fused" })).toBeNull();
+    expect(missing({ on: [], way: "overlap" })).toMatch(/column/);
+    expect(missing({ on: ["a"], way: "composite" })).toMatch(/two/);
+  });
+});

@@ -348,20 +348,37 @@ class Lake:
 
         return JoinGraph(self._snapshot)
 
-    def paths(self, table: str, other_table: str, k: int = 5, joins: int = 4) -> Paths:
-        """How to get from one table of the lake to another by at most so many `joins`: the `k`
-        paths that most rows of the first table survive, each with its SQL.
+    def paths(self, table: Any, other_table: Any, k: int = 5, joins: int = 4) -> Paths:
+        """How to get from one table to another by at most so many `joins`: the `k` paths that most
+        rows of the first table survive, each with its SQL.
 
-        Joins are those of the graph that `lakejoin graph` has made; where there is none, or tables
-        are new, they are searched for from both ends, and not all tables are looked at.
+        Each is a table of the lake, or a file or frame of yours, as for `search`; a file that is in
+        the lake is taken for its table there. Joins are those of the graph that `lakejoin graph`
+        has made; where there is none, or tables are new, they are searched for from both ends, and
+        not all tables are looked at.
 
         >>> lakejoin.open("data.index").paths("flights.csv", "countries.csv")  # doctest: +SKIP
         """
-        from lakejoin.discovery.paths.finding import Wanted, find_paths
+        from lakejoin.discovery.paths.finding import find_paths
         from lakejoin.search.options import check_k
 
         check_k(k)
-        return find_paths(self._searcher, Wanted(table, other_table, joins, k))
+        ends, notes = zip(*(self._end(one) for one in (table, other_table)), strict=True)
+        try:
+            return find_paths(self._searcher, ends, joins, k, (*notes[0], *notes[1]))
+        finally:
+            for one in ends:
+                one.forget()
+
+    def _end(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
+        """A table as `_mine` takes it; a file of the lake as its table."""
+        from lakejoin.search.meant import lake_table_of
+
+        if isinstance(table, str | os.PathLike):
+            known = lake_table_of(os.fspath(table), self._snapshot)
+            if known is not None:
+                return known, ()
+        return self._mine(table)
 
     def skipped(self) -> list[Skipped]:
         """The files, and parts of files, that gave no table, with reasons."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,7 +21,8 @@ from app.commands import Command
 from fake_spark import FakeSpark
 from lakejoin.discovery.paths.hops import GraphHops, Hop, SearchedHops, hops_of
 from lakejoin.discovery.paths.routes import routes
-from lakejoin.discovery.paths.surviving import survivors
+from lakejoin.discovery.paths.surviving import Survivors, survivors
+from lakejoin.discovery.paths.tables import Tables
 from lakejoin.errors import InputError, UnknownTable
 from lakejoin.lake.columns import encode_query
 from lakejoin.model import ValueRules
@@ -59,6 +62,24 @@ TABLES: dict[str, Columns] = {
         "label": ["van", "bus", "cab", "lorry", "coupe", "kombi", *map("box {}".format, range(6))],
     },
     "count.csv": {"number": [str(n) for n in range(300)]},
+    "horses.csv": {
+        "rownames": [str(n) for n in range(1, 13)],
+        "horse": [f"H{n}" for n in range(12)],
+    },
+    "stones.csv": {
+        "rownames": [str(n) for n in range(1, 90)],
+        "stone": [f"s{n}" for n in range(89)],
+    },
+    # So many numbers that are in very many columns, beside the one that refers.
+    **{
+        f"counts{a}.csv": {f"n{b}": [str(n) for n in range(1, 60 + a)] for b in range(15)}
+        for a in range(30)
+    },
+    "trips.csv": {
+        "coach_id": [str(1 + n % 80) for n in range(160)],
+        **{f"m{b}": [str(1 + n % 40) for n in range(160)] for b in range(3)},
+    },
+    "coaches.csv": {"id": [str(n) for n in range(1, 81)], "seats": [str(n % 7) for n in range(80)]},
     "alone.csv": {"what": [f"thing {n}" for n in range(30)]},
 }  # fmt: skip
 
@@ -79,7 +100,7 @@ def lake(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lak
 
 
 def test_the_joins_come_from_the_graph_where_there_is_one(lake: Lake) -> None:
-    found = hops_of(lake._searcher)
+    found = hops_of(lake._searcher, Tables(lake.snapshot))
     kind = GraphHops if lake.snapshot.graph() else SearchedHops
     assert isinstance(found, kind)
     assert lake.paths("visits.csv", "towns.csv").searched == (kind is SearchedHops)
@@ -120,6 +141,83 @@ def test_numbers_join_where_names_say_that_they_number_the_same(lake: Lake) -> N
     assert not len(lake.paths("cars.csv", "count.csv")), "all its numbers are there, by accident"
 
 
+def test_a_reference_is_found_among_very_many_columns_with_the_same_numbers(lake: Lake) -> None:
+    (path,) = lake.paths("trips.csv", "coaches.csv")
+    assert [(join.column, join.other_column) for join in path.joins] == [("coach_id", "id")]
+    (back,) = lake.paths("coaches.csv", "trips.csv")
+    assert (back.rows, back.joined) == (80, 160)
+
+
+def test_numbers_of_rows_are_no_references(lake: Lake) -> None:
+    assert not len(lake.paths("horses.csv", "stones.csv"))
+
+
+# -- files and frames of mine ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A file that is not of the lake: towns that are visited, one of them unknown."""
+    towns = [*TOWNS[:30], "nowhere"]
+    file = tmp_path / "mine.csv"
+    rows = [["place", "mark"], *([town.upper(), f"mark {n}"] for n, town in enumerate(towns))]
+    with file.open("w", newline="") as out:
+        csv.writer(out).writerows(rows)
+    return file
+
+
+def test_a_file_of_mine_is_an_end(lake: Lake, mine: Path) -> None:
+    found = lake.paths(mine, "money.csv")
+    assert found[0].tables == (str(mine), "towns.csv", "lands.csv", "money.csv")
+    assert (found[0].rows, found[0].total, found[0].joined) == (30, 31, 30)
+    back = lake.paths("money.csv", mine)
+    assert {path.joined for path in back if "towns.csv" in path.tables} == {30}
+    assert {path.tables[-1] for path in back} == {str(mine)}
+    near = lake.paths("towns.csv", mine, joins=1)
+    assert [(join.column, join.other_column) for join in near[0].joins] == [("name", "place")]
+    for path in (*found, *back, *near):
+        with duckdb.connect() as con:
+            assert len(con.sql(path.sql()).fetchall()) == path.joined
+
+
+def test_a_frame_is_an_end(lake: Lake, mine: Path) -> None:
+    my_table = lakejoin.read(mine).to_arrow()
+    path = lake.paths(my_table, "lands.csv")[0]
+    assert (path.tables[0], path.joined) == ("my_table", 30)
+    assert "first: con.register('table_1', my_table)" in path.sql()
+    with duckdb.connect() as con:
+        con.register("table_1", my_table)
+        assert len(con.sql(path.sql()).fetchall()) == 30
+
+
+def test_two_files_of_mine_meet_in_the_lake(lake: Lake, mine: Path, tmp_path: Path) -> None:
+    coins = pa.table({"coin": [f"coin {n}" for n in range(12)], "metal": ["tin"] * 12})
+    path = lake.paths(mine, coins)[0]
+    assert path.tables == (str(mine), "towns.csv", "lands.csv", "money.csv", "my_table")
+    none = lake.paths(mine, coins, joins=1)
+    assert not len(none) and "lakejoin join joins two files" in none.none
+
+
+def test_a_file_of_the_lake_is_its_table(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(lake.snapshot.manifest.lakes[0])
+    by_path = lake.paths(folder / "visits.csv", folder / "towns.csv")
+    assert by_path[0].tables == ("visits.csv", "towns.csv")
+    monkeypatch.chdir(folder)
+    assert lake.paths("visits.csv", "towns.csv")[0].tables == ("visits.csv", "towns.csv")
+
+
+def test_another_file_of_the_same_name_is_read_and_told(
+    lake: Lake, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine.rename(mine.with_name("visits.csv"))
+    monkeypatch.chdir(mine.parent)
+    found = lake.paths("visits.csv", "lands.csv")
+    assert found.notes == ("visits.csv is a file here and a table of the lake; the file was read",)
+    assert found[0].total == 31
+    shown = Command("paths", ("--index", lake.snapshot.place.uri)).run("visits.csv", "lands.csv")
+    assert "note: visits.csv is a file here" in shown.output
+
+
 def test_fewer_joins_are_no_longer_paths(lake: Lake) -> None:
     assert not len(lake.paths("visits.csv", "money.csv", joins=2))
     assert len(lake.paths("visits.csv", "money.csv", joins=3))
@@ -157,6 +255,8 @@ def test_the_command(lake: Lake) -> None:
     assert told["paths"][0]["rows"] == 180 and told["none"] == ""
     assert {"table", "other_table", "searched", "seconds"} <= told.keys()
     assert "no path of" in paths.refused("alone.csv", "money.csv", "--sql", "1")
+    assert "-k 2 may find more" in paths.refused("visits.csv", "money.csv", "-k", "1", "--sql", "2")
+    assert "there is no file nowhere.csv" in paths.refused("nowhere.csv", "money.csv")
     assert "no path of" in paths.run("alone.csv", "money.csv").output
 
 
@@ -180,13 +280,31 @@ def test_rows_that_survive(tmp_path_factory: pytest.TempPathFactory, data: st.Da
         names = data.draw(st.sampled_from("ab")), data.draw(st.sampled_from("ab"))
         chain.append((_canonical(mine.columns[names[0]]), _canonical(theirs.columns[names[1]])))
         route.append(_hop(lake, (mine.name, names[0]), (theirs.name, names[1])))
-    told = survivors(lake.snapshot.segments, route)
     rows = joined_rows(chain)
-    assert (told.rows, told.total, told.joined) == (
-        sum(count > 0 for count in rows),
-        len(rows),
-        sum(rows),
-    )
+    expected = sum(count > 0 for count in rows), len(rows), sum(rows)
+    assert _told(survivors(Tables(lake.snapshot), route)) == expected
+    frames = [_frame(one) for one in (tables[0], tables[-1])]
+    ends = [lake._mine(frame)[0] for frame in frames]
+    own = Tables(lake.snapshot, ends)
+    first, last = route[0], route[-1]
+    as_frame = replace(first, table=(-1, 0), column=(-1, "ab".index(names_of(first, lake)[0])))
+    assert _told(survivors(own, [as_frame, *route[1:]])) == expected
+    as_frame = replace(last, other_table=(-2, 0), other=(-2, "ab".index(names_of(last, lake)[1])))
+    assert _told(survivors(own, [*route[:-1], as_frame])) == expected
+
+
+def _told(found: Survivors) -> tuple[int, int, int]:
+    return found.rows, found.total, found.joined
+
+
+def _frame(table: PlainTable) -> pa.Table:
+    return pa.table({name: pa.array(c, pa.string()) for name, c in table.columns.items()})
+
+
+def names_of(hop: Hop, lake: Lake) -> tuple[str, str]:
+    """The names of both columns of a join."""
+    tables = Tables(lake.snapshot)
+    return tables.names(hop.table, hop.column)[1], tables.names(hop.other_table, hop.other)[1]
 
 
 def _canonical(cells: Sequence[str | None]) -> list[str | None]:

@@ -96,7 +96,7 @@ def cli() -> None:
       lakejoin union mine.csv            which tables have rows to append to mine
       lakejoin graph                     all joins of the lake, and what a table reaches by them
       lakejoin enrich mine.csv …         adds columns that help to predict one of mine
-      lakejoin paths TABLE TABLE         how to get from one table to another by joins
+      lakejoin paths mine.csv TABLE      how to get from one table to another by joins
       lakejoin mcp                       serves the lake to agents
 
     The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every

@@ -59,20 +59,21 @@ def paths_command(
 ) -> None:
     """How do I get from TABLE to OTHER_TABLE by joins?
 
-    Both are tables of the lake. Paths are ranked by how many rows of TABLE survive, which is
-    counted exactly for the best of them; joins that are only accidents are not taken. With the
-    graph that `lakejoin graph` makes, the whole lake is looked at; without it, joins are searched
-    for from both ends, a few tables far.
+    Each is a table of the lake, or a file of yours; what lies between them is of the lake. Paths
+    are ranked by how many rows of TABLE survive, which is counted exactly for the best of them;
+    joins that are only accidents are not taken. With the graph that `lakejoin graph` makes, the
+    whole lake is looked at, but for columns with fewer than 10 distinct values (its --least);
+    without it, joins are searched for from both ends, a few tables far.
 
     \b
     Examples:
       lakejoin paths flights.csv countries.csv
-      lakejoin paths flights.csv countries.csv --joins 2
+      lakejoin paths mine.csv countries.csv --joins 2
       lakejoin paths flights.csv countries.csv --sql 1 | duckdb
 
     \b
     JSON keys: table, other_table, paths[] with rank, joins[] with table, column, other_table,
-    other_column, shared, containment, rows, total, joined, sql, none, searched, seconds
+    other_column, shared, containment, rows, total, joined, sql, none, searched, notes[], seconds
     """
     lake = api.open(index)
     with patience():
@@ -81,7 +82,8 @@ def paths_command(
         print_json(found.to_dict())
     elif sql is not None:
         if sql > len(found):
-            raise InputError(found.none or f"there is no path {sql}: there are {len(found):,}")
+            more = f", and -k {sql} may find more" if len(found) == k else ""
+            raise InputError(found.none or f"there is no path {sql}: {len(found):,} found{more}")
         click.echo(found[sql - 1].sql())
     else:
         _print(found)
@@ -91,6 +93,8 @@ def _print(found: Paths) -> None:
     from rich.text import Text
 
     screen = console()
+    for said in found.notes:
+        screen.print(Text(f"note: {said}"), soft_wrap=True)
     if found.searched:
         note = "joins were searched for from both ends; lakejoin graph looks at all tables"
         screen.print(Text(f"note: {note}"), soft_wrap=True)

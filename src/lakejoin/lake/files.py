@@ -272,6 +272,24 @@ def file_of(lakes: Sequence[str], name: str) -> Place | None:
     return next((one for one in tries if one.kind() == "file"), None)
 
 
+def names_in(lakes: Sequence[str], file: Place) -> list[str]:
+    """What `list_files` may have named a file that lies in one of these lakes; `file_of` tells
+    which of the names is its own.
+
+    >>> names_in(["/data/lake"], Place.of("/data/lake/air/ports.csv"))
+    ['air/ports.csv']
+    """
+    found = []
+    for base in (_base(Place.of(lake)) for lake in lakes):
+        below = file.uri.removeprefix(base.uri.rstrip("/") + "/")
+        if below != file.uri:
+            label = _shown(base.name)
+            numbered = [f"{label}~{number}" for number in range(1, len(lakes) + 1)]
+            labels = [label, *numbered] if len(lakes) > 1 else []
+            found += [*(f"{one}/{below}" for one in labels), below]
+    return found
+
+
 def _base(lake: Place) -> Place:
     """The folder that the names of a lake's files are relative to."""
     kind = lake.kind()

@@ -50,6 +50,24 @@ def file_table(text: str, rules: ValueRules, name: str = "") -> MyTable:
     return OwnTable(File(open_one(text), name or text, whole), rules)
 
 
+def lake_table_of(text: str, snapshot: Snapshot) -> MyTable | None:
+    """The table of the lake that a file, or `file#part`, was read into, if it is one."""
+    from lakejoin.lake.files import file_of, names_in
+    from lakejoin.lake.read import file_and_part
+    from lakejoin.storage import Place
+
+    path, part = file_and_part(text)
+    if not path:
+        return None
+    file, lakes = Place.of(path), snapshot.manifest.lakes
+    for name in names_in(lakes, file):
+        own = file_of(lakes, name)
+        known = snapshot.find_table(f"{name}#{part}" if part else name)
+        if known is not None and own is not None and own.uri == file.uri:
+            return _lake_table(snapshot, *known)
+    return None
+
+
 def also_a_table(text: str) -> str:
     """What is said of a file whose name a table of the lake has too."""
     return f"{text} is a file here and a table of the lake; the file was read"

@@ -11,7 +11,7 @@ from lakejoin.discovery.paths.surviving import Survivors
 from lakejoin.search.display import percent
 
 if TYPE_CHECKING:
-    from lakejoin.store.snapshot import Snapshot
+    from lakejoin.discovery.paths.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Path:
     rank: int
     joins: tuple[Join, ...]
     survivors: Survivors
-    _snapshot: Snapshot
+    _tables: Tables
     _route: tuple[Hop, ...]
 
     @property
@@ -75,7 +75,7 @@ class Path:
         """DuckDB SQL that makes the join."""
         from lakejoin.discovery.paths.sql import path_sql
 
-        return path_sql(self._snapshot, self._route)
+        return path_sql(self._tables, self._route)
 
     def to_dict(self) -> dict[str, Any]:
         """The path as JSON has it; the keys are stable."""
@@ -99,7 +99,8 @@ class Paths(Sequence[Path]):
     """The paths from one table to another, at most `k`, those that most rows survive first.
 
     Where there is none, `none` says what comes nearest. `searched` is true where the index has no
-    whole graph, and joins were searched for: then not all tables were looked at.
+    whole graph, and joins were searched for: then not all tables were looked at. `notes` say how
+    the tables were read.
     """
 
     table: str
@@ -108,6 +109,7 @@ class Paths(Sequence[Path]):
     none: str
     searched: bool
     seconds: float
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -132,6 +134,7 @@ class Paths(Sequence[Path]):
             "paths": [path.to_dict() for path in self.paths],
             "none": self.none,
             "searched": self.searched,
+            "notes": list(self.notes),
             "seconds": self.seconds,
         }
 

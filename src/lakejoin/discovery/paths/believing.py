@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from lakejoin.discovery.fused.lake_names import lake_names
 from lakejoin.discovery.fused.ways import ColumnWays
-from lakejoin.search.known_table import KnownTable
+from lakejoin.discovery.paths.tables import is_own
 
 if TYPE_CHECKING:
-    from lakejoin.discovery.paths.hops import Hop, Place
+    from lakejoin.discovery.paths.hops import Hop
+    from lakejoin.discovery.paths.tables import Place, Tables
     from lakejoin.search.searcher import Searcher
 
 _COPY = "they are copies of each other"
@@ -22,8 +23,8 @@ class Beliefs:
     """Why joins are accidents, or nothing where they are none; what was found is kept."""
 
     searcher: Searcher
+    tables: Tables
     _known: dict[tuple[Place, Place], str] = field(default_factory=dict)
-    _tables: dict[Place, KnownTable] = field(default_factory=dict)
     _ways: dict[Place, ColumnWays] = field(default_factory=dict)
 
     def against(self, hop: Hop) -> str:
@@ -32,13 +33,17 @@ class Beliefs:
             return ""
         one, other = sorted((hop.column, hop.other))
         if (one, other) not in self._known:
-            if hop.size > hop.other_size:  # the smaller column asks
-                hop = hop.turned()
-            self._known[one, other] = self._against(hop)
+            self._known[one, other] = self._against(self._asked(hop))
         return self._known[one, other]
 
+    def _asked(self, hop: Hop) -> Hop:
+        """Seen from the side that asks the lake: the smaller column, or the one not in it."""
+        if is_own(hop.table) or is_own(hop.other_table):
+            return hop if is_own(hop.table) else hop.turned()
+        return hop.turned() if hop.size > hop.other_size else hop
+
     def _against(self, hop: Hop) -> str:
-        mine, place = self._table(hop), hop.column[1] - self._first(hop)
+        mine, place = self.tables.table(hop.table), self.tables.place(hop.table, hop.column)
         results = self.searcher.results_of(mine, place, [hop.other])
         if not results:
             return _COPY
@@ -52,13 +57,3 @@ class Beliefs:
         if not way.believed:
             way = ways.with_agreement(way)
         return way.weighed.accidental
-
-    def _table(self, hop: Hop) -> KnownTable:
-        if hop.table not in self._tables:
-            snapshot = self.searcher.snapshot
-            entry = snapshot.segments[hop.table[0]].catalog.table(hop.table[1])
-            self._tables[hop.table] = KnownTable(snapshot, hop.table[0], entry)
-        return self._tables[hop.table]
-
-    def _first(self, hop: Hop) -> int:
-        return self.searcher.snapshot.segments[hop.table[0]].catalog.table(hop.table[1]).first

@@ -11,59 +11,63 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakejoin.discovery.paths.answer import Join, Path, Paths
 from lakejoin.discovery.paths.believing import Beliefs
-from lakejoin.discovery.paths.hops import Hop, Place, SearchedHops, hops_of
+from lakejoin.discovery.paths.hops import Hop, SearchedHops, hops_of
 from lakejoin.discovery.paths.routes import MOST_JOINS, Route, routes
 from lakejoin.discovery.paths.surviving import Survivors, survivors
+from lakejoin.discovery.paths.tables import Place, Tables, is_own
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
+    from lakejoin.search.mine import MyTable
     from lakejoin.search.searcher import Searcher
-    from lakejoin.store.snapshot import Snapshot
 
 DEFAULT_K = 5
 COUNTED = 20  # paths of which rows are counted
 _OF_TABLES = 3  # paths through the same tables
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """From which table to which, by at most how many joins, and how many paths."""
-
-    table: str
-    other_table: str
-    joins: int = MOST_JOINS
-    k: int = DEFAULT_K
-
-    def __post_init__(self) -> None:
-        if self.table == self.other_table:
-            raise InputError(f"{self.table} is both ends: name two tables")
-        if not 1 <= self.joins <= MOST_JOINS:
-            raise InputError(f"a path has between 1 and {MOST_JOINS} joins, not {self.joins}")
+def check_joins(joins: int) -> None:
+    """Refuses what is no number of joins."""
+    if not 1 <= joins <= MOST_JOINS:
+        raise InputError(f"a path has between 1 and {MOST_JOINS} joins, not {joins}")
 
 
-def find_paths(searcher: Searcher, wanted: Wanted) -> Paths:
-    """The paths from one table of the lake to another."""
+def find_paths(
+    searcher: Searcher,
+    ends: tuple[MyTable, MyTable],
+    joins: int = MOST_JOINS,
+    k: int = DEFAULT_K,
+    notes: tuple[str, ...] = (),
+) -> Paths:
+    """The `k` best paths of at most so many `joins` from one table to another; each is one of the
+    lake, or a file or frame of the caller's."""
     begin = time.perf_counter()
-    snapshot = searcher.snapshot
-    first, last = (_place(snapshot, name) for name in (wanted.table, wanted.other_table))
-    hops = hops_of(searcher)
-    likely = routes(hops, first, last, wanted.joins)
-    beliefs = Beliefs(searcher)
-    counted = [(route, survivors(snapshot.segments, route)) for route in _believed(likely, beliefs)]
+    check_joins(joins)
+    tables = Tables(searcher.snapshot, ends)
+    first, last = tables.ends
+    if first == last:
+        raise InputError(f"{ends[0].name} is both ends: name two tables")
+    hops = hops_of(searcher, tables)
+    likely = routes(hops, first, last, joins)
+    beliefs = Beliefs(searcher, tables)
+    counted = [(route, survivors(tables, route)) for route in _believed(likely, beliefs)]
     counted = [one for one in counted if one[1].rows]
     counted.sort(key=_order)
-    paths = tuple(
-        _path(snapshot, rank, *one) for rank, one in enumerate(_apart(counted)[: wanted.k], 1)
+    paths = tuple(_path(tables, rank, *one) for rank, one in enumerate(_apart(counted)[:k], 1))
+    none = "" if paths else _nearest(tables, joins, likely, beliefs, hops.of(first))
+    return Paths(
+        ends[0].name,
+        ends[1].name,
+        paths,
+        none,
+        isinstance(hops, SearchedHops),
+        time.perf_counter() - begin,
+        tuple(dict.fromkeys([*notes, *ends[0].notes(), *ends[1].notes()])),
     )
-    none = "" if paths else _nearest(snapshot, wanted, likely, beliefs, hops.of(first))
-    searched = isinstance(hops, SearchedHops)
-    seconds = time.perf_counter() - begin
-    return Paths(wanted.table, wanted.other_table, paths, none, searched, seconds)
 
 
 def _believed(likely: Sequence[Route], beliefs: Beliefs) -> Iterator[Route]:
@@ -101,50 +105,35 @@ def _apart(counted: Sequence[tuple[Route, Survivors]]) -> list[tuple[Route, Surv
     return list(best.values())
 
 
-def _path(snapshot: Snapshot, rank: int, route: Route, found: Survivors) -> Path:
-    return Path(rank, tuple(_join(snapshot, hop) for hop in route), found, snapshot, route)
+def _path(tables: Tables, rank: int, route: Route, found: Survivors) -> Path:
+    return Path(rank, tuple(_join(tables, hop) for hop in route), found, tables, route)
 
 
-def _join(snapshot: Snapshot, hop: Hop) -> Join:
-    named = [
-        _names(snapshot, *one) for one in ((hop.table, hop.column), (hop.other_table, hop.other))
-    ]
-    return Join(*named[0], *named[1], hop.shared, hop.shared / max(1, hop.size))
-
-
-def _names(snapshot: Snapshot, table: Place, column: Place) -> tuple[str, str]:
-    catalog = snapshot.segments[table[0]].catalog
-    return (
-        str(catalog.tables["name"][table[1]].as_py()),
-        str(catalog.columns["name"][column[1]].as_py()),
+def _join(tables: Tables, hop: Hop) -> Join:
+    mine, theirs = (
+        tables.names(*one) for one in ((hop.table, hop.column), (hop.other_table, hop.other))
     )
-
-
-def _place(snapshot: Snapshot, name: str) -> Place:
-    segment, entry = snapshot.table(name)
-    number = next(n for n, one in enumerate(snapshot.segments) if one is segment)
-    return number, entry.number
+    return Join(*mine, *theirs, hop.shared, hop.shared / max(1, hop.size))
 
 
 def _nearest(
-    snapshot: Snapshot,
-    wanted: Wanted,
-    likely: Sequence[Route],
-    beliefs: Beliefs,
-    first: Sequence[Hop],
+    tables: Tables, joins: int, likely: Sequence[Route], beliefs: Beliefs, first: Sequence[Hop]
 ) -> str:
     """What comes nearest, in a sentence."""
-    most = "1 join" if wanted.joins == 1 else f"at most {wanted.joins} joins"
-    none = f"no path of {most} leads from {wanted.table} to {wanted.other_table}"
+    begin, end = (tables.table(place).name for place in tables.ends)
+    most = "1 join" if joins == 1 else f"at most {joins} joins"
+    none = f"no path of {most} leads from {begin} to {end}"
     for route in likely:
         for hop in route:
             if why := beliefs.against(hop):
-                join = _join(snapshot, hop)
+                join = _join(tables, hop)
                 pair = f"{join.column} = {join.other_column}"
                 told = f"{join.table} with {join.other_table} by {pair}"
                 return f"{none}; the nearest would join {told}, but {why}"
-    tables = list(dict.fromkeys(_join(snapshot, hop).other_table for hop in first))[:3]
-    if tables:
-        among = "" if len(tables) < 3 else "among others "
-        return f"{none}; {wanted.table} joins with {among}{', '.join(tables)}"
-    return f"{none}; no table joins with {wanted.table}"
+    if all(map(is_own, tables.ends)):
+        none += " through tables of the lake (lakejoin join joins two files with each other)"
+    names = list(dict.fromkeys(tables.table(hop.other_table).name for hop in first))[:3]
+    if names:
+        among = "" if len(names) < 3 else "among others "
+        return f"{none}; {begin} joins with {among}{', '.join(names)}"
+    return f"{none}; no table joins with {begin}"

@@ -7,37 +7,36 @@ things: numbers from 1 on are in very many columns.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from lakejoin.discovery.fused.searching import plausible_keys
 from lakejoin.discovery.graph.joingraph import JoinGraph
+from lakejoin.discovery.paths.naming import same_thing, thing_of
+from lakejoin.discovery.paths.tables import Place, Tables, is_own
 from lakejoin.errors import InputError
 from lakejoin.joins.given import subject
 from lakejoin.model import ColumnType
-from lakejoin.search.known_table import KnownTable
 from lakejoin.search.options import SearchOptions
 from lakejoin.search.places import Places
 
 if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
-    from lakejoin.store.snapshot import Snapshot
-
-Place = tuple[int, int]  # the number of a segment, and of a table or a column in it
+    from lakejoin.store.pairs import Pairs
 
 _HALF = 0.5  # of the values of one column must be in the other
 _ALL, _KEY = 0.95, 0.99  # of the values are in the other; distinct values for each row of a key
 _UNIQUE = 0.5  # distinct values for each row, of one of the two
 _TEXTS, _OF_NUMBERS = 400, 400  # pairs of a table that are looked at
-_FETCHED = 60  # columns for each key, where they are searched for
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
-_IDENTIFIERS = frozenset(("id", "key", "no", "nr", "number", "num", "code", "ref", "pk", "fk"))
-_OPTIONS = SearchOptions("overlap", k=_FETCHED, others=True)
+# Columns for each key, where they are searched for. Of those with the same numbers, few are called
+# after the same things.
+_BY_TEXTS = SearchOptions("overlap", k=60, others=True)
+_BY_NUMBERS = SearchOptions("overlap", k=1_000, others=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +89,14 @@ class Hops(Protocol):
 
 
 class _Known:
-    """What the catalog says of tables and columns."""
+    """What is known of tables and columns: of those of the lake, by the catalog."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._places = [Places(segment) for segment in snapshot.segments]
-        self._snapshot = snapshot
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self._segments = tables.snapshot.segments
+        self._places = [Places(segment) for segment in self._segments]
         self._texts: dict[tuple[str, int], list[str]] = {}  # names and types, by segment
+        self._things: dict[Place, list[str]] = {}
 
     def hop(self, column: Place, other: Place, shared: int) -> Hop | None:
         """The join of two columns, if it is one to be taken."""
@@ -104,11 +105,11 @@ class _Known:
             return None
         if max(self._figure("uniqueness", one) for one in (column, other)) < _UNIQUE:
             return None
-        tables = [(one[0], self._places[one[0]].table_of(one[1])) for one in (column, other)]
+        tables = [self.table_of(one) for one in (column, other)]
         if tables[0] == tables[1]:
             return None
-        named = self._of_one_thing(column, other)
-        numbers = any(self._cell("type", one) in _NUMBERS for one in (column, other))
+        named = self.of_one_thing(column, other)
+        numbers = any(self._text("type", one) in _NUMBERS for one in (column, other))
         if numbers and not named:  # texts need not be called the same
             return None
         full, other_full = (
@@ -119,6 +120,16 @@ class _Known:
         figures = (shared, size, other_size, full, other_full, refers)
         return Hop(tables[0], column, tables[1], other, *figures)
 
+    def of_one_thing(self, column: Place, other: Place) -> bool:
+        """Whether the names of two columns say that they hold the same things."""
+        return same_thing(self._thing(column), self._thing(other))
+
+    def table_of(self, column: Place) -> Place:
+        """The table of a column."""
+        if is_own(column):
+            return column[0], 0
+        return column[0], self._places[column[0]].table_of(column[1])
+
     def _refers(self, columns: Sequence[Place], sizes: Sequence[float], shared: int) -> bool:
         """Whether nearly all values of one column are in the other, and that is a key."""
         return any(
@@ -126,49 +137,36 @@ class _Known:
             for size, key in zip(sizes, reversed(columns), strict=True)
         )
 
-    def _of_one_thing(self, column: Place, other: Place) -> bool:
-        names = [self._cell("name", one) for one in (column, other)]
-        tables = [
-            subject(self._places[one[0]].table_name(self._places[one[0]].table_of(one[1])))
-            for one in (column, other)
-        ]
-        return of_one_thing(names[0], tables[0], names[1], tables[1])
+    def _thing(self, column: Place) -> list[str]:
+        if column not in self._things:
+            table = self.table_of(column)
+            name = (
+                self.tables.table(table).name
+                if is_own(column)
+                else self._places[column[0]].table_name(table[1])
+            )
+            self._things[column] = thing_of(self._text("name", column), subject(name))
+        return self._things[column]
 
     def _figure(self, name: str, column: Place) -> float:
+        if is_own(column):
+            return float(getattr(self.tables.table((column[0], 0)).profile(column[1]), name))
         return float(self._places[column[0]].profile(name)[column[1]])
 
     def _rows(self, column: Place) -> float:
-        return float(self._snapshot.segments[column[0]].column_rows[column[1]])
+        if is_own(column):
+            return float(self.tables.rows((column[0], 0)))
+        return float(self._segments[column[0]].column_rows[column[1]])
 
-    def _cell(self, name: str, column: Place) -> str:
+    def _text(self, name: str, column: Place) -> str:
+        if is_own(column):
+            table = self.tables.table((column[0], 0))
+            is_name = name == "name"
+            return table.names[column[1]] if is_name else str(table.profile(column[1]).type)
         if (name, column[0]) not in self._texts:
-            columns = self._snapshot.segments[column[0]].catalog.columns
+            columns = self._segments[column[0]].catalog.columns
             self._texts[name, column[0]] = columns[name].cast("string").to_pylist()
         return self._texts[name, column[0]][column[1]]
-
-
-def of_one_thing(column: str, table: str, other: str, other_table: str) -> bool:
-    """Whether the names of two columns of numbers say that they number the same things.
-
-    >>> of_one_thing("type_id", "cars", "id", "types"), of_one_thing("home_team_id", "", "team", "")
-    (True, True)
-    >>> of_one_thing("type_id", "cars", "car_id", "owners"), of_one_thing("id", "car", "id", "dog")
-    (False, False)
-    """
-    mine, theirs = _thing(column, table), _thing(other, other_table)
-    if not mine or not theirs or mine[-1] != theirs[-1]:
-        return False
-    return {*mine} <= {*theirs} or {*theirs} <= {*mine}
-
-
-def _thing(column: str, table: str) -> list[str]:
-    """What a column numbers: the words of its name, or of its table's where it says only that."""
-    words = [word for word in _words(column) if word not in _IDENTIFIERS]
-    return words or _words(table)
-
-
-def _words(name: str) -> list[str]:
-    return [word.lower().removesuffix("s") for word in _WORDS.findall(name)]
 
 
 def _best(hops: Iterable[Hop | None]) -> list[Hop]:
@@ -181,15 +179,18 @@ class GraphHops:
 
     widest = 40
 
-    def __init__(self, graph: JoinGraph) -> None:
+    def __init__(self, searcher: Searcher, tables: Tables, graph: JoinGraph) -> None:
+        self._searcher = searcher
         self._graph = graph
-        self._known = _Known(graph.nodes.snapshot)
+        self._known = _Known(tables)
         self._found: dict[Place, list[Hop]] = {}
 
     def of(self, table: Place) -> list[Hop]:
-        """The joins of a table."""
+        """The joins of a table; of one that is not of the lake, they are searched for."""
         if table not in self._found:
-            self._found[table] = _best(self._of(table))
+            own = is_own(table)
+            hops = _searched(self._searcher, self._known, table) if own else self._of(table)
+            self._found[table] = _best(hops)
         return self._found[table]
 
     def _of(self, table: Place) -> Iterable[Hop | None]:
@@ -205,16 +206,25 @@ class GraphHops:
         # rather referred to than a longer one.
         numbers = nodes.is_number(mine)
         order = np.lexsort((pairs.other_size, -pairs.shared / pairs.size))
-        for some, most in ((order[~numbers[order]], _TEXTS), (order[numbers[order]], _OF_NUMBERS)):
-            best = pairs.take(some[:most])
-            ends = zip(
-                zip(best.segment.tolist(), best.column.tolist(), strict=True),
-                zip(best.other_segment.tolist(), best.other_column.tolist(), strict=True),
-                best.shared.tolist(),
-                strict=True,
-            )
-            for one in ends:
-                yield self._known.hop(*one)
+        texts = _ends(pairs.take(order[~numbers[order]][:_TEXTS]))
+        # Numbers are in very many columns: most are passed over for their names.
+        named = (
+            one
+            for one in _ends(pairs.take(order[numbers[order]]))
+            if self._known.of_one_thing(one[0], one[1])
+        )
+        for one in chain(texts, islice(named, _OF_NUMBERS)):
+            yield self._known.hop(*one)
+
+
+def _ends(pairs: Pairs) -> Iterable[tuple[Place, Place, int]]:
+    """The columns of pairs, and how many values both hold."""
+    return zip(
+        zip(pairs.segment.tolist(), pairs.column.tolist(), strict=True),
+        zip(pairs.other_segment.tolist(), pairs.other_column.tolist(), strict=True),
+        pairs.shared.tolist(),
+        strict=True,
+    )
 
 
 class SearchedHops:
@@ -222,39 +232,40 @@ class SearchedHops:
 
     widest = 6
 
-    def __init__(self, searcher: Searcher) -> None:
+    def __init__(self, searcher: Searcher, tables: Tables) -> None:
         self._searcher = searcher
-        self._known = _Known(searcher.snapshot)
+        self._known = _Known(tables)
         self._found: dict[Place, list[Hop]] = {}
 
     def of(self, table: Place) -> list[Hop]:
         """The joins of a table."""
         if table not in self._found:
-            self._found[table] = _best(self._of(table))
+            self._found[table] = _best(_searched(self._searcher, self._known, table))
         return self._found[table]
 
-    def _of(self, table: Place) -> Iterable[Hop | None]:
-        snapshot = self._searcher.snapshot
-        entry = snapshot.segments[table[0]].catalog.table(table[1])
-        mine = KnownTable(snapshot, table[0], entry)
-        try:
-            keys = plausible_keys(mine, self._searcher)
-        except InputError:
-            return
-        for place in keys:
-            if not len(mine.query(place)):
-                continue
-            for one in self._searcher.results(mine, place, _OPTIONS)[0]:
-                assert one.found is not None, "a result of a search has its place"
-                other = one.found.number, one.found.columns[0]
-                yield self._known.hop((table[0], entry.first + place), other, one.matched)
+
+def _searched(searcher: Searcher, known: _Known, table: Place) -> Iterable[Hop | None]:
+    """The joins of a table by searches for its columns."""
+    mine = known.tables.table(table)
+    try:
+        keys = plausible_keys(mine, searcher)
+    except InputError:
+        return
+    for place in keys:
+        if not len(mine.query(place)):
+            continue
+        is_number = mine.profile(place).type in _NUMBERS
+        for one in searcher.results(mine, place, _BY_NUMBERS if is_number else _BY_TEXTS)[0]:
+            assert one.found is not None, "a result of a search has its place"
+            other = one.found.number, one.found.columns[0]
+            yield known.hop(known.tables.column(table, place), other, one.matched)
 
 
-def hops_of(searcher: Searcher) -> GraphHops | SearchedHops:
+def hops_of(searcher: Searcher, tables: Tables) -> GraphHops | SearchedHops:
     """By the graph where the index has a whole one, else by searching."""
     snapshot = searcher.snapshot
     if snapshot.manifest.graph is not None:
         graph = JoinGraph(snapshot)
         if graph.knows_all:
-            return GraphHops(graph)
-    return SearchedHops(searcher)
+            return GraphHops(searcher, tables, graph)
+    return SearchedHops(searcher, tables)

@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from lakejoin.discovery.paths.hops import Hop, Hops, Place
+from lakejoin.discovery.paths.hops import Hop, Hops
+from lakejoin.discovery.paths.tables import Place, is_own
 
 Route = tuple[Hop, ...]
 
@@ -23,20 +24,26 @@ _ROUTES = 400  # that are looked at closely
 
 def routes(hops: Hops, begin: Place, end: Place, joins: int = MOST_JOINS) -> list[Route]:
     """Chains of at most so many joins, those that most rows survive by estimate first."""
-    there = _halves(hops, begin, -(-joins // 2))
-    back = _halves(hops, end, joins // 2)
+    # The longer half begins at the end that only its own searches find, if there is one.
+    from_end = is_own(end)
+    there = _halves(hops, begin, _longer_half(joins, not from_end))
+    back = _halves(hops, end, _longer_half(joins, from_end))
     found: set[Route] = set()
     for length in range(1, joins + 1):
-        ahead, behind = -(-length // 2), length // 2
+        ahead, behind = _longer_half(length, not from_end), _longer_half(length, from_end)
         met: dict[Place, list[Route]] = {}
         for route in back[behind]:
             met.setdefault(route[-1].other_table if route else end, []).append(route)
         for route in there[ahead]:
-            for other in met.get(route[-1].other_table, []):
+            for other in met.get(route[-1].other_table if route else begin, []):
                 whole = (*route, *(hop.turned() for hop in reversed(other)))
                 if _is_plain(whole, begin):
                     found.add(whole)
     return sorted(found, key=_order)[:_ROUTES]
+
+
+def _longer_half(joins: int, longer: bool) -> int:
+    return -(-joins // 2) if longer else joins // 2
 
 
 def estimate(route: Route) -> float:

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 
 from lakejoin.search.equalities import Part, joined_by, null_words
 from lakejoin.search.evidence import told_apart
-from lakejoin.search.mine import originals_of
-from lakejoin.search.origins import origin_of, written_as_text
 from lakejoin.search.sql import Column, cell, comment_lines, literal, reader_of
 
 if TYPE_CHECKING:
-    from lakejoin.discovery.paths.hops import Hop, Place
-    from lakejoin.search.origins import Origin
-    from lakejoin.store.catalog import TableEntry
-    from lakejoin.store.segment import Segment
-    from lakejoin.store.snapshot import Snapshot
+    from lakejoin.discovery.paths.hops import Hop
+    from lakejoin.discovery.paths.tables import Place, Tables
+    from lakejoin.search.mine import MyTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +24,24 @@ class _Side:
     alias: str
     names: tuple[str, ...]
     comment: str
-    origin: Origin | None  # of a file that DuckDB reads
-    segment: Segment
-    entry: TableEntry
+    is_read: bool  # by DuckDB, from its file
+    table: MyTable
 
-    def column(self, number: int) -> Column:
+    def column(self, place: int) -> Column:
         """One of its columns."""
-        place = number - self.entry.first
-        kind = self.segment.catalog.columns_of(self.entry)[place].profile.type
-        is_text = self.origin is None or written_as_text(self.origin, kind)
-        return Column(self.names[place], is_text)
+        # A table of the lake that has to be registered comes as texts, from the index.
+        of_index = self.table.home is not None and not self.is_read
+        return Column(self.names[place], of_index or self.table.is_text(place))
 
 
-def path_sql(snapshot: Snapshot, route: Sequence[Hop]) -> str:
+def path_sql(tables: Tables, route: Sequence[Hop]) -> str:
     """DuckDB SQL for a chain of joins, all columns of all tables."""
     places = [route[0].table, *(hop.other_table for hop in route)]
-    sides = [_side(snapshot, place, number) for number, place in enumerate(places, 1)]
+    sides = [_side(tables, place, number) for number, place in enumerate(places, 1)]
     comments = [side.comment for side in sides if side.comment]
     joins, apart = [], []
     for hop, mine, theirs in zip(route, sides[:-1], sides[1:], strict=True):
-        equal, words, said = _equality(snapshot, hop, mine, theirs)
+        equal, words, said = _equality(tables, hop, mine, theirs)
         joins.append(f"JOIN {theirs.source} AS {theirs.alias}\n  ON {equal}")
         apart += words
         comments += said
@@ -63,18 +57,19 @@ def path_sql(snapshot: Snapshot, route: Sequence[Hop]) -> str:
 
 
 def _equality(
-    snapshot: Snapshot, hop: Hop, mine: _Side, theirs: _Side
+    tables: Tables, hop: Hop, mine: _Side, theirs: _Side
 ) -> tuple[str, list[str], list[str]]:
     """What must be equal, what must not stand there, and what is said of it."""
-    part = Part(
-        originals_of(mine.segment, hop.column[1]), originals_of(theirs.segment, hop.other[1])
+    sides = (
+        (mine, tables.place(hop.table, hop.column)),
+        (theirs, tables.place(hop.other_table, hop.other)),
     )
-    rules = snapshot.manifest.options.rules
+    part = Part(*(side.table.originals(place) for side, place in sides))
+    rules = tables.snapshot.manifest.options.rules
     normal, joined = False, joined_by([part], [False])
     if rules.fold and not joined.exact:
         normal, joined = True, joined_by([part], [True])
-    sides = (mine, hop.column), (theirs, hop.other)
-    columns = [(side.alias.partition("(")[0], side.column(place[1])) for side, place in sides]
+    columns = [(side.alias.partition("(")[0], side.column(place)) for side, place in sides]
     left, right = (cell(alias, column, normal) for alias, column in columns)
     words = null_words(rules, part)
     listed = ", ".join(map(literal, words))
@@ -82,23 +77,24 @@ def _equality(
     return f"{left} = {right}", apart, joined.said()
 
 
-def _side(snapshot: Snapshot, place: Place, number: int) -> _Side:
-    segment = snapshot.segments[place[0]]
-    entry = segment.catalog.table(place[1])
-    raw = [one.name for one in segment.catalog.columns_of(entry)]
+def _side(tables: Tables, place: Place, number: int) -> _Side:
+    table = tables.table(place)
+    raw = list(table.names)
     names = told_apart(raw, alike=str.lower)  # upper and lower case are the same to DuckDB
     alias = f"t{number}"
-    origin = origin_of(snapshot.manifest.lakes, entry)
-    reader = reader_of(origin, names)
+    reader = reader_of(table.origin, names)
     listed = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
     whole = alias if names == raw else f"{alias}({listed})"
-    register = f"first: con.register('table_{number}', lake.table({entry.name!r}).to_arrow())"
-    return _Side(
-        reader or f"table_{number}",
-        whole,
-        tuple(names),
-        f"{alias} is {entry.name}" if reader else f"{alias} is {entry.name}; {register}",
-        origin if reader else None,
-        segment,
-        entry,
-    )
+    comment = f"{alias} is {table.name}"
+    if not reader:
+        comment += f"; first: con.register('table_{number}', {_rows_of(table)})"
+    return _Side(reader or f"table_{number}", whole, tuple(names), comment, bool(reader), table)
+
+
+def _rows_of(table: MyTable) -> str:
+    """Python that gives the rows of a table which DuckDB does not read as we do."""
+    if table.home is not None:
+        return f"lake.table({table.name!r}).to_arrow()"
+    if table.origin.format:
+        return f"lakejoin.read({table.name!r}).to_arrow()"
+    return table.name

@@ -18,8 +18,8 @@ from lakejoin.store.rows import NULL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakejoin.discovery.paths.hops import Hop, Place
-    from lakejoin.store.segment import Segment
+    from lakejoin.discovery.paths.hops import Hop
+    from lakejoin.discovery.paths.tables import Tables
 
 Array = np.ndarray[Any, Any]
 
@@ -39,33 +39,29 @@ class Survivors:
         return self.rows / max(1, self.total)
 
 
-def survivors(segments: Sequence[Segment], route: Sequence[Hop]) -> Survivors:
+def survivors(tables: Tables, route: Sequence[Hop]) -> Survivors:
     """Counts the rows that survive a chain of joins."""
-    last = segments[route[-1].other_table[0]]
-    leads_to = np.ones(last.catalog.table(route[-1].other_table[1]).rows)
+    leads_to = np.ones(tables.rows(route[-1].other_table))
     for hop in reversed(route):
-        leads_to = _before(segments, hop, leads_to)
+        leads_to = _before(tables, hop, leads_to)
     return Survivors(int(np.count_nonzero(leads_to)), len(leads_to), round(float(leads_to.sum())))
 
 
-def _before(segments: Sequence[Segment], hop: Hop, leads_to: Array) -> Array:
+def _before(tables: Tables, hop: Hop, leads_to: Array) -> Array:
     """To how many rows each row of the table before leads, by what rows of the next one do."""
-    mine, theirs = segments[hop.column[0]], segments[hop.other[0]]
-    codes = _codes(theirs, hop.other)
+    mine = tables.cells(hop.table, hop.column)
+    theirs = tables.cells(hop.other_table, hop.other)
+    codes = theirs.codes
     alive = (codes != NULL) & (leads_to > 0)
     values, places = np.unique(codes[alive], return_inverse=True)
     sums = np.bincount(places, leads_to[alive], len(values))
-    if mine is not theirs:
-        values = mine.dictionary.find(theirs.dictionary.texts.take(values))
+    if mine.segment != theirs.segment:
+        values = mine.find(theirs.texts(values))
         known = np.flatnonzero(values != NOT_FOUND)
         order = known[np.argsort(values[known])]
         values, sums = values[order], sums[order]
-    own = _codes(mine, hop.column)
+    own = mine.codes
     if not len(values):
         return np.zeros(len(own))
     at = np.minimum(np.searchsorted(values, own), len(values) - 1)
     return np.where((values[at] == own) & (own != NULL), sums[at], 0.0)
-
-
-def _codes(segment: Segment, column: Place) -> Array:
-    return segment.rows.codes(column[1], int(segment.column_rows[column[1]]))

@@ -1,0 +1,134 @@
+"""The tables of a path: those of the lake, and at its ends also files and frames of the caller's.
+
+A table has a place, (number of its segment, number in it), and so has a column. What is in no
+segment of the lake stands in one of its own, numbered below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from lakejoin.search.known_table import KnownTable
+from lakejoin.store.dictionary import NOT_FOUND
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.search.mine import MyTable
+    from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+Place = tuple[int, int]  # the number of a segment, and of a table or a column in it
+
+
+def is_own(place: Place) -> bool:
+    """Whether it is the place of a table, or of a column, that is not one of the lake."""
+    return place[0] < 0
+
+
+class Tables:
+    """The tables of the lake by their places, and those of the caller's."""
+
+    def __init__(self, snapshot: Snapshot, ends: Sequence[MyTable] = ()) -> None:
+        self.snapshot = snapshot
+        self._own = {(-number, 0): one for number, one in enumerate(ends, 1) if one.home is None}
+        self._known: dict[Place, KnownTable] = {}
+        #: The places of both ends.
+        self.ends = [one.home or (-number, 0) for number, one in enumerate(ends, 1)]
+
+    def table(self, place: Place) -> MyTable:
+        """The table at a place."""
+        if is_own(place):
+            return self._own[place]
+        if place not in self._known:
+            entry = self.snapshot.segments[place[0]].catalog.table(place[1])
+            self._known[place] = KnownTable(self.snapshot, place[0], entry)
+        return self._known[place]
+
+    def column(self, table: Place, place: int) -> Place:
+        """The place of a column, by where it is in its table."""
+        return table[0], self._first(table) + place
+
+    def place(self, table: Place, column: Place) -> int:
+        """Where a column is in its table."""
+        return column[1] - self._first(table)
+
+    def names(self, table: Place, column: Place) -> tuple[str, str]:
+        """What a table and a column of it are called."""
+        found = self.table(table)
+        return found.name, found.names[self.place(table, column)]
+
+    def _first(self, table: Place) -> int:
+        if is_own(table):
+            return 0
+        return self.snapshot.segments[table[0]].catalog.table(table[1]).first
+
+    def rows(self, table: Place) -> int:
+        """How many rows a table has."""
+        return self.table(table).rows()
+
+    def cells(self, table: Place, column: Place) -> Cells:
+        """A column row by row."""
+        if is_own(table):
+            return _OwnCells(table[0], *self._own[table].cells(column[1]))
+        return _LakeCells(table[0], self.snapshot.segments[table[0]], column[1])
+
+
+class Cells(Protocol):
+    """The cells of a column as codes; `NULL` of `store/rows.py` is none."""
+
+    @property
+    def segment(self) -> int:
+        """The number of the segment that codes are of."""
+
+    @property
+    def codes(self) -> Array:
+        """The code of every row."""
+
+    def texts(self, codes: Array) -> pa.LargeStringArray:
+        """The canonical values that codes stand for."""
+
+    def find(self, texts: pa.LargeStringArray) -> Array:
+        """The codes of canonical values, `NOT_FOUND` where there is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LakeCells:
+    """A column of the lake."""
+
+    segment: int
+    _of: Segment
+    _column: int
+
+    @property
+    def codes(self) -> Array:
+        return self._of.rows.codes(self._column, int(self._of.column_rows[self._column]))
+
+    def texts(self, codes: Array) -> pa.LargeStringArray:
+        return self._of.dictionary.texts.take(codes)
+
+    def find(self, texts: pa.LargeStringArray) -> Array:
+        return self._of.dictionary.find(texts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OwnCells:
+    """A column of the caller's: codes are places among its distinct values."""
+
+    segment: int
+    _tokens: pa.LargeStringArray
+    codes: Array
+
+    def texts(self, codes: Array) -> pa.LargeStringArray:
+        return self._tokens.take(codes)
+
+    def find(self, texts: pa.LargeStringArray) -> Array:
+        import pyarrow.compute as pc
+
+        found = pc.index_in(texts, value_set=self._tokens).to_numpy(zero_copy_only=False)
+        return np.where(np.isnan(found), NOT_FOUND, found).astype(np.uint32)

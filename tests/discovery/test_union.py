@@ -201,6 +201,9 @@ def test_the_command_shows_explains_and_writes(lake: Lake, tmp_path: Path) -> No
     assert told["results"][0]["new_rows"] == 150
     assert "never overwritten" in given.refused("mine.csv", "--out", str(out))
     assert "no result 9" in given.refused("mine.csv", "--explain", "9")
+    other = str(tmp_path / "other.csv")
+    told = given.refused("weather.csv", "--output", other)
+    assert "no table of the lake has rows that could be appended to weather.csv" in told
     assert "give --out" in given.refused("mine.csv", "--take", "1")
 
 

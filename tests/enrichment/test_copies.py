@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lakejoin.enrich.copies import copies_target
+from lakejoin.enrich.copies import copies_target, tells_alone
 from lakejoin.enrich.gathering import Column, Gathered, Values
 from lakejoin.enrich.linking import Link
 from lakejoin.enrich.partners import ByEqual
@@ -21,11 +21,16 @@ CLASSES = RANDOM.integers(0, 3, 100)
 
 def why(theirs: Array, target: Target, texts: tuple[str, ...] = ()) -> str:
     """What is said of a column, row by row."""
+    values, gathered = gathered_of(theirs, texts)
+    return copies_target(values, gathered, gathered.rows, target)
+
+
+def gathered_of(theirs: Array, texts: tuple[str, ...] = ()) -> tuple[Values, Gathered]:
+    """A column as it was gathered, one row a key."""
     rows = np.arange(len(theirs))
     link = Link("t.csv", ("key",), (ByEqual(("key",)),))
     values = Values(Column(0, "t.csv", 1, "c", "mean", "c"), theirs.astype(float), texts)
-    gathered = Gathered((link,), rows, rows, {("key",): rows}, (values,), {})
-    return copies_target(values, gathered, rows, target)
+    return values, Gathered((link,), rows, rows, {("key",): rows}, (values,), {})
 
 
 @pytest.mark.parametrize(
@@ -34,13 +39,31 @@ def why(theirs: Array, target: Target, texts: tuple[str, ...] = ()) -> str:
         (NUMBERS * 1.8 + 32, "it is the target in another unit"),
         (np.exp(NUMBERS), "it is the target by another scale"),
         (-(NUMBERS**3), "it is the target by another scale"),
+        (np.round(NUMBERS), "it is the target, rounded"),
+        (np.floor(NUMBERS * 10) / 10, "it is the target, rounded"),
         (NUMBERS + RANDOM.normal(0, 0.5, 100), ""),
+        (np.round(NUMBERS + RANDOM.normal(0, 0.5, 100)), ""),
         (RANDOM.normal(size=100), ""),
         (np.ones(100), ""),
     ],
 )
 def test_numbers(theirs: Array, copy: str) -> None:
     assert why(theirs, Target("y", NUMBERS)) == copy
+
+
+def test_my_numbers_may_be_the_rounded_ones() -> None:
+    assert why(NUMBERS, Target("y", np.round(NUMBERS))) == "it is the target, rounded"
+    thousands = RANDOM.integers(10_000, 900_000, 100).astype(float)
+    assert why(thousands, Target("y", np.round(thousands, -3))) != ""
+    few = RANDOM.integers(0, 12, 100).astype(float)
+    assert why(np.minimum(few, 1), Target("y", few)) == ""
+
+
+def test_what_nearly_tells_numbers_is_told() -> None:
+    rows = np.arange(100)
+    for theirs, told in ((NUMBERS * 2 + RANDOM.normal(0, 0.3, 100), True), (NUMBERS[::-1], False)):
+        values, gathered = gathered_of(theirs)
+        assert tells_alone(values, gathered, rows, Target("y", NUMBERS)) is told
 
 
 @pytest.mark.parametrize(

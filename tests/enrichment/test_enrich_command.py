@@ -87,7 +87,7 @@ def test_nothing_found_is_a_sentence_and_writes_nothing(here: Path) -> None:
     assert "no table of the lake joins on 'key'" in str(run.exception)
 
 
-def test_what_is_wrong_is_told(here: Path) -> None:
+def test_what_is_wrong_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no column 'price'" in ENRICH.refused("mine.csv", "--on", "town", "--target", "price")
     assert "no column 'twn'" in ENRICH.refused("mine.csv", "--on", "twn", "--target", "target")
     assert "the target and a key" in ENRICH.refused("mine.csv", "--on", "own", "--target", "own")
@@ -99,3 +99,9 @@ def test_what_is_wrong_is_told(here: Path) -> None:
     assert "known of 6 samples: at least 10 are needed" in told
     told = ENRICH.refused("mine.csv", "--on", "town", "--target", "target", "-o", "out.doc")
     assert "out.doc ends in none of" in told
+    table[:30].to_csv(here / "some.csv", index=False)
+    given = ("some.csv", "--on", "town", "--target", "target", "--folds", "20")
+    assert "20 folds of 30 rows cannot be made: give 2 to 15" in ENRICH.refused(*given)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    told = ENRICH.refused("mine.csv", "--on", "town", "--target", "target", "--out", "out.csv")
+    assert "out.csv cannot be written" in told

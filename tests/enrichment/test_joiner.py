@@ -14,6 +14,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
@@ -104,12 +105,40 @@ def test_spellings_meet(made: Made, fitted: LakeJoiner) -> None:
     assert np.allclose(fitted.transform(asked)["incomes.income"], expected)
 
 
-def test_transform_does_not_look_at_the_target(made: Made) -> None:
-    table = made.mine.assign(target=made.target)
+def test_the_target_may_be_a_column_of_x(made: Made, fitted: LakeJoiner) -> None:
+    """New rows need not have it, and a model that comes next never sees it."""
+    table = made.mine.assign(target=made.target)[["target", "town", "own"]]
     joiner = LakeJoiner(made.index, on="town", target="target").fit(table)
     assert added(joiner) == {"incomes.income", "weather.climate"}
-    other = joiner.transform(table.assign(target=0.0))
-    assert other.drop(columns="target").equals(joiner.transform(table).drop(columns="target"))
+    expected = joiner.transform(made.mine)
+    assert expected.columns.tolist() == joiner.get_feature_names_out().tolist()
+    assert joiner.transform(table.assign(target=0.0)).equals(expected)
+    framed = copy.deepcopy(joiner).set_output(transform="pandas")
+    assert framed.transform(table).equals(expected)
+    assert joiner.transform(pl.from_pandas(table)).columns == expected.columns.tolist()
+    arrow = joiner.transform(pa.Table.from_pandas(table))
+    assert arrow.column_names == expected.columns.tolist()
+    array = table.to_numpy()
+    joiner = LakeJoiner(made.index, on="x1", target="x0").fit(array)
+    assert joiner.transform(array).tolist() == joiner.transform(array[:, 1:]).tolist()
+
+
+@pytest.mark.parametrize("by", [1.0, 2.5])
+def test_a_target_that_was_rounded_is_known_again(made: Made, by: float) -> None:
+    joiner = LakeJoiner(made.index, on="town").fit(made.mine, (made.target / by).round())
+    told = {(one.table, one.column): one.why for one in joiner.left_out_}
+    assert told["secret.csv", "result"] == told["secret.csv", "in_cents"]
+    assert told["secret.csv", "result"] == "it is the target, rounded"
+    assert added(joiner) == {"incomes.income", "weather.climate"}
+
+
+def test_a_number_that_nearly_is_the_target_is_told(made: Made) -> None:
+    income = pd.read_csv(made.folder / "incomes.csv").set_index("town")["income"]
+    noise = np.random.default_rng(3).normal(0, 1.5, len(made.mine))
+    target = made.mine["town"].map(income) + noise
+    with pytest.warns(UserWarning, match="incomes.income alone tells 'y' in nearly all rows"):
+        joiner = LakeJoiner(made.index, on="town").fit(made.mine, target)
+    assert "incomes.income" in added(joiner)
 
 
 def test_duplicate_keys_do_not_make_noise_look_useful(made: Made) -> None:
@@ -156,6 +185,54 @@ def test_it_works_in_a_pipeline(made: Made) -> None:
     alone.fit(made.mine[:110], made.target[:110])
     better, before = (one.score(made.mine[110:], made.target[110:]) for one in (model, alone))
     assert better > before + 0.3
+
+
+def test_it_is_cross_validated_in_a_pipeline(made: Made) -> None:
+    """Cloned, fitted and followed anew in every fold, with rows in any order."""
+    mine = made.mine.sample(frac=1, random_state=3)
+    target = pd.Series(made.target).sample(frac=1, random_state=3)
+    texts = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    encoder = make_column_transformer(
+        (texts, make_column_selector(dtype_include=object)), remainder="passthrough"
+    )
+    model = HistGradientBoostingRegressor(max_iter=40)
+    alone = make_pipeline(encoder, model)
+    joined = make_pipeline(LakeJoiner(made.index, on="town"), encoder, model)
+    before = cross_val_score(alone, mine, target, cv=3)
+    after = cross_val_score(joined, mine, target, cv=3)
+    assert (after > before + 0.2).all()
+    search = GridSearchCV(joined, {"lakejoiner__by": ["equal", "fuzzy"]}, cv=2)
+    assert search.fit(mine, target).best_score_ > before.mean()
+
+
+def test_frames_with_any_index(made: Made, fitted: LakeJoiner) -> None:
+    expected = fitted.transform(made.mine)
+    rows = len(made.mine)
+    order = np.random.default_rng(5).permutation(rows)
+    for index in (
+        pd.Index(order),
+        pd.Index(["same"] * rows),
+        pd.MultiIndex.from_arrays([order % 3, order]),
+        pd.date_range("2020", periods=rows),
+    ):
+        mine = made.mine.set_axis(index, axis=0)
+        joiner = LakeJoiner(made.index, on="town").fit(mine, pd.Series(made.target))
+        joined = joiner.transform(mine)
+        assert joined.index.equals(index)
+        assert joined.reset_index(drop=True)[expected.columns].equals(expected)
+
+
+@pytest.mark.parametrize("kind", ["category", "string", "string[pyarrow]"])
+def test_keys_of_any_type(made: Made, fitted: LakeJoiner, kind: str) -> None:
+    joined = fitted.transform(made.mine.astype({"town": kind}))
+    expected = fitted.transform(made.mine)
+    assert joined["incomes.income"].tolist() == expected["incomes.income"].tolist()
+
+
+def test_what_a_table_can_be_made_of(made: Made, fitted: LakeJoiner) -> None:
+    expected = fitted.transform(made.mine)["weather.climate"].tolist()
+    for given in (made.mine.to_dict("list"), pl.from_pandas(made.mine).lazy()):
+        assert fitted.transform(given)["weather.climate"].to_pylist() == expected
 
 
 def test_it_is_cloned_and_pickled(made: Made, fitted: LakeJoiner) -> None:
@@ -215,6 +292,19 @@ def test_what_cannot_be_learned_is_refused(made: Made) -> None:
         LakeJoiner(made.index, on="twn").fit(made.mine, made.target)
     with pytest.raises(InputError, match="joined by one of"):
         LakeJoiner(made.index, on="town", by="magic").fit(made.mine, made.target)
+    twice = pd.concat([made.mine, made.mine[["own"]]], axis=1)
+    with pytest.raises(InputError, match="several columns called 'own'"):
+        LakeJoiner(made.index, on="town").fit(twice, made.target)
+    for wrong in ({"tables": 0}, {"columns": 0}, {"sample": 9}, {"columns": 2.5}):
+        (name,) = wrong
+        with pytest.raises(InputError, match=f"{name} is a whole number from"):
+            LakeJoiner(made.index, on="town", **wrong).fit(made.mine, made.target)
+
+
+def test_tables_that_are_left_out_by_name(made: Made) -> None:
+    for exclude in ("incomes.csv", ["incomes.csv"]):
+        joiner = LakeJoiner(made.index, on="town", exclude=exclude).fit(made.mine, made.target)
+        assert added(joiner) == {"weather.climate"}
 
 
 def test_rows_without_a_target_are_passed_over(made: Made) -> None:

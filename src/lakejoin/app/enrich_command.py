@@ -31,7 +31,14 @@ _LEFT_OUT = 8  # that are told one by one
     help="The key that tables are joined by. May be given several times, for a composite key.",
 )
 @click.option("--target", required=True, metavar="COLUMN", help="The column to be predicted.")
-@click.option("-o", "--output", metavar="FILE", help="Where to write the enriched table.")
+@click.option(
+    "-o",
+    "--output",
+    "--out",
+    metavar="FILE",
+    help="Where to write the enriched table. The ending says the format: .csv, .csv.gz, .tsv, "
+    ".parquet, .arrow. A file that is there is replaced once the new one is whole.",
+)
 @click.option(
     "--by",
     type=click.Choice(["auto", "equal", "fuzzy", "meaning"]),

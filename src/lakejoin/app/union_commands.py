@@ -41,7 +41,9 @@ _MISSES = 5  # that are told
 )
 @click.option(
     "--out",
+    "--output",
     "-o",
+    "out",
     metavar="FILE",
     help="Write TABLE and the new rows of result 1 (or of those that --take names), with a column "
     "that says where each row is from. The ending says the format: .csv, .csv.gz, .tsv, .parquet, "
@@ -119,6 +121,9 @@ def _check_new(out: str) -> None:
 
 
 def _one(answer: UnionAnswer, number: int) -> UnionResult:
+    if not len(answer):
+        none = f"no table of the lake has rows that could be appended to {answer.table}"
+        raise InputError(f"{none}; {_misses_text(answer)}" if answer.misses else none)
     if number > len(answer):
         raise InputError(f"there is no result {number}: the search found {len(answer):,}")
     return answer[number - 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,39 @@ Array = np.ndarray[Any, Any]
 def is_frame(thing: Any) -> bool:
     """Whether it is a frame of pandas, polars or Arrow, and not an array or a list."""
     return hasattr(thing, "columns") or hasattr(thing, "column_names")
+
+
+def as_given(thing: Any) -> Any:
+    """A frame or an array as it is; what else a table can be made of, such as a mapping of columns,
+    a polars LazyFrame or a DuckDB relation, as an Arrow table."""
+    if hasattr(thing, "collect"):  # nothing is read of it before
+        return to_table(thing)
+    # A sparse matrix may be a mapping too, from places to numbers.
+    columns = isinstance(thing, Mapping) and not hasattr(thing, "shape")
+    if not (is_frame(thing) or columns):
+        return thing
+    kinds = ("iloc", "append_column", "get_columns")  # pandas, Arrow, polars
+    return thing if any(hasattr(thing, one) for one in kinds) else to_table(thing)
+
+
+def names_of(thing: Any) -> list[Any]:
+    """The names of a frame's columns; those of an array are none."""
+    if not is_frame(thing):
+        return []
+    return list(thing.column_names if hasattr(thing, "column_names") else thing.columns)
+
+
+def without(thing: Any, place: int) -> Any:
+    """The same rows without one column.
+
+    >>> without(np.array([[1, 2, 3]]), 1).tolist()
+    [[1, 3]]
+    """
+    if not is_frame(thing):
+        return np.delete(thing, place, axis=1)
+    if hasattr(thing, "iloc"):
+        return thing.iloc[:, [i for i in range(thing.shape[1]) if i != place]]
+    return thing.select([name for i, name in enumerate(names_of(thing)) if i != place])
 
 
 def rows_of(thing: Any) -> pa.Table:

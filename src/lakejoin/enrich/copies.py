@@ -3,8 +3,8 @@
 A column is one of mine if, of the rows that meet, nearly all have in it the value that mine have,
 and rows of other keys have not; by codes, so that spellings and many rows for one key do no harm. A
 table with most of my columns is my table, an older version or an extract of it, and is left out
-whole. A column that is the target in another unit, or by other names for its classes, is left out
-too: what it tells will not be known for new rows.
+whole. A column that is the target in another unit, rounded, or by other names for its classes, is
+left out too: what it tells will not be known for new rows.
 """
 
 from __future__ import annotations
@@ -36,8 +36,13 @@ _SAME, _SAME_OF_FEW, _FEW = 0.5, 0.95, 10  # beyond chance; of columns with few 
 _BY_NAME = 0.98
 _MOST_OF_MINE = 0.8  # columns that make a table my own
 _COPIED, _RANKED = 0.99999, 0.9999  # correlation of numbers, and of ranks
+_DIGITS = range(-6, 7)  # behind the point, to which numbers may have been rounded
+_OF_SPREAD = 0.4  # of the standard deviation: the last digit tells little
+_OF_DIGIT = 0.65  # half of it, and what the line between both is off
 _RENAMED = 0.99  # rows whose class has the name that it has elsewhere
-_ALONE = 0.99  # of the rows whose class one column tells, which is told but not left out
+# What one column tells nearly alone is told but not left out: the class of so many rows, or numbers
+# that are correlated so much, themselves or by their ranks.
+_ALONE, _NEARLY = 0.99, 0.98
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,21 @@ def copies_target(values: Values, gathered: Gathered, rows: Array, target: Targe
         return "it is the target in another unit"
     if abs(float(np.corrcoef(ranks(theirs), ranks(mine))[0, 1])) >= _RANKED:
         return "it is the target by another scale"
+    if _rounds_to(theirs, mine) or _rounds_to(mine, theirs):
+        return "it is the target, rounded"
     return ""
+
+
+def _rounds_to(fine: Array, rough: Array) -> bool:
+    """Whether the one, in another unit if need be, is the other but for the digits that this does
+    not have: nearly all are within half of its last digit."""
+    fits = (10.0**-d for d in _DIGITS if np.allclose(np.round(rough, d), rough, 1e-12, 1e-12))
+    last = next(fits, np.inf)
+    if last > _OF_SPREAD * rough.std():
+        return False  # so few digits are met by accident
+    slope, offset = np.polyfit(fine, rough, 1)
+    apart = np.abs(slope * fine + offset - rough)
+    return bool((apart <= _OF_DIGIT * last).mean() >= _BY_NAME)
 
 
 def _one_to_one(theirs: Array, classes: Array) -> bool:
@@ -169,14 +188,26 @@ def _one_to_one(theirs: Array, classes: Array) -> bool:
 
 
 def tells_alone(values: Values, gathered: Gathered, rows: Array, target: Target) -> bool:
-    """Whether a text tells the class of nearly all rows: to be looked at, if it is known before."""
-    if not (target.is_classes and values.texts):
-        return False
+    """Whether a column tells the target of nearly all rows: to be looked at, if it is known before
+    the target is. A text that tells the class, or a number that goes up and down with mine."""
     theirs = gathered.at_rows(values)[rows]
     there = np.isfinite(theirs)
-    theirs, mine = theirs[there], target.values[there].astype(np.int64)
+    theirs, mine = theirs[there], target.values[there]
     if len(theirs) < _FEWEST:
         return False
+    if not target.is_classes:
+        return not values.texts and _nearly_tells(theirs, mine)
+    return bool(values.texts) and _tells_class(theirs, mine.astype(np.int64), target)
+
+
+def _nearly_tells(theirs: Array, mine: Array) -> bool:
+    if theirs.std() == 0 or mine.std() == 0 or len(np.unique(mine)) < _FEW:
+        return False
+    pairs = (theirs, mine), (ranks(theirs), ranks(mine))
+    return any(abs(float(np.corrcoef(*pair)[0, 1])) >= _NEARLY for pair in pairs)
+
+
+def _tells_class(theirs: Array, mine: Array, target: Target) -> bool:
     table = np.zeros((int(theirs.max()) + 1, len(target.classes)))
     np.add.at(table, (theirs.astype(np.int64), mine), 1)
     several = table.sum(axis=1) > 1

@@ -11,7 +11,7 @@ import numpy as np
 from lakejoin.enrich.choosing import Choice
 from lakejoin.enrich.gathering import Column
 from lakejoin.enrich.joining import joined_columns, used
-from lakejoin.enrich.lift import FOLDS, Lift, measured
+from lakejoin.enrich.lift import FOLDS, Lift, check_folds, measured
 from lakejoin.enrich.linking import Link, Wanted
 from lakejoin.enrich.preparing import Limits, Tell, prepared
 from lakejoin.enrich.target import target_of
@@ -121,6 +121,7 @@ def enriched(lake: Lake, mine: pa.Table, asked: Asked, tell: Tell) -> Enriched:
     place = find_column(names, asked.target, "the table")
     on = _key(names, asked)
     target = target_of(mine.column(place), names[place], asked.task)
+    check_folds(asked.folds, min(len(target.known), asked.limits.sample))
     rows = mine.remove_column(place)
     wanted = Wanted(on, asked.by, asked.tables, asked.exclude)
     chooser = prepared(lake, rows, target, wanted, asked.limits, tell)

@@ -69,11 +69,18 @@ class Lift:
         }
 
 
+def check_folds(folds: int, rows: int) -> None:
+    """Refuses folds of less than two rows."""
+    if not 2 <= folds <= rows // 2:
+        raise InputError(
+            f"{folds} folds of {rows:,} rows cannot be made: give 2 to {rows // 2:,} folds"
+        )
+
+
 def measured(chooser: Chooser, folds: int = FOLDS) -> Lift:
     """The lift, by the sampled rows."""
     target, keys = chooser.target, chooser.gathered.keys
-    if not 2 <= folds <= len(target.values) // 2:
-        raise InputError(f"{folds} folds of {len(target.values)} rows: give 2 to 10")
+    check_folds(folds, len(target.values))
     without, joined = [], []
     for number, (learn, judge) in enumerate(folds_by_key(keys, target, folds, chooser.seed + 17)):
         chooser.tell(f"measuring the lift: fold {number + 1} of {folds}")

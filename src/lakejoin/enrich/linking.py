@@ -167,9 +167,8 @@ class _Linker:
             yield ByPrograms(theirs, way.result.learned)
         elif way.kind == "meaning":
             yield from self._by_meaning(theirs)
-        elif way.kind == "near" and len(theirs) == len(way.columns):
-            within = way.how.rpartition("within ")[2].partition(";")[0].strip()
-            yield ByPlace(theirs, within)
+        elif way.kind == "near":
+            yield ByPlace(theirs, way.how.removeprefix("within "))
 
     def _by_meaning(self, theirs: tuple[str, ...]) -> Iterator[Way]:
         from lakejoin.search.tau import default_tau

@@ -145,17 +145,21 @@ class ByLikeness:
 
 @dataclass(frozen=True)
 class ByPlace:
-    """Each place with the nearest one, at most `within` away."""
+    """Each place with the nearest one, at most `within` away. Of both tables the latitude comes
+    first, or one column holds both: what is which is not guessed anew for other rows."""
 
     theirs: tuple[str, ...]
     within: str
     kind: str = "near"
 
     def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
-        from lakejoin.joins.near import NearOptions, near_rows
+        from lakejoin.joins.axes import known_places
+        from lakejoin.joins.near import near_places
 
-        pairs = list(zip(lines.table.column_names, self.theirs, strict=True))
-        near = near_rows(lines.table, table.texts(self.theirs), pairs, NearOptions(self.within))
+        mine, theirs = (
+            known_places(one.columns) for one in (lines.table, table.texts(self.theirs))
+        )
+        near = near_places(mine, theirs, self.within)
         found = np.full(len(lines), np.int64(NONE))
         rows, found[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
         return Partners(rows, np.arange(len(rows)), found)

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lakejoin.enrich.containers import beside, is_frame, rows_of
+from lakejoin.enrich.containers import as_given, beside, is_frame, names_of, rows_of, without
 from lakejoin.enrich.gathering import Column
 from lakejoin.enrich.joining import joined_columns, used
 from lakejoin.enrich.linking import Link, Wanted, check_by
 from lakejoin.enrich.preparing import Limits, prepared
-from lakejoin.enrich.target import target_of
+from lakejoin.enrich.target import FEWEST, target_of
 from lakejoin.errors import InputError, UnusableTarget
 from lakejoin.lake.names import find_column
 from lakejoin.opened import Lake, index_place
@@ -49,7 +49,8 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The column, or columns, of X that tables are joined by: names, or places. Left out, every
         column that may be a key is tried.
     target
-        The name of the target. Where `fit` is given no y, it is that column of X; it also tells
+        The name of the target. Where `fit` is given no y, it is that column of X, which new rows
+        need not have, and which `transform` leaves out: no model is to see it. The name also tells
         which columns of the lake are called so.
     by
         How keys may meet: "equal" values; "fuzzy", also values that programs rewrite or that are
@@ -110,14 +111,18 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> LakeJoiner:  # noqa: N803
         """Finds the tables that join with X, and chooses the columns that help to predict y."""
         check_by(self.by)
+        self._check_numbers()
         self._opened: Lake | None = self._lake_given()
-        X = self._checked(X, reset=True)  # noqa: N806
-        mine, column = self._with_target(rows_of(X), y)
+        X = self._checked(X)  # noqa: N806
+        X, y = self._with_target(X, y)  # noqa: N806
+        validate_data(self, X, reset=True, skip_check_array=True)
+        mine, column = rows_of(X), y
         name = self.target or _TARGET
         while name in mine.column_names:
             name += "_"
         target = target_of(column, name, self.task)
-        wanted = Wanted(self._key(mine), self.by, self.tables, tuple(self.exclude))
+        exclude = [self.exclude] if isinstance(self.exclude, str) else self.exclude
+        wanted = Wanted(self._key(mine), self.by, self.tables, tuple(exclude))
         limits = Limits(self.sample, self.columns, _seed(self.random_state))
         lake = self._opened
         chooser = prepared(lake, mine, target, wanted, limits, lambda doing: None)
@@ -137,7 +142,8 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:  # noqa: N803
         """The rows of X, as they are, with the columns of the lake that were chosen."""
         check_is_fitted(self, "columns_")
-        X = self._checked(X, reset=False)  # noqa: N806
+        X = self._without_target(self._checked(X))  # noqa: N806
+        validate_data(self, X, reset=False, skip_check_array=True)
         if not self.columns_:
             return X
         mine = rows_of(X)
@@ -166,26 +172,39 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             opened = self._opened = Lake(Snapshot(Place.of(self.index_)))
         return opened
 
-    def _checked(self, X: Any, reset: bool) -> Any:  # noqa: N803
+    def _check_numbers(self) -> None:
+        least = {"tables": 1, "columns": 1, "sample": FEWEST}
+        for name, few in least.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < few:
+                raise InputError(f"{name} is a whole number from {few} on, not {value!r}")
+
+    def _checked(self, X: Any) -> Any:  # noqa: N803
         """X as it is if it is a frame, else as an array."""
+        X = as_given(X)  # noqa: N806
         if not is_frame(X):
-            X = check_array(X, dtype=None, ensure_all_finite=False)  # noqa: N806
-        validate_data(self, X, reset=reset, skip_check_array=True)
+            return check_array(X, dtype=None, ensure_all_finite=False)
+        names = names_of(X)
+        if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
+            told = ", ".join(map(repr, repeated))
+            raise InputError(f"X has several columns called {told}: rename them first")
         return X
 
-    def _with_target(self, mine: pa.Table, y: Any) -> tuple[pa.Table, pa.Array]:
-        """My columns without the target, and the target."""
+    def _with_target(self, X: Any, y: Any) -> tuple[Any, pa.Array]:  # noqa: N803
+        """X without the target, and the target."""
         import pyarrow as pa
 
+        names = rows_of(X[:0]).column_names
+        self.target_in_x_ = y is None
         if y is None:
             if self.target is None:
                 raise UnusableTarget(
                     "this LakeJoiner requires y to be passed, but the target y is None; or name "
                     "a column of X: target=..."
                 )
-            place = find_column(mine.column_names, self.target, "X")
-            return mine.remove_column(place), mine.column(place)
-        if self.target is not None and self.target in mine.column_names:
+            self._place = find_column(names, self.target, "X")
+            return without(X, self._place), rows_of(X).column(self._place)
+        if self.target is not None and self.target in names:
             raise UnusableTarget(
                 f"the target {self.target!r} is a column of X, and y is given too: leave it out of "
                 "X, or give no y"
@@ -196,8 +215,17 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             else:
                 y = column_or_1d(y)
                 y = pa.array(y.tolist(), from_pandas=True)
-        check_consistent_length(np.empty(mine.num_rows), np.empty(len(y)))
-        return mine, y
+        check_consistent_length(np.empty(len(X)), np.empty(len(y)))
+        return X, y
+
+    def _without_target(self, X: Any) -> Any:  # noqa: N803
+        """New rows without the target, where `fit` found it in X, and they have it."""
+        if not self.target_in_x_:
+            return X
+        if not is_frame(X):
+            return without(X, self._place) if X.shape[1] > self.n_features_in_ else X
+        names = rows_of(X[:0]).column_names
+        return without(X, names.index(self.target)) if self.target in names else X
 
     def _key(self, mine: pa.Table) -> tuple[str, ...] | None:
         if self.on is None:

@@ -79,6 +79,22 @@ def texts_as_places(column: pa.ChunkedArray | pa.Array) -> Array:
     return _of_rows(data, places_of(data.tokens))
 
 
+def known_places(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Array:
+    """The (latitude, longitude) of every row, where it is known which is which: two columns in
+    that order, or one that holds both. NaN where they are no place on the globe.
+
+    >>> import pyarrow as pa
+    >>> known_places([pa.array(["48.1", "991", "?"]), pa.array(["11.6", "7", "8"])]).tolist()
+    [[48.1, 11.6], [nan, nan], [nan, nan]]
+    """
+    if len(columns) == 1:
+        return on_globe(texts_as_places(columns[0]))
+    data = [encode_query(column) for column in columns]
+    return on_globe(
+        np.stack([_of_rows(one, degrees_in(read_values(one.tokens))) for one in data], 1)
+    )
+
+
 def places_of_columns(
     columns: Sequence[pa.ChunkedArray], names: Sequence[str]
 ) -> tuple[Array, str]:

@@ -89,6 +89,15 @@ def near_rows(
     return _by_number(read(left[mine_name]), read(right[their_name]), limit, _UNITS[kind])
 
 
+def near_places(mine: Array, theirs: Array, within: str | float | None = None) -> RowDistances:
+    """Each of my places (latitude, longitude) with the nearest one of theirs; NaN is no place.
+
+    >>> near_places(np.array([[48.1, 11.6]]), np.array([[48.2, 11.6], [48.1, 11.7]])).right_rows
+    array([1])
+    """
+    return _by_place(mine, theirs, _limit(within, axes.PLACE))
+
+
 # -- what is compared ------------------------------------------------------------------------------
 
 

@@ -52,6 +52,8 @@ def check_output(path: str | Path) -> None:
         raise InputError(f"{target} is a folder: name a file in it")
     if not target.parent.is_dir():
         raise InputError(f"there is no folder {target.parent} to write {target.name} into")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InputError(f"{target} cannot be written: no file may be made in {target.parent}")
 
 
 @contextlib.contextmanager

@@ -74,8 +74,8 @@ class Chains:
                 )
                 about = {"kind": "sql", "sql": sql, "left": str(left.id)}
                 name = f"SQL of {left.name.removeprefix('SQL of ')}"
-                job = {"job": "describe", "id": id, "path": str(made), "name": name}
-                job["about"] = {"made": about, "seconds": done.seconds}
+                told = {"made": about, "seconds": done.seconds}
+                job = {"job": "describe", "id": id, "path": str(made), "name": name, "about": told}
                 await self.workers.run(job, self.desk.limits.seconds, listener)
         return self._kept(id)
 

@@ -73,15 +73,15 @@ class _Now:
     def collect(self) -> Iterator[Any]:
         """The gauges."""
         services, desk = self._services, self._services.desk
-        pools = {"worker": services.workers, "reader": services.readers}
-        for name, text, value in (
-            ("waiting", "Jobs that wait for a child process.", lambda pool: pool.waiting),
-            ("busy", "Child processes at work.", lambda pool: pool.busy),
-            ("killed", "Child processes that were ended early.", lambda pool: pool.killed),
+        pools = {"worker": services.workers, "reader": services.readers, "sql": services.sql.pool}
+        for name, text in (
+            ("waiting", "Jobs that wait for a child process."),
+            ("busy", "Child processes at work."),
+            ("killed", "Child processes that were ended early."),
         ):
             gauge = GaugeMetricFamily(f"lakejoin_{name}", text, labels=["kind"])
             for kind, pool in pools.items():
-                gauge.add_metric([kind], value(pool))
+                gauge.add_metric([kind], getattr(pool, name) if pool else 0)
             yield gauge
         shelves = GaugeMetricFamily("lakejoin_kept_bytes", "Bytes on disk.", labels=["what"])
         for what in ("uploads", "results", "answers", "links"):

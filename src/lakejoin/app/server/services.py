@@ -50,7 +50,7 @@ class Services:
         )
         reading = {**self.desk.setup(), "rules": asdict(rules)}
         self.readers = Pool(
-            Kind("lakejoin.app.server.reader", reading, 1, 1, _READER_MEMORY, patience=16)
+            Kind("lakejoin.app.server.reader", reading, 2, 1, _READER_MEMORY, patience=16)
         )
         self.sql = SqlRunner(
             SqlLimits(

@@ -73,6 +73,11 @@ class SqlRunner:
         self._module = module
         self._pool: Pool | None = None
 
+    @property
+    def pool(self) -> Pool | None:
+        """The children, once they were started."""
+        return self._pool
+
     async def start(self) -> None:
         """Starts the children, which get warm while others are served."""
         if self._pool is None:

@@ -28,7 +28,7 @@ def written(chain: Written) -> str:
 
 def notebook(chain: Written) -> str:
     """The same as a Jupyter notebook."""
-    cells = [
+    cells: list[dict[str, Any]] = [
         {
             "cell_type": "code",
             "id": f"step-{number}",

@@ -117,3 +117,15 @@ def test_commands_can_be_pasted() -> None:
     _, result = run()
     assert "$ lakejoin tables '*airport*'" in result.output
     assert "'rdatasets/gapminder.xlsx#gapminder'" in result.output
+
+
+def test_the_end_says_how_to_open_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo.shutil, "which", lambda name: "/bin/lakejoin")
+    _, result = run("--index", "elsewhere")
+    last = result.output.rstrip().splitlines()[-1]
+    assert last.startswith("$ lakejoin serve --open --index /")
+    assert last.endswith("/elsewhere")
+    assert "export PATH" not in result.output
+    monkeypatch.setattr(demo.shutil, "which", lambda name: None)
+    _, result = run()
+    assert "so that lakejoin is found" in result.output

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -64,6 +66,7 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     ("What was left out, and why?", ("skipped",)),
+    ("All joins of the lake, counted once; the page draws what lies around a table", ("graph",)),
 )
 
 
@@ -166,6 +169,7 @@ def _say_command(console: Console, line: str) -> None:
 def _say_next(console: Console, index_dir: Path) -> None:
     _step(console, "Now yours")
     for command, what in (
+        *_how_to_find_it(),
         (
             f"export LAKEJOIN_INDEX={shlex.quote(str(index_dir))}",
             "so that no command needs --index",
@@ -180,6 +184,23 @@ def _say_next(console: Console, index_dir: Path) -> None:
         ("lakejoin index path/to/your/lake --index .lakejoin", "your own files"),
     ):
         console.print(Text.assemble((f"  {command:<52}", "bold"), (what, "dim")), soft_wrap=True)
+    _step(console, "Or in a browser: search, join, rework with SQL, share")
+    _say_command(
+        console, f"{_program()} serve --open --index {shlex.quote(str(index_dir.absolute()))}"
+    )
+
+
+def _program() -> str:
+    """How this program is called from where we stand."""
+    return "lakejoin" if shutil.which("lakejoin") else shlex.quote(sys.argv[0])
+
+
+def _how_to_find_it() -> list[tuple[str, str]]:
+    """What a shell must be told first, where it would not find `lakejoin`."""
+    if shutil.which("lakejoin"):
+        return []
+    here = shlex.quote(str(Path(sys.argv[0]).resolve().parent))
+    return [(f"export PATH={here}:$PATH", "so that lakejoin is found")]
 
 
 @click.command("demo")

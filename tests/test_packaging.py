@@ -145,6 +145,22 @@ def test_the_lock_file_names_no_place_to_download_from() -> None:
             assert not re.search(r"[:/]", str(version)), f"{name}: {version}"
 
 
+@needs_web
+def test_every_package_of_the_page_is_explained() -> None:
+    asked = json.loads((WEB / "package.json").read_text(encoding="utf-8"))
+    written = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    cells = [row.split("|")[1] for row in written.splitlines() if row.startswith("| ")]
+    named = {name.strip() for cell in cells for name in cell.split(",")}
+    assert {*asked["dependencies"], *asked["devDependencies"]} <= named
+
+
+@needs_web
+def test_the_page_comes_with_the_licences_of_what_is_in_it(wheel: zipfile.ZipFile) -> None:
+    asked = json.loads((WEB / "package.json").read_text(encoding="utf-8"))
+    licences = wheel.read(f"{PAGE}licenses.md").decode()
+    assert not [name for name in asked["dependencies"] if f"## {name} - " not in licences]
+
+
 def checkout(tmp_path: Path, *, page: bool = True) -> Path:
     (tmp_path / "web" / "src").mkdir(parents=True)
     (tmp_path / "web" / "package.json").write_text("{}")

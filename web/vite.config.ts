@@ -9,6 +9,7 @@ export default defineConfig({
   build: {
     outDir: "../src/lakejoin/app/server/page",
     emptyOutDir: true,
+    license: { fileName: "licenses.md" }, // of what is built in: a wheel hands it on
     target: "es2022",
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     assetsInlineLimit: 0,

@@ -71,7 +71,7 @@ def plain(pairs: Pairs) -> list[PlainPair]:
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     lakes(),
-    st.sampled_from([0.01, 0.3, 0.5, 0.75, 0.9, 1.0]),
+    st.sampled_from([0.01, 0.3, 1 / 3, 0.5, 2 / 3, 0.9, 1.0]),
     st.integers(1, 4),
     st.sampled_from([1, 2, 256]),
     st.sampled_from([1, 2, 1 << 30]),

@@ -26,8 +26,9 @@ from lakejoin.search import containment
 from lakejoin.search.near_options import ByDistance, ByMeaning
 from lakejoin.search.options import SearchOptions
 from lakejoin.spark import polling
+from lakejoin.spark.failures import why
 from lakejoin.spark.searching import BatchPlan, grouped, search_batch
-from lakejoin.spark.tasks import Progress, why
+from lakejoin.spark.tasks import Progress
 from lakejoin.store.components import COMPONENTS
 from lakejoin.store.meaning import MeaningComponent, MeaningOptions
 from lakejoin.store.points import PointsComponent

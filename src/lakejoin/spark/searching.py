@@ -32,9 +32,10 @@ from lakejoin.spark.asking import (
     put_together,
 )
 from lakejoin.spark.batch_rows import FUSED_SCHEMA, SCHEMA, fused_rows, rows_of
+from lakejoin.spark.failures import why
 from lakejoin.spark.polling import polled
 from lakejoin.spark.session import parallelism
-from lakejoin.spark.tasks import Listener, Progress, why
+from lakejoin.spark.tasks import Listener, Progress
 from lakejoin.storage import Place
 from lakejoin.store.snapshot import Snapshot
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import BuildFailed, InputError, MissingPart
+from lakejoin.spark.failures import essence
 from lakejoin.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     try:
         return builder.getOrCreate()
     except Exception as problem:  # noqa: BLE001 (whatever the JVM says becomes one sentence)
-        raise BuildFailed(f"Spark did not start: {_first_line(problem)}") from None
+        raise BuildFailed(f"Spark did not start: {essence(problem)}") from None
 
 
 def _connect(master: str, conf: Mapping[str, str]) -> SparkSession:

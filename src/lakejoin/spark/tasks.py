@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import BuildFailed
+from lakejoin.spark.failures import why
 from lakejoin.spark.job import Job, Outcome
 from lakejoin.spark.progress import read_notes
 from lakejoin.spark.work import run_batch
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.25
 _REMOTE_POLL_SECONDS = 5.0
 _SCHEMA = "outcome binary"
-_ERROR = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)\b: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +72,6 @@ def _checked(outcomes: list[Outcome]) -> list[Outcome]:
     if failed:
         raise BuildFailed(f"{failed[0]}; the previous index is untouched")
     return sorted(outcomes, key=lambda o: o.batch)
-
-
-def why(problem: BaseException) -> BaseException:
-    """What a failed Spark job is to be told as. One that was ended by Ctrl-C fails as well, and
-    PySpark lets that error stand in for the interrupt."""
-    before: BaseException | None = problem
-    while before is not None:
-        if isinstance(before, KeyboardInterrupt):
-            return KeyboardInterrupt()
-        before = before.__cause__ or before.__context__
-    return BuildFailed(f"the Spark job failed: {essence(problem)}")
-
-
-def essence(problem: BaseException) -> str:
-    """The line of a Spark error that says most: the Python worker's last, else the first."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.match(line)]
-    return (errors[-1] if errors else lines[0] if lines else type(problem).__name__)[:500]
 
 
 def _run_partition(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -241,6 +241,24 @@ def test_files_for_other_programs(lake: Lake, tmp_path: Path) -> None:
         graph.export(tmp_path / "absent" / "joins.graphml")
 
 
+def test_names_that_xml_cannot_hold_are_mended(tmp_path: Path, index: Index) -> None:
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    rows = "".join(f"key {i}\n" for i in range(12))
+    for name in ("a & b.csv", "<c>.csv"):
+        (folder / name).write_text(f'"a < b & \x02 ]]>"\n{rows}')
+    index(folder)
+    made(tmp_path / "index")
+    graph = lakejoin.open(tmp_path / "index").graph()
+    assert graph.export(tmp_path / "joins.graphml") == 2
+    space = "{http://graphml.graphdrawing.org/xmlns}"
+    told = [d.text for d in ElementTree.parse(tmp_path / "joins.graphml").iter(f"{space}data")]
+    assert {"a & b.csv", "<c>.csv"} < set(told)
+    assert sum("a < b & " in str(one) for one in told) == 4
+    graph.around("<c>.csv").picture(tmp_path / "c.svg")
+    ElementTree.parse(tmp_path / "c.svg")
+
+
 def test_a_picture_shows_every_table_once(lake: Lake, tmp_path: Path) -> None:
     lake.graph().around("t0.csv", hops=4).picture(tmp_path / "t0.svg")
     root = ElementTree.parse(tmp_path / "t0.svg").getroot()

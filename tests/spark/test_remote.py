@@ -13,6 +13,7 @@ from fake_spark import FakeSpark
 from lakejoin.errors import BusyIndex, MissingIndex
 from lakejoin.spark.build import Cluster
 from lakejoin.spark.compact import compact_index
+from lakejoin.spark.graph import make_graph
 from lakejoin.storage import Place
 from lakejoin.store.lock import build_lock
 
@@ -59,6 +60,21 @@ def test_a_remote_lake_and_index(bucket: Any) -> None:
     assert compact_index(Place.of(index), Cluster(FakeSpark()), lambda p: None).segments == 1
     assert len(names(index)) == 5
     assert lakejoin.read("memory://lake/cities.csv").to_arrow().num_rows == 4
+
+
+def test_the_join_graph_of_a_remote_index(bucket: Any) -> None:
+    rows = b"".join(b"v%d\n" % n for n in range(12))
+    for name in ("a", "b"):
+        bucket.pipe_file(f"/lake/{name}.csv", b"key\n" + rows)
+    lakejoin.index("memory://lake", "memory://index", spark=FakeSpark())
+    report = make_graph("memory://index", None, Cluster(FakeSpark()))
+    assert report.pairs >= 1
+    around = lakejoin.open("memory://index").graph().around("a.csv")
+    assert [step.other_table for step in around.steps] == ["b.csv"]
+    bucket.pipe_file("/lake/c.csv", b"key\n" + rows)
+    lakejoin.index("memory://lake", "memory://index", spark=FakeSpark())
+    assert make_graph("memory://index", None, Cluster(FakeSpark())).pairs == report.pairs + 2
+    assert not [c for c in lakejoin.open("memory://index").snapshot.check() if c.problem]
 
 
 def test_a_remote_index_has_one_builder(bucket: Any) -> None:

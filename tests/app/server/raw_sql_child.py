@@ -6,7 +6,12 @@ what each of them gave, so that a test can look for what should not be there.
 
 from __future__ import annotations
 
+import ctypes  # noqa: F401 (loaded before nothing can be)
 import json
+import mmap  # noqa: F401
+import resource  # noqa: F401
+import socket  # noqa: F401
+import threading  # noqa: F401
 from typing import Any
 
 import duckdb

@@ -139,6 +139,22 @@ def test_names_are_made_different_and_none_is_empty() -> None:
     assert answer("select a, a, 1 as A from result", table, {}).column_names == ["a", "a_1", "A_2"]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'select sum("q""X y") from result',
+        'select sum("Q""x Y") as s from result having s > 0',
+        "select sum(columns('q')) from result",
+        'select sum(r."q""x y") from result as r join result using ("q""x y")',
+        'with t as (from result) select sum(t."q""x y") from t',
+        "select sum(v) from (unpivot result on * into name n value v)",
+    ],
+)
+def test_a_column_has_its_type_however_it_is_named(sql: str) -> None:
+    table = pa.table({'q"x y': ["1", "2"]})
+    assert rows(sql, table, {0: Wanted("integer")}) == [(3,)]
+
+
 def test_a_table_without_columns_or_rows() -> None:
     assert rows("select count(*) from result", PEOPLE.slice(0, 0)) == [(0,)]
     assert answer("from result", PEOPLE.slice(0, 0)).num_columns == 6

@@ -30,6 +30,7 @@ _NEVER = (
     exp.Pragma, exp.Use, exp.Into, exp.Transaction, exp.Commit, exp.Rollback, exp.Kill, exp.Cache,
     exp.Install, exp.Export, exp.Execute, exp.Show, exp.Analyze, exp.LoadData,
 )  # fmt: skip
+_TELLABLE = (exp.Query, exp.Table, exp.Values, exp.Pivot)  # by SUMMARIZE and DESCRIBE
 _PARAMETERS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
 _ONLY = "only one SELECT-like statement over the table `result` can be run here"
 
@@ -85,6 +86,8 @@ def _checked(sql: str) -> Checked:
             raise SqlProblem("a statement has no parameters here: write the value", _at(sql, node))
         if isinstance(node, exp.CTE) and not may_name(node.alias):
             raise SqlProblem(f"WITH may not call something {node.alias}", _at(sql, node))
+        if isinstance(node, exp.Summarize | exp.Describe) and not isinstance(node.this, _TELLABLE):
+            raise SqlProblem(f"only the table {TABLE} can be told of here", _at(sql, node))
         if isinstance(node, exp.Table):
             _check_table(sql, node)
     pivots = any(isinstance(node, exp.Pivot) for node in nodes)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import time
 from contextlib import suppress
 from dataclasses import asdict
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,18 @@ from lakejoin.app.server.sql.writing import Most, write
 _WARMING = "select c, count(*), sum(n), ['x'], strftime(max(d), '%Y') from result group by all"
 
 
+class _Unwanted(MetaPathFinder):
+    """Libraries that DuckDB and Arrow would load only to see whether they are given a frame."""
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """Says of these that they are not installed."""
+        if name in ("pandas", "polars", "torch", "tensorflow"):
+            raise ModuleNotFoundError(name)
+
+
 def main() -> None:
     """Gets warm, then works on one job."""
+    sys.meta_path.insert(0, _Unwanted())
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     threads = int(os.environ.get("LAKEJOIN_SQL_THREADS", "1"))

@@ -36,9 +36,9 @@ def connect(threads: int) -> duckdb.DuckDBPyConnection:
         ":memory:",
         config={
             "temp_directory": "",
-            "secret_directory": "",
-            "extension_directory": "",
-            "home_directory": "",
+            "secret_directory": "none",
+            "extension_directory": "none",
+            "home_directory": "none",
             "allow_unsigned_extensions": False,
             "arrow_large_buffer_size": True,
             "errors_as_json": True,

@@ -64,6 +64,8 @@ def told_by_engine(error: Exception, sql: str, before: int = 0) -> Problem:
     kind, message = told.get("exception_type", ""), told.get("exception_message", "")
     if "Out of Memory" in kind or "bad_alloc" in message or "bad allocation" in message:
         return Problem("memory", "this query takes more memory than a query may", limit="memory")
+    if message.startswith(("Max expression depth", "memory exhausted")):
+        message = "this statement is nested too deeply"
     return SqlProblem(_sentence(message, told), _place(told, sql, before))
 
 

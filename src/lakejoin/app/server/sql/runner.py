@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ class SqlDone:
     rows: int
     seconds: float
     confined: str
-    output: Path = field(default_factory=Path)
+    output: Path
 
 
 class SqlRunner:
@@ -125,7 +125,14 @@ class SqlRunner:
         finally:
             with suppress(FileNotFoundError):
                 half.unlink()
-        return SqlDone(**done, output=output)
+        return SqlDone(
+            columns=[str(name) for name in done["columns"]],
+            types=[str(kind) for kind in done["types"]],
+            rows=int(done["rows"]),
+            seconds=float(done["seconds"]),
+            confined=str(done["confined"]),
+            output=output,
+        )
 
     async def close(self) -> None:
         """Ends all children."""

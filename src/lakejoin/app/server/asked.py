@@ -105,7 +105,7 @@ class Union(_Asked):
 
 
 class Paths(_Asked):
-    """How to get from one table of the lake to another by joins?"""
+    """How to get from one table to another by joins?"""
 
     table: TableIdText
     other_table: TableIdText

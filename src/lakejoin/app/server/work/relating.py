@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lakejoin import api
 from lakejoin.app.server.child_side import Tell
 from lakejoin.app.server.desk import Desk
-from lakejoin.app.server.ids import TableId
 from lakejoin.app.server.problems import Problem
+from lakejoin.app.server.tables import OpenTable
 
 if TYPE_CHECKING:
     from lakejoin.discovery.graph.joingraph import JoinGraph
@@ -46,11 +46,11 @@ def union(desk: Desk, job: Told, tell: Tell) -> Told:
 
 
 def paths(desk: Desk, job: Told, tell: Tell) -> Told:
-    """How to get from one table of the lake to another, as `lakejoin paths --json` has it."""
-    name, other = (_of_lake(desk, job[key]) for key in ("table", "other_table"))
+    """How to get from one table to another, as `lakejoin paths --json` has it."""
+    ends = [desk.tables.open(job[key]).given() for key in ("table", "other_table")]
     k, joins = int(job.get("k") or 5), int(job.get("joins") or 4)
     tell("progress", {"doing": "looking for joins"})
-    found = desk.lake().paths(name, other, k, joins)
+    found = desk.lake().paths(ends[0], ends[1], k, joins)
     return found.to_dict()
 
 
@@ -63,16 +63,16 @@ def graph(desk: Desk, job: Told, tell: Tell) -> Told:
 
 def around(desk: Desk, job: Told, tell: Tell) -> Told:
     """What lies around a table: by the join graph that is kept, or searched for just now."""
-    name = _of_lake(desk, job["table"])
+    mine = desk.tables.open(job["table"])
     hops, limit = int(job.get("hops") or 1), min(_MOST_STEPS, int(job.get("limit") or 30))
-    if desk.lake().snapshot.manifest.graph is None:
-        return _searched(desk, name, limit, tell)
+    if mine.id.kind != "lake" or desk.lake().snapshot.manifest.graph is None:
+        return _searched(desk, mine, limit, tell)
     tell("progress", {"doing": "reading the join graph"})
     kept = _kept_graph(desk)
-    told = kept.around(name, hops).to_dict()
+    told = kept.around(mine.name, hops).to_dict()
     by_hop = sorted(told["steps"], key=lambda step: (step["hop"], -step["containment"]))
     told["steps"] = [_with_ids(step) for step in by_hop[:limit]]
-    return {**told, "id": f"lake:{name}", "complete": kept.complete, "kept": True}
+    return {**told, "id": str(mine.id), "complete": kept.complete, "kept": True}
 
 
 def _kept_graph(desk: Desk) -> JoinGraph:
@@ -87,10 +87,11 @@ def _kept_graph(desk: Desk) -> JoinGraph:
     return _graph[key]
 
 
-def _searched(desk: Desk, name: str, limit: int, tell: Tell) -> Told:
-    """The tables that join with one, where no graph is kept."""
-    tell("progress", {"doing": "searching, as there is no join graph"})
-    found = desk.lake().search(desk.lake().table(name), k=limit, by="fused")
+def _searched(desk: Desk, mine: OpenTable, limit: int, tell: Tell) -> Told:
+    """The tables that join with one that is not in the graph, or where none is kept."""
+    tell("progress", {"doing": "searching for tables that join"})
+    name, own = mine.name, str(mine.id)
+    found = desk.lake().search(mine.given(), k=limit, by="fused")
     steps = [
         {
             "hop": 1,
@@ -103,17 +104,10 @@ def _searched(desk: Desk, name: str, limit: int, tell: Tell) -> Told:
         }
         for one in found
     ]
-    told: Told = {"table": name, "id": f"lake:{name}", "reached": [len(steps)] if steps else []}
-    return {**told, "steps": [_with_ids(s) for s in steps], "complete": True, "kept": False}
+    told: Told = {"table": name, "id": own, "reached": [len(steps)] if steps else []}
+    steps = [{**_with_ids(step), "id": own} for step in steps]
+    return {**told, "steps": steps, "complete": True, "kept": False}
 
 
 def _with_ids(step: Told) -> Told:
     return {**step, "id": f"lake:{step['table']}", "other_id": f"lake:{step['other_table']}"}
-
-
-def _of_lake(desk: Desk, text: str) -> str:
-    """The name of a table of the lake, which is there."""
-    id = TableId.of(text)
-    if id.kind != "lake":
-        raise Problem("input", f"{text} is no table of the lake, and only these have joins counted")
-    return desk.tables.open(id).name

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -182,6 +183,38 @@ def test_a_source_column_of_mine_is_kept(lake: Lake) -> None:
     mine = renamed(MINE, maker="source")
     whole = lake.union(pa.table(mine))[:1].to_arrow()
     assert whole.column_names[-1] == "source_"
+
+
+def test_a_column_keeps_its_type_where_all_new_values_can_have_it(
+    tmp_path: Path, lake: Lake
+) -> None:
+    mine = pa.table(
+        {
+            **MINE,
+            "horsepower": pa.array(map(float, filter(None, MINE["horsepower"]))),
+            "built": pa.array([*map(int, filter(None, MINE["built"][:-1])), None], pa.int32()),
+        }
+    )
+    answer = lake.union(mine)
+    assert [one.table for one in answer] == ["later.csv", "other.csv"]
+    whole = answer.to_arrow()
+    assert (whole["horsepower"].type, whole["built"].type) == (pa.float64(), pa.int32())
+    assert whole["built"].to_pylist()[:120] == mine["built"].to_pylist()
+    assert whole["built"].to_pylist()[120:270] == list(map(int, filter(None, LATER["built"])))
+    assert whole["horsepower"].to_pylist()[:120] == mine["horsepower"].to_pylist()
+    assert whole["horsepower"].to_pylist()[270:] == [None] * 100
+    file = tmp_path / "typed.parquet"
+    answer.write(file)
+    assert pq.read_table(file).equals(whole)
+    answer.write(tmp_path / "typed.csv")
+    with (tmp_path / "typed.csv").open(newline="") as rows:
+        cells = list(csv.reader(rows))
+    assert [row[3] for row in cells[121:271]] == LATER["horsepower"], "as they are written"
+    whole_numbers = pa.array([round(one) for one in mine["horsepower"].to_pylist()])
+    rounded = lake.union(mine.set_column(3, "horsepower", whole_numbers))[:1]
+    assert rounded[0].alignment[3].theirs == "horsepower"
+    assert rounded.to_arrow()["horsepower"].type == pa.large_string()
+    assert rounded.to_arrow()["built"].type == pa.int32()
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -6,8 +6,9 @@
    to beat.
 3. A forest learns from my columns, those that are left and as many of noise; a column must be worth
    more to it than all noise, in nearly every draw of it (as Boruta does; Kursa and Rudnicki, 2010).
-4. What is left must predict better out of fold than my columns alone, and than my columns with as
-   much noise; else nothing is taken.
+4. What is left must predict better out of fold than my columns alone, and gain more than the best
+   of as much noise does in any draw, and clearly more than it does on average; else nothing is
+   taken. The columns were chosen by the rows that now judge them, and so was the noise.
 
 The work is bounded by the sampled rows and by the numbers below, and the same seed chooses the same
 columns.
@@ -35,7 +36,8 @@ _CUT = 30  # columns that a forest is given
 _DRAWS = 8  # of noise
 _HITS = 7  # draws in which a column must be worth more
 _FOLDS, _REPEATS, _TREES = 5, 2, 30  # of the last proof
-_SURE = 1.0  # standard errors by which it must be better
+_SURE = 1.0  # standard errors by which it must be better than without
+_BEYOND = 3.0  # standard deviations of what draws of noise gain, beyond their mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +135,7 @@ class _Trial:
         self._own = chooser.own[rows]
         self._random = np.random.default_rng(chooser.seed)
         self._draws: list[tuple[Mixed, list[int]]] = []
+        self._best: list[list[int]] = []  # of each draw, the noise that was worth most
 
     def _noise(self, draw: int) -> tuple[Mixed, list[int]]:
         """The best columns of a draw of noise: the values that each key gets, and the places."""
@@ -153,8 +156,9 @@ class _Trial:
             false = self._sketches.at(noise, self._rows, mixed)
             columns = without_gaps(np.concatenate([true, false, self._own], axis=1))
             found = Forest(columns, self._target, self._chooser.seed + draw).worth
-            bar = found[len(places) : len(places) + len(noise)].max(initial=0.0)
-            hits += found[: len(places)] > bar
+            of_noise = found[len(places) : len(places) + len(noise)]
+            self._best.append([noise[i] for i in np.argsort(-of_noise, kind="stable")])
+            hits += found[: len(places)] > of_noise.max(initial=0.0)
             worth += found[: len(places)] / _DRAWS
         return {place: float(worth[i]) for i, place in enumerate(places) if hits[i] >= _HITS}
 
@@ -173,21 +177,27 @@ class _Trial:
             mean, error = _gain(these, alone)
             if mean > max(_SURE * error, gained):
                 best, scores, gained = chosen, these, mean
-        if not best:
-            return []
-        mixed, noise = self._noise(0)
-        beside = self._sketches.at(noise[: len(best)], self._rows, mixed)
-        mean, error = _gain(scores, self._scores(self._with(beside)))
-        return best if mean > _SURE * error else []
+        return best if best and self._beats_noise(len(best), scores, alone) else []
+
+    def _beats_noise(self, size: int, scores: Array, alone: Array) -> bool:
+        """Whether the first repeat gains more than so many of the best noise columns do."""
+        gain = float((scores - alone)[:_FOLDS].mean())
+        found = []
+        for draw, noise in enumerate(self._best):
+            beside = self._sketches.at(noise[:size], self._rows, self._noise(draw)[0])
+            found.append(float((self._scores(self._with(beside), 1) - alone[:_FOLDS]).mean()))
+            if found[-1] >= gain:
+                return False
+        return gain > float(np.mean(found) + _BEYOND * np.std(found, ddof=1))
 
     def _with(self, columns: Array) -> Array:
         return np.concatenate([self._own, columns], axis=1)
 
-    def _scores(self, columns: Array) -> Array:
+    def _scores(self, columns: Array, repeats: int = _REPEATS) -> Array:
         """The score of each fold of each repeat; the same folds for all columns."""
         found: list[float] = []
         keys = self._chooser.gathered.keys[self._rows]
-        for repeat in range(_REPEATS):
+        for repeat in range(repeats):
             seed = self._chooser.seed + repeat
             folds = folds_by_key(keys, self._target, _FOLDS, seed)
             found += judged(without_gaps(columns), self._target, folds, seed, _TREES)

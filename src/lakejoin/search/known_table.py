@@ -102,6 +102,12 @@ class KnownTable:
         """Whether a column is text in its file."""
         return written_as_text(self.origin, self._columns[place].profile.type)
 
+    def types(self) -> Sequence[pa.DataType]:
+        """Texts: the index keeps no others."""
+        import pyarrow as pa
+
+        return [pa.large_string()] * len(self._columns)
+
     def originals(self, place: int) -> Originals:
         """The distinct texts of a column as they are written."""
         return originals_of(self._segment, self._columns[place].number)

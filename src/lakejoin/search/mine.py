@@ -77,6 +77,9 @@ class MyTable(Protocol):
     def is_text(self, place: int) -> bool:
         """Whether a column is text where it comes from, and not a type of its own."""
 
+    def types(self) -> Sequence[pa.DataType]:
+        """The types of its columns where it comes from; a table of the lake is kept as texts."""
+
     def originals(self, place: int) -> Originals:
         """The distinct texts of a column as they are written."""
 

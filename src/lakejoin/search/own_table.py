@@ -90,6 +90,10 @@ class OwnTable:
         """Whether a column is text in the frame or file."""
         return self._source.is_text(place, self.profile(place).type)
 
+    def types(self) -> Sequence[pa.DataType]:
+        """The types of its columns in the frame or file."""
+        return self._source.types()
+
     def originals(self, place: int) -> Originals:
         """The distinct texts of a column as they are written."""
         import pyarrow as pa
@@ -141,6 +145,9 @@ class Source(Protocol):
     def origin(self) -> Origin:
         """Where the rows are."""
 
+    def types(self) -> Sequence[pa.DataType]:
+        """The types of the columns."""
+
     def batches(self) -> Iterable[Any]:
         """The rows, from the first on."""
 
@@ -165,6 +172,9 @@ class Frame:
     @property
     def origin(self) -> Origin:
         return Origin()
+
+    def types(self) -> Sequence[pa.DataType]:
+        return list(self.table.schema.types)
 
     def batches(self) -> Iterable[Any]:
         return [self.table]
@@ -195,6 +205,13 @@ class File:
     def origin(self) -> Origin:
         plain = not self.stream.notes and not self.stream.losses
         return Origin(self.path, self.stream.format, self.stream.dialect, plain)
+
+    def types(self) -> Sequence[pa.DataType]:
+        import pyarrow as pa
+
+        for batch in self.batches():
+            return list(batch.schema.types)
+        return [pa.large_string()] * len(self.names)
 
     def batches(self) -> Iterable[Any]:
         from lakejoin.lake.read import readable

@@ -143,7 +143,8 @@ class UnionAnswer(Sequence[UnionResult]):
 
     def to_arrow(self) -> pa.Table:
         """My table, then the new rows of every result, with a column that says where each row is
-        from. `answer[:2].to_arrow()` takes the first two, all cells as texts."""
+        from. `answer[:2].to_arrow()` takes the first two. A column of mine that has a type keeps
+        it where all new values can have it; others are texts."""
         from lakejoin.discovery.union.writing import united
 
         return united(self._mine, self.results)

@@ -20,7 +20,7 @@ export function App() {
         document.getElementById("main")?.focus();
       }}>Skip to the content</a>
       <TopBar />
-      <main id="main" tabIndex={-1} class={`main ${now.page}`}>
+      <main id="main" tabIndex={-1} class={`main page-${now.page}`}>
         {now.page === "home" && <Home />}
         {now.page === "lake" && <Lake table={now.table} />}
         {now.page === "work" && <WorkView work={now.work} />}

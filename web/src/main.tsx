@@ -13,11 +13,12 @@ import "./styles/lake.css";
 import { render } from "preact";
 import { App } from "./app";
 import { startHistory } from "./state/history";
-import { followChain } from "./state/tables";
+import { followChain, followTitle } from "./state/tables";
 import { followTheme } from "./state/theme";
 
 followTheme();
 followChain();
+followTitle();
 void startHistory().then(() => {
   const root = document.getElementById("page");
   if (root) render(<App />, root);

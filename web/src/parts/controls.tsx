@@ -99,3 +99,16 @@ export function TableName({ name }: { name: string }) {
     </span>
   );
 }
+
+/** Arrow keys move among the buttons of a group, as in every list of tabs. */
+export function arrows(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (step === undefined) return;
+  const buttons = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab], [role=radio]")];
+  const here = buttons.indexOf(document.activeElement as HTMLElement);
+  if (here < 0) return;
+  event.preventDefault();
+  const next = buttons[(here + step + buttons.length) % buttons.length];
+  next?.focus();
+  next?.click();
+}

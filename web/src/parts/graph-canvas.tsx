@@ -16,7 +16,7 @@ function fitted(spots: Spots, width: number, height: number): Look {
   const xs = [...spots.values()].map((spot) => spot.x);
   const ys = [...spots.values()].map((spot) => spot.y);
   const [left, right, top, bottom] = [Math.min(...xs) - 80, Math.max(...xs) + 80, Math.min(...ys) - 40, Math.max(...ys) + 50];
-  const scale = Math.min(1.4, width / (right - left), height / (bottom - top));
+  const scale = Math.min(1.15, width / (right - left), height / (bottom - top));
   return { scale, x: width / 2 - ((left + right) / 2) * scale, y: height / 2 - ((top + bottom) / 2) * scale };
 }
 
@@ -90,7 +90,7 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
             const best = edge.joins.reduce((a, b) => (b.containment > a.containment ? b : a));
             return (
               <g key={edge.key} class={`graph-edge ${on ? "on" : ""}`}>
-                <line x1={from.x} y1={from.y} x2={to.x} y2={to.y} stroke-width={1 + edge.best * 3}>
+                <line x1={from.x} y1={from.y} x2={to.x} y2={to.y} stroke-width={0.8 + edge.best * 1.6}>
                   <title>{`${best.column} = ${best.other}, ${percent(best.containment)}`}</title>
                 </line>
               </g>

@@ -43,13 +43,36 @@ function gutterWidth(total: number, shown: boolean): number {
   return shown ? Math.max(44, whole(total).length * 7.5 + 20) : 0;
 }
 
+/** The right edge of a head: drawn, it makes the column wider or narrower. */
+function Resizer({ width, onResize }: { width: number; onResize: (width: number) => void }) {
+  const start = useRef<{ x: number; width: number } | null>(null);
+  return (
+    <span
+      class="grid-resizer" aria-hidden="true"
+      onPointerDown={(event) => {
+        start.current = { x: event.clientX, width };
+        event.currentTarget.setPointerCapture(event.pointerId);
+      }}
+      onPointerMove={(event) => {
+        if (start.current) onResize(Math.max(48, Math.min(1200, start.current.width + event.clientX - start.current.x)));
+      }}
+      onPointerUp={() => (start.current = null)}
+    />
+  );
+}
+
 /** Lengths as a style; Preact leaves the unit to us. */
 function box(lengths: Record<string, number>): Record<string, string> {
   return Object.fromEntries(Object.entries(lengths).map(([name, value]) => [name, `${value}px`]));
 }
 
 export function Grid(props: GridProps) {
-  const { source, columns, headHeight } = props;
+  const { source, headHeight } = props;
+  const [widths, setWidths] = useState<Record<string, number>>({});
+  const columns = useMemo(
+    () => props.columns.map((column) => ({ ...column, width: widths[column.name] ?? column.width })),
+    [props.columns, widths],
+  );
   const id = useId();
   const frame = useRef<HTMLDivElement>(null);
   const scroll = useMemo(() => new ScaledScroll(), [source]);
@@ -116,15 +139,19 @@ export function Grid(props: GridProps) {
     observeElementOffset: (instance, tell) => {
       const element = instance.scrollElement;
       if (!element) return undefined;
-      const look = () => tell(element.scrollLeft, false);
+      let before = -1;
+      const look = () => {
+        if (element.scrollLeft === before) return;
+        before = element.scrollLeft;
+        tell(before, false);
+      };
       look();
       element.addEventListener("scroll", look, { passive: true });
       return () => element.removeEventListener("scroll", look);
     },
   });
 
-  const widths = columns.map((column) => column.width).join();
-  useLayoutEffect(() => horizontal.measure(), [widths]);
+  useLayoutEffect(() => horizontal.measure(), [columns]);
   useLayoutEffect(() => {
     vertical.measure();
     if (frame.current) {
@@ -222,6 +249,7 @@ export function Grid(props: GridProps) {
                 aria-colindex={index + 1} style={box({ left: gutter + start - left, width: size })}
               >
                 {props.head(index)}
+                <Resizer width={size} onResize={(width) => setWidths({ ...widths, [columns[index]?.name ?? ""]: width })} />
               </div>
             ))}
             {gutter > 0 && <div class="grid-corner" style={box({ width: gutter, height: headHeight })} />}
@@ -230,7 +258,7 @@ export function Grid(props: GridProps) {
             {rows.map(({ index: row, start: y }) => (
               <div
                 key={row % slots} class={`grid-row ${props.rowClass?.(row) ?? ""}`} role="row"
-                aria-rowindex={row + 2} style={{ transform: `translateY(${y - top}px)` }}
+                aria-rowindex={row + 2} style={{ transform: `translateY(${Math.round(y - top)}px)` }}
               >
                 {across.map(({ index, start, size }) => {
                   const value = source.cell(row, index);

@@ -1,13 +1,14 @@
 // The SQL editor: CodeMirror with the words of SQL and the columns of the table. Loaded when needed.
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { autocompletion, closeBrackets, closeBracketsKeymap, completeFromList, completionKeymap, snippetCompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { PostgreSQL, sql } from "@codemirror/lang-sql";
+import { sql } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { setDiagnostics } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import type { Problem } from "../api/problem";
+import { DuckDB, FUNCTION_NAMES } from "./sql-dialect";
 
 export interface SqlEditor {
   focus(): void;
@@ -32,7 +33,7 @@ const COLOURS = HighlightStyle.define([
 ]);
 
 const LOOK = EditorView.theme({
-  "&": { height: "100%", fontSize: "13px", backgroundColor: "transparent" },
+  "&": { minHeight: "92px", fontSize: "13px", backgroundColor: "transparent" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6" },
   ".cm-content": { caretColor: "var(--text)", padding: "10px 0" },
   "&.cm-focused": { outline: "none" },
@@ -41,11 +42,13 @@ const LOOK = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--text)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--mine-soft)" },
   ".cm-tooltip": { backgroundColor: "var(--panel)", border: "1px solid var(--line)", borderRadius: "8px", boxShadow: "var(--shadow)", overflow: "hidden" },
-  ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "12px", maxHeight: "220px" },
-  ".cm-tooltip-autocomplete > ul > li": { padding: "3px 10px", lineHeight: "1.5" },
-  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--mine)", color: "var(--on-mine)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "12px", maxHeight: "220px" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "3px 10px", lineHeight: "1.5" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--mine)", color: "var(--on-mine)" },
   ".cm-diagnostic": { padding: "6px 10px", fontFamily: "var(--sans)" },
 });
+
+const FUNCTIONS = FUNCTION_NAMES.map((name) => snippetCompletion(`${name}(\${})`, { label: name, detail: "()", type: "function" }));
 
 /** The stretch that an error is about: the word at its place. */
 function stretch(text: string, offset: number): { from: number; to: number } {
@@ -84,7 +87,8 @@ export function openEditor(parent: HTMLElement, options: SqlOptions): SqlEditor 
         highlightActiveLine(),
         autocompletion({ icons: false }),
         placeholder("SELECT … FROM result"),
-        sql({ dialect: PostgreSQL, schema: { result: columns }, defaultTable: "result", upperCaseKeywords: true }),
+        sql({ dialect: DuckDB, schema: { result: columns }, defaultTable: "result" }),
+        DuckDB.language.data.of({ autocomplete: completeFromList(FUNCTIONS) }),
         syntaxHighlighting(COLOURS),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": "SQL query; press Escape, then Tab, to leave it" }),

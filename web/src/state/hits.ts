@@ -124,7 +124,7 @@ export interface Hits {
 }
 
 /** An answer as hits; of a search for rewritten values, only what meets once rewritten. */
-export function toHits(answer: SearchAnswer, settings: SearchSettings): Hits {
+export function toHits(answer: SearchAnswer, settings: Pick<SearchSettings, "on" | "way">): Hits {
   if (answer.by !== "fused") {
     return { hits: answer.results.map((one) => engineHit(one as EngineResult, answer.by, settings.on)), misses: [] };
   }

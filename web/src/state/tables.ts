@@ -60,6 +60,15 @@ export function again(): void {
   if (now.page === "work") void load(now.work.chain, JSON.stringify(now.work.chain));
 }
 
+/** The window is called as what it shows. */
+export function followTitle(): void {
+  effect(() => {
+    const now = page.value;
+    const table = now.page === "work" ? opened.value.tables?.[now.work.at]?.table : now.page === "lake" ? "The lake" : null;
+    document.title = table ? `${table} · lakejoin` : "lakejoin";
+  });
+}
+
 /** Keeps `opened` at the chain that the page shows. */
 export function followChain(): void {
   effect(() => {

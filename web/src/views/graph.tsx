@@ -10,11 +10,19 @@ import { nameOfId, opened as openedWork } from "../state/chain";
 import { type Drawn, merged, neighbours } from "../state/graph";
 import { changeView, go } from "../state/history";
 import { page } from "../state/page";
+import { opened } from "../state/tables";
 import { many, whole } from "../words/format";
 
 const AROUND = 30;
 
-export function GraphView({ table }: { table: TableId }) {
+interface Props {
+  table: TableId;
+  /** Other tables whose neighbours can be seen. */
+  choices?: TableId[];
+  onAround?: (id: TableId) => void;
+}
+
+export function GraphView({ table, choices = [], onAround }: Props) {
   const [drawn, setDrawn] = useState<Drawn>({ nodes: [], edges: [] });
   const [spots, setSpots] = useState<Spots>(new Map());
   const [chosen, setChosen] = useState<TableId>(table);
@@ -54,7 +62,7 @@ export function GraphView({ table }: { table: TableId }) {
   const node = drawn.nodes.find((one) => one.id === chosen);
   const list = neighbours(drawn, chosen);
   const work = page.value.page === "work" ? page.value.work : null;
-  const mine = work !== null && chosen === middle;
+  const mine = chosen === (work ? opened.value.tables?.[work.at]?.id : middle);
   return (
     <section class="graph" aria-label="Join graph" data-testid="graph-view">
       <div class="graph-main">
@@ -67,6 +75,14 @@ export function GraphView({ table }: { table: TableId }) {
       </div>
       <aside class="graph-side" aria-label="Neighbours">
         <header>
+          {choices.length > 1 && (
+            <label class="field row">
+              <span class="field-name">Around</span>
+              <select class="input" value={table} onChange={(event) => onAround?.(event.currentTarget.value)}>
+                {choices.map((id) => <option key={id} value={id}>{nameOfId(id)}</option>)}
+              </select>
+            </label>
+          )}
           <h2><TableName name={node?.table ?? nameOfId(chosen)} /></h2>
           <p class="quiet">joins with {many(list.length, "table")} here{kept ? "" : " · searched for just now, as no graph is kept"}</p>
           <div class="graph-actions">

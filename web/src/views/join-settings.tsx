@@ -1,8 +1,9 @@
 // The settings of a join, and what was learned about it in words.
 import type { JoinFound, JoinSettings, TableInfo } from "../api/types";
+import { arrows } from "../parts/controls";
 import { Icon } from "../parts/icon";
 import { Venn } from "../parts/venn";
-import { cellText, many, percent, short, whole } from "../words/format";
+import { cellText, percent, short, whole } from "../words/format";
 import { HOWS, JOIN_BYS } from "../words/ways";
 
 interface Settings {
@@ -14,7 +15,7 @@ export function JoinControls({ settings, count, onChange }: Settings & { count: 
   const by = settings.by ?? (settings.on ? "equal" : "auto");
   return (
     <>
-      <div class="hows" role="radiogroup" aria-label="Which rows to keep">
+      <div class="hows" role="radiogroup" onKeyDown={arrows} aria-label="Which rows to keep">
         {HOWS.map(({ how, name, what }) => (
           <button
             key={how} type="button" role="radio" aria-checked={settings.how === how} title={what}
@@ -52,7 +53,7 @@ export function JoinWords({ found }: { found: JoinFound }) {
             <p class="join-program"><span class="kind">{step.kind}</span> <code>{step.words}</code></p>
             {step.program && step.program !== step.words && <p><code>{step.program}</code></p>}
             <p class="quiet">
-              {whole(step.left_rows)} : {many(step.right_rows, "row")}
+              {whole(step.left_rows)} of my rows, {whole(step.right_rows)} of theirs
               {step.sure !== null && ` · sure ${percent(step.sure)}`} · {step.why}
             </p>
             {step.kind !== "equal" && (

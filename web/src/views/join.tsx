@@ -64,7 +64,7 @@ export function JoinView({ work, left, settings }: { work: Work; left: TableInfo
   const [failed, setFailed] = useState<Problem | null>(null);
   const found = body && body.found !== false ? body : null;
   const set = (next: JoinSettings) => changeView({ join: next });
-  const close = () => history.back();
+  const close = () => changeView({ join: undefined }, "push");
 
   const start = async () => {
     if (!found || run) return;

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { getInfo } from "../api/client";
 import type { LakeInfo, TableId } from "../api/types";
-import { Button, Empty, TableName } from "../parts/controls";
+import { arrows, Button, Empty, TableName } from "../parts/controls";
 import { opened } from "../state/chain";
 import { nameOfId } from "../state/chain";
 import { go } from "../state/history";
@@ -57,7 +57,7 @@ export function Lake({ table }: { table: TableId | undefined }) {
                 <Button icon="back" look="ghost" class="narrow-only" onClick={() => go({ page: "lake" })}>Tables</Button>
                 <h1><TableName name={nameOfId(table)} /></h1>
                 <span class="space" />
-                <div class="segments small" role="tablist" aria-label="What to see of it">
+                <div class="segments small" role="tablist" onKeyDown={arrows} aria-label="What to see of it">
                   <button type="button" role="tab" aria-selected={tab === "graph"} onClick={() => setTab("graph")}>Joins</button>
                   <button type="button" role="tab" aria-selected={tab === "rows"} onClick={() => setTab("rows")} data-testid="lake-rows">Rows</button>
                 </div>

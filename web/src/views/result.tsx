@@ -1,7 +1,7 @@
 // One result: how it joins, how well, what it adds; opened, the proof.
 import { useState } from "preact/hooks";
 import type { JoinHint, SearchAsked, TableInfo } from "../api/types";
-import { Bar, Button, TableName } from "../parts/controls";
+import { arrows, Bar, Button, TableName } from "../parts/controls";
 import { Icon } from "../parts/icon";
 import { opened as openedWork } from "../state/chain";
 import type { Hit, HitWay } from "../state/hits";
@@ -65,7 +65,7 @@ function OpenedResult({ hit, asked, running }: { hit: Hit; asked: SearchAsked; r
   const [tab, setTab] = useState<"values" | "table" | "ways">("values");
   return (
     <div class="result-open">
-      <div class="segments small" role="tablist" aria-label="About this result">
+      <div class="segments small" role="tablist" onKeyDown={arrows} aria-label="About this result">
         {TABS.filter(([one]) => one !== "ways" || hit.ways.length > 1).map(([one, name]) => (
           <button key={one} type="button" role="tab" aria-selected={tab === one} onClick={() => setTab(one)} data-testid={`result-${one}`}>
             {one === "ways" ? `${hit.ways.length} ways` : name}
@@ -102,7 +102,7 @@ export function ResultCard({ hit, work, asked, running }: {
 }) {
   const way = hit.ways[0];
   const unfolded = work.view.opened === hit.key;
-  const toggle = () => changeView(unfolded ? { opened: undefined as never } : { opened: hit.key });
+  const toggle = () => changeView(unfolded ? { opened: undefined } : { opened: hit.key });
   if (!way) return null;
   return (
     <article class={`result ${unfolded ? "unfolded" : ""}`} data-testid="result" data-table={hit.table}>
@@ -115,18 +115,17 @@ export function ResultCard({ hit, work, asked, running }: {
         <div class="result-way">
           <WayWords way={way} />
           {way.kind !== "equal" && <span class={`kind ${way.kind}`}>{way.how || KIND_WORDS[way.kind]}</span>}
+          <Button class="join-button" onClick={() => setUpJoin(way.join)} testId="result-join">Join…</Button>
         </div>
         <div class="result-figures">
           <Bar share={way.containment} label="contained" />
           {way.rowCoverage !== null && <span title="My rows that would get a partner">{percent(way.rowCoverage)} of my rows</span>}
           <FanOut factor={way.fanOut} />
-          <span class="space" />
-          <Button class="join-button" onClick={() => setUpJoin(way.join)} testId="result-join">Join…</Button>
         </div>
         <Adds hit={hit} />
         {way.reasons.length > 0 ? <p class="reason">{way.reasons.join("; ")}</p> : hit.reason && <p class="reason">{hit.reason}</p>}
         {hit.examples && (
-          <p class="reason examples">
+          <p class="reason">
             {hit.examples.matched.slice(0, 3).map((text) => <span key={text} class="yes">{text}</span>)}
             {hit.examples.unmatched.slice(0, 3).map((text) => <span key={text} class="no">{text}</span>)}
           </p>

@@ -19,11 +19,21 @@ function summary(now: Session, count: number): string {
   return now.status === "stopped" ? `${found}, stopped after ${took}` : `${found} · ${took}`;
 }
 
-export function Results({ work, table, now, settings }: { work: Work; table: TableInfo; now: Session; settings: SearchSettings }) {
+interface Props {
+  work: Work;
+  table: TableInfo;
+  now: Session;
+  settings: SearchSettings;
+  /** Something else is being chosen: these are the results of before. */
+  stale: boolean;
+}
+
+export function Results({ work, table, now, settings, stale }: Props) {
   const list = useRef<HTMLOListElement>(null);
   if (!now.answer || !now.asked) return now.status === "running" ? <Skeleton /> : null;
   const asked = now.asked;
-  const { hits, misses } = toHits(now.answer, settings);
+  // What is shown belongs to what was asked, also when something else is being chosen.
+  const { hits, misses } = toHits(now.answer, { on: asked.on ?? [], way: settings.way });
   const move = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const heads = [...(list.current?.querySelectorAll<HTMLElement>(".result-head") ?? [])];
@@ -33,8 +43,8 @@ export function Results({ work, table, now, settings }: { work: Work; table: Tab
     heads[here + (event.key === "ArrowDown" ? 1 : -1)]?.focus();
   };
   return (
-    <div class="results" data-testid="results" data-status={now.status}>
-      <p class="results-sum" role="status">{[summary(now, hits.length), ...now.answer.notes].filter(Boolean).join(" · ")}</p>
+    <div class={`results ${stale ? "stale" : ""}`} data-testid="results" data-status={now.status}>
+      <p class="results-sum" role="status">{[stale ? "of the search before" : "", summary(now, hits.length), ...now.answer.notes].filter(Boolean).join(" · ")}</p>
       {hits.length === 0 && now.status !== "running" && (
         <Empty icon="search" title="No table was found this way">
           {settings.way === "fused" ? "Choose other columns, or bring a table with more of a key." : "Best of all ways looks for more than this one."}

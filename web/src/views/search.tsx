@@ -1,7 +1,7 @@
 // The search panel: by which columns, in which way, and what was found.
 import { useEffect } from "preact/hooks";
 import type { TableInfo } from "../api/types";
-import { Button, Empty, ProblemNote, Working } from "../parts/controls";
+import { arrows, Button, Empty, ProblemNote, Working } from "../parts/controls";
 import { Icon } from "../parts/icon";
 import { missing, toAsked } from "../state/hits";
 import { changeView } from "../state/history";
@@ -117,7 +117,7 @@ export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
         <Columns table={table} settings={settings} />
         <div class="field">
           <span class="field-name">In this way</span>
-          <div class="ways" role="radiogroup" aria-label="Way to search">
+          <div class="ways" role="radiogroup" onKeyDown={arrows} aria-label="Way to search">
             {WAYS.map(({ way: one, name, what }) => (
               <button
                 key={one} type="button" role="radio" aria-checked={settings.way === one} title={what}
@@ -139,7 +139,7 @@ export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
       </div>
       {mine && running && <Working progress={now.progress} started={now.started} onStop={stopSearch} fallback="Searching" />}
       {mine && now.problem && <ProblemNote problem={now.problem} onAgain={now.problem.passing ? () => start(true) : undefined} />}
-      {mine && (now.answer || running) && <Results work={work} table={table} now={now} settings={settings} />}
+      {mine && (now.answer || running) && <Results work={work} table={table} now={now} settings={settings} stale={!fits} />}
       {!mine && (
         <Empty icon="search" title="Which tables join with this one?">
           <p>

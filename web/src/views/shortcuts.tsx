@@ -33,7 +33,7 @@ export function listenForKeys(): () => void {
     if (document.querySelector("dialog[open]")) return;
     if (event.key === "?") shortcutsShown.value = true;
     else if (event.key === "/") focusFind();
-    else if (TABS[event.key] && page.value.page === "work") changeView({ tab: TABS[event.key] as Tab, join: undefined as never }, "push");
+    else if (TABS[event.key] && page.value.page === "work") changeView({ tab: TABS[event.key] as Tab, join: undefined }, "push");
     else return;
     event.preventDefault();
   };

@@ -16,8 +16,9 @@ const NARROW = 96;
 const WIDE = 320;
 
 export function columnWidth(info: ColumnInfo): number {
-  const longest = Math.min(info.max_length ?? 12, (info.mean_length ?? 8) * 1.6 + 2);
-  const cells = longest * 7.4 + 24;
+  const number = info.type === "integer" || info.type === "decimal";
+  const longest = number ? Math.min(18, info.max_length ?? 12) : Math.min(info.max_length ?? 12, (info.mean_length ?? 8) * 1.6 + 2);
+  const cells = longest * (number ? 8.4 : 7.4) + 24;
   const name = info.column.length * 7.6 + 56;
   return Math.round(Math.min(WIDE, Math.max(NARROW, cells, Math.min(name, 220), 128)));
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { exportAddress, getCode } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
 import type { Code, CodeAs } from "../api/types";
-import { Button, ProblemNote } from "../parts/controls";
+import { arrows, Button, ProblemNote } from "../parts/controls";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { copyText } from "../parts/toast";
@@ -50,7 +50,7 @@ function CodeBox({ work }: { work: Work }) {
   return (
     <section class="code-box">
       <div class="code-bar">
-        <div class="segments" role="tablist" aria-label="Language">
+        <div class="segments" role="tablist" onKeyDown={arrows} aria-label="Language">
           {CODES.map((one) => (
             <button
               key={one.as} type="button" role="tab" aria-selected={as === one.as} onClick={() => setAs(one.as)}

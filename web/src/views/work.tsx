@@ -1,6 +1,7 @@
 // The open table and what is done with it.
 import { useState } from "preact/hooks";
-import { Working } from "../parts/controls";
+import type { TableInfo } from "../api/types";
+import { arrows, Button, Empty, Working } from "../parts/controls";
 import { Icon, type IconName } from "../parts/icon";
 import { changeView } from "../state/history";
 import type { Tab, Work } from "../state/page";
@@ -21,7 +22,7 @@ const TABS: { tab: Tab; name: string; icon: IconName }[] = [
 
 function Tabs({ tab }: { tab: Tab }) {
   return (
-    <div class="tabs" role="tablist" aria-label="What to do with this table">
+    <div class="tabs" role="tablist" onKeyDown={arrows} aria-label="What to do with this table">
       {TABS.map((one, place) => (
         <button
           key={one.tab} type="button" role="tab" aria-selected={tab === one.tab} data-testid={`tab-${one.tab}`}
@@ -33,6 +34,22 @@ function Tabs({ tab }: { tab: Tab }) {
       ))}
     </div>
   );
+}
+
+/** Only tables of the lake have their joins counted: of a result, those it is made of. */
+function GraphTab({ work, table }: { work: Work; table: TableInfo }) {
+  const joined = work.chain.steps.slice(0, work.at).flatMap((step) => (step.kind === "join" ? [step.right] : []));
+  const choices = [...new Set([table.id, ...joined.reverse(), work.chain.start])].filter((id) => id.startsWith("lake:"));
+  const around = choices.find((id) => id === work.view.around) ?? choices[0];
+  if (!around) {
+    return (
+      <Empty icon="graph" title="The graph is of the lake's own tables">
+        <p>What joins with yours is found by a search.</p>
+        <Button icon="search" onClick={() => changeView({ tab: "search" }, "push")}>Search</Button>
+      </Empty>
+    );
+  }
+  return <GraphView key={around} table={around} choices={choices} onAround={(id) => changeView({ around: id })} />;
 }
 
 export function WorkView({ work }: { work: Work }) {
@@ -54,7 +71,7 @@ export function WorkView({ work }: { work: Work }) {
     <div class={`work tab-${tab}`}>
       <TableView table={table} work={work} tabs={<Tabs tab={tab} />} above={tab === "sql" ? <SqlView work={work} table={table} /> : null} hidden={tab === "graph"} />
       {tab === "search" && <SearchPanel key={table.id} work={work} table={table} />}
-      {tab === "graph" && <GraphView key={work.view.around ?? table.id} table={work.view.around ?? table.id} />}
+      {tab === "graph" && <GraphTab work={work} table={table} />}
     </div>
   );
 }

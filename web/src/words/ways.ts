@@ -4,7 +4,7 @@ import type { HitWay } from "../state/hits";
 import type { Way } from "../state/page";
 
 export const WAYS: { way: Way; name: string; what: string }[] = [
-  { way: "fused", name: "Best of all ways", what: "Everything below at once, ranked by what speaks for each table" },
+  { way: "fused", name: "Best of all ways", what: "All ways at once, ranked by what speaks for each table" },
   { way: "overlap", name: "Equal values", what: "Columns that share the most values with yours" },
   { way: "containment", name: "Contains", what: "Columns that hold at least a given part of your values" },
   { way: "composite", name: "Composite key", what: "Several of your columns that are a key together" },

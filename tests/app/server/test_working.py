@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -13,6 +14,11 @@ import pytest
 import lakejoin
 from app.server.conftest import CODES
 from app.server.served import Served
+from lakejoin.app.server.asked import Search
+from lakejoin.app.server.desk import Desk
+from lakejoin.app.server.routes.working import _search_key
+from lakejoin.app.server.settings import Limits
+from lakejoin.app.server.work import searching
 from lakejoin.opened import Lake
 
 STATIONS = "lake:stations.csv"
@@ -105,6 +111,21 @@ def test_values_side_by_side(served: Served) -> None:
     assert {one["value"] for one in told["matches"]} == delayed
     assert {one["value"] for one in told["unmatched"]} == set(CODES) - delayed
     assert (told["matched"], told["unmatched_total"]) == (len(delayed), 200 - len(delayed))
+
+
+def test_values_of_an_answer_that_another_process_found(
+    served: Served, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is told of a kept answer without a search is what the search tells."""
+    search = {"table": STATIONS, "on": ["code"]}
+    told = served.post("search", search)
+    rank = next(one["rank"] for one in told["results"] if one["id"] == DELAYS)
+    first = served.post("explain", {"search": search, "rank": rank, "limit": 5})
+    desk = Desk(lake.snapshot.place.uri, served.store, Limits())
+    key = _search_key(SimpleNamespace(desk=desk), Search(**search).plain())
+    monkeypatch.setattr(searching, "_answers", None)  # it must not search
+    job = {"search": search, "rank": rank, "limit": 5, "key": key}
+    assert searching.explain(desk, job, lambda what, said: None) == first
 
 
 def test_values_that_must_be_rewritten(served: Served) -> None:

@@ -57,7 +57,8 @@ class Pool:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self._free: asyncio.Queue[Child] = asyncio.Queue()
+        self._free: list[Child] = []
+        self._freed = asyncio.Condition()
         self._all: set[Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting = 0
@@ -77,14 +78,22 @@ class Pool:
     @property
     def busy(self) -> int:
         """How many children are at work, or being started."""
-        return self.kind.size - self._free.qsize()
+        return self.kind.size - len(self._free)
 
-    async def run(self, job: Message, seconds: float, listener: Listener | None = None) -> Any:
+    async def run(
+        self,
+        job: Message,
+        seconds: float,
+        listener: Listener | None = None,
+        subject: str | None = None,
+    ) -> Any:
         """What a child answers to a job; raises the `Problem` that it has.
 
         The time counts from when a child takes the job. If the caller is cancelled, so is the job.
+        Of children that are free, one that last worked on the same `subject` is taken.
         """
-        child = await self._next()
+        child = await self._next(subject)
+        child.subject = subject
         done = False
         try:
             answer = await child.run(job, seconds, listener)
@@ -97,7 +106,7 @@ class Pool:
             done = await child.stopped(self.kind.grace)
             raise
         finally:
-            self._give_back(child, done)
+            await asyncio.shield(self._give_back(child, done))
 
     async def close(self) -> None:
         """Ends all children."""
@@ -106,45 +115,55 @@ class Pool:
         await asyncio.gather(*(child.end() for child in self._all), return_exceptions=True)
         self._all.clear()
 
-    async def _next(self) -> Child:
+    async def _next(self, subject: str | None) -> Child:
         if self._closed or self._waiting >= self.kind.patience:
             raise Problem("busy", "the server has too much to do just now: try again in a moment")
         self._waiting += 1
         try:
-            while True:
-                child = await self._free.get()
-                if child.alive:
-                    return child
-                self._replace(child)  # it died while it had nothing to do
-                await asyncio.sleep(_LOOK_SECONDS)
+            async with self._freed:
+                while True:
+                    await self._freed.wait_for(lambda: self._free)
+                    same = [one for one in self._free if subject and one.subject == subject]
+                    child = same[0] if same else self._free[0]
+                    self._free.remove(child)
+                    if child.alive:
+                        return child
+                    # It died while it had nothing to do: the next might too, so not at once.
+                    self._replace(child, _LOOK_SECONDS)
         finally:
             self._waiting -= 1
 
-    def _give_back(self, child: Child, done: bool) -> None:
+    async def _give_back(self, child: Child, done: bool) -> None:
         if done and child.alive and child.jobs < self.kind.jobs_each:
-            self._free.put_nowait(child)
+            await self._is_free(child)
             return
         self.killed += not done
         self._replace(child)
 
-    def _replace(self, child: Child) -> None:
+    def _replace(self, child: Child, pause: float = 0.0) -> None:
         self._all.discard(child)
         self._in_background(child.end())
-        self._add()
+        self._add(pause)
 
-    def _add(self) -> None:
+    def _add(self, pause: float = 0.0) -> None:
         if not self._closed:
-            self._in_background(self._started())
+            self._in_background(self._started(pause))
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _started(self) -> None:
+    async def _started(self, pause: float) -> None:
+        await asyncio.sleep(pause)
         child = await Child.started(self.kind)
         self._all.add(child)
-        self._free.put_nowait(child)
+        await self._is_free(child)
+
+    async def _is_free(self, child: Child) -> None:
+        async with self._freed:
+            self._free.append(child)
+            self._freed.notify()
 
 
 class Child:
@@ -155,6 +174,7 @@ class Child:
         self._memory = memory
         self._reading: asyncio.Task[Message] | None = None
         self.jobs = 0
+        self.subject: str | None = None  # of its last job
 
     @classmethod
     async def started(cls, kind: Kind) -> Child:

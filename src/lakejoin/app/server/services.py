@@ -89,8 +89,9 @@ class Services:
             self._quick -= 1
 
     async def job(self, job: str, listener: Listener, **more: Any) -> Any:
-        """What a worker answers."""
-        return await self.workers.run({"job": job, **more}, self.settings.limits.seconds, listener)
+        """What a worker answers; one that had the same `key` before, if it is free."""
+        seconds = self.settings.limits.seconds
+        return await self.workers.run({"job": job, **more}, seconds, listener, more.get("key"))
 
 
 def services(request: Request) -> Services:

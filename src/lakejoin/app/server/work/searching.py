@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.tables import OpenTable
 from lakejoin.app.server.work.joined import JoinAsked, joined
+from lakejoin.app.server.work.meeting import met
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ def explain(desk: Desk, job: Told, tell: Tell) -> Told:
     asked, rank, limit = job["search"], int(job["rank"]), int(job.get("limit") or _EXPLAINED)
     mine = desk.tables.open(asked["table"])
     answer = _remembered.get(job["key"])
+    if answer is None and (told := _equal_values(desk, mine, job, limit)) is not None:
+        return told
     if answer is None:
         *_, answer = _answers(desk, mine, asked, tell)
         _remember(job["key"], answer)
@@ -147,6 +151,25 @@ def _explained_way(
     if hasattr(way.result, "matches"):
         return {"result": told, **_values(way.result, limit), "sql": _sql(way.result)}
     return {"result": told, **_joined_values(desk, mine, told["ways"][place]["join"], limit)}
+
+
+def _equal_values(desk: Desk, mine: OpenTable, job: Told, limit: int) -> Told | None:
+    """The same without another search, where the answer is kept and values of one column are
+    equal: as another worker has searched, or somebody long ago."""
+    kept = desk.answers.get(job["key"])
+    results = json.loads(kept.read_text("utf-8"))["results"] if kept and not job.get("miss") else []
+    place = int(job.get("way") or 0)
+    if not 1 <= int(job["rank"]) <= len(results):
+        return None
+    shown = results[int(job["rank"]) - 1]
+    ways = shown.get("ways", [])
+    if not place < len(ways) or ways[place]["kind"] != "equal" or len(ways[place]["mine"]) > 1:
+        return None
+    way = ways[place]
+    found = met(desk.lake().snapshot, mine, way["mine"][0], shown["table"], way["theirs"][0])
+    if found is None:
+        return None
+    return {"result": shown, **_values(found, limit), "sql": _sql(found)}
 
 
 def _values(result: Any, limit: int) -> Told:

@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,17 +47,33 @@ def local(folder: Path) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def url(folder: Path, local: Lake) -> Iterator[str]:
-    """A server of the same lake, on a free port of this machine."""
-    command = [sys.executable, "-m", "lakejoin", "serve", "--port", "0", "--workers", "1", "--json"]
-    places = ["--index", str(folder / "index"), "--store", str(folder / "store")]
-    with (folder / "said").open("w+") as said:
-        server = subprocess.Popen([*command, *places], stdout=said, stderr=subprocess.STDOUT)
+def serving(folder: Path, local: Lake) -> Callable[..., AbstractContextManager[str]]:
+    """Starts a server of the same lake on a free port of this machine, with options, and ends it;
+    gives its address."""
+
+    @contextmanager
+    def serve(*options: str) -> Iterator[str]:
+        said = folder / f"said{len(list(folder.glob('said*')))}"
+        places = ["--index", str(folder / "index"), "--store", str(folder / "store")]
+        command = [sys.executable, "-m", "lakejoin", "serve", "--port", "0", "--workers", "1"]
+        with said.open("w") as out:
+            server = subprocess.Popen(
+                [*command, *places, "--json", *options], stdout=out, stderr=subprocess.STDOUT
+            )
         try:
-            yield _address(server, folder / "said")
+            yield _address(server, said)
         finally:
             server.terminate()
             server.wait(30)
+
+    return serve
+
+
+@pytest.fixture(scope="session")
+def url(serving: Callable[..., AbstractContextManager[str]]) -> Iterator[str]:
+    """A server of the same lake."""
+    with serving() as url:
+        yield url
 
 
 @pytest.fixture

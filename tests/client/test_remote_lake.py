@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -354,6 +356,12 @@ def test_paths(local: Lake, remote: RemoteLake) -> None:
     assert repr(theirs[:1]).startswith("1  towns.csv")
 
 
+def test_paths_from_a_table_of_mine(local: Lake, remote: RemoteLake) -> None:
+    mine, theirs = local.paths(MINE, MAYORS), remote.paths(MINE, MAYORS)
+    assert [one.tables[1:] for one in theirs] == [one.tables[1:] for one in mine]
+    assert [(one.rows, one.total) for one in theirs] == [(one.rows, one.total) for one in mine]
+
+
 def test_what_lies_around_a_table(remote: RemoteLake) -> None:
     around = remote.graph().around("towns.csv")
     assert [one.other_table for one in around] == [MAYORS]
@@ -368,3 +376,15 @@ def test_a_copy_connects_again(remote: RemoteLake) -> None:
         assert copy.url == remote.url and len(copy) == len(remote)
     with pytest.raises(InputError, match="was closed"):
         copy.info()
+
+
+def test_a_server_with_a_token(serving: Callable[..., AbstractContextManager[str]]) -> None:
+    with serving("--token", "secret") as url:
+        assert url.endswith("?token=secret")
+        plain = url.partition("?")[0]
+        for address, token in ((url, None), (plain, "secret")):
+            with lakejoin.connect(address, token) as lake:
+                assert lake.upload(MINE).to_arrow().num_rows == 4
+        for token in (None, "wrong"):
+            with pytest.raises(InputError, match="token=…"):
+                lakejoin.connect(plain, token)

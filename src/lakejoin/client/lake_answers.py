@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from lakejoin.client.connection import Connection
 from lakejoin.client.reading import Json, Several, Told, each
+from lakejoin.client.sending import table_id
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,6 +143,7 @@ class Paths(Several[Path]):
     none: str = ""
     searched: bool = False
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
     _key = "paths"
 
@@ -222,7 +224,8 @@ class RemoteGraph:
         """How many tables join, with how many others; refused where no graph is kept."""
         return Statistics.of(self.connection.get("/graph"))
 
-    def around(self, table: str, hops: int = 1, limit: int | None = None) -> Around:
+    def around(self, table: Any, hops: int = 1, limit: int | None = None) -> Around:
         """The tables that can be reached from a table by so many joins, at most `limit`; searched
-        for where no graph is kept."""
-        return Around.of(self.connection.get("/graph", table=table, hops=hops, limit=limit))
+        for where no graph is kept, or the table is none of the lake."""
+        asked = table_id(self.connection, table)
+        return Around.of(self.connection.get("/graph", table=asked, hops=hops, limit=limit))

@@ -319,10 +319,12 @@ class RemoteLake:
         """The join graph: figures of the whole lake, and what lies around a table."""
         return RemoteGraph(self._connection)
 
-    def paths(self, table: str, other_table: str, k: int = 5, joins: int = 4) -> Paths:
-        """How to get from one table of the lake to another by at most so many `joins`: the `k`
-        paths that most rows of the first table survive, each with its SQL."""
-        asked = {"table": table, "other_table": other_table, "k": k, "joins": joins}
+    def paths(self, table: Any, other_table: Any, k: int = 5, joins: int = 4) -> Paths:
+        """How to get from one table to another by at most so many `joins`: the `k` paths that most
+        rows of the first table survive, each with its SQL."""
+        ends = {"table": table, "other_table": other_table}
+        named = {name: table_id(self._connection, one) for name, one in ends.items()}
+        asked = {**named, "k": k, "joins": joins}
         return Paths.of(self._connection.post("/paths", asked))
 
     # -- beneath -------------------------------------------------------------------------------

@@ -206,8 +206,15 @@ def compare(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         "runs": found,
         "search_core_seconds": sum(one["batch"]["cpu"]),
         "graph_core_seconds": sum(one["graph"]["cpu"]),
+        "graph_writing_seconds": sum(one["graph"]["cpu"]) * _writing(one["graph"]["stages"]),
         "task_seconds": min(each["empty_task"] for each in found["1"]),
     }
+
+
+def _writing(stages: dict[str, float]) -> float:
+    """Which part of a graph's time is in the tasks that write its files, which grow with pairs."""
+    linear, other = ("gathered", "turned"), ("shared", "counted")
+    return sum(stages[s] for s in linear) / sum(stages[s] for s in (*linear, *other))
 
 
 def show(figures: dict[str, Any]) -> str:

@@ -29,6 +29,7 @@ FIGURES: dict[str, Any] = {
     },
     "search_core_seconds": 6.0,
     "graph_core_seconds": 2.0,
+    "graph_writing_seconds": 0.5,
     "task_seconds": 0.01,
 }
 

@@ -6,10 +6,8 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,13 +18,11 @@ from hypothesis import strategies as st
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.app.cli import cli
-from lakejoin.errors import BuildFailed, InputError, LakejoinError, UnknownTable
+from lakejoin.errors import InputError, LakejoinError, UnknownTable
 from lakejoin.opened import Lake
 from lakejoin.search import containment
 from lakejoin.search.near_options import ByDistance, ByMeaning
 from lakejoin.search.options import SearchOptions
-from lakejoin.spark import polling
-from lakejoin.spark.failures import why
 from lakejoin.spark.searching import BatchPlan, grouped, search_batch
 from lakejoin.spark.tasks import Progress
 from lakejoin.store.components import COMPONENTS
@@ -154,51 +150,6 @@ def test_how_far_a_batch_is(lake: Lake) -> None:
         ("searching", 4, "tasks"),
         ("gathering evidence", 1, "tasks"),
     ]
-
-
-class Tracker:
-    """What Spark tells of jobs: one, of two stages, that ends soon."""
-
-    def getActiveJobsIds(self) -> list[int]:  # noqa: N802 (Spark's name)
-        return [3]
-
-    def getJobInfo(self, job: int) -> Any:  # noqa: N802
-        return SimpleNamespace(stageIds=[job, job + 1])
-
-    def getStageInfo(self, stage: int) -> Any:  # noqa: N802
-        return SimpleNamespace(numCompletedTasks=5) if stage == 3 else None
-
-
-def test_spark_is_asked_how_far_a_job_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polling, "_SECONDS", 0.001)
-    told = threading.Event()
-    seen: list[Progress] = []
-
-    def listener(progress: Progress) -> None:
-        seen.append(progress)
-        if progress.files:
-            told.set()
-
-    spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=Tracker))
-    with polling.polled(spark, Progress("searching", total=9), listener):  # type: ignore[arg-type]
-        assert told.wait(60)
-    assert seen[0].files == 0
-    assert seen[-1].files == 5
-
-
-def test_a_job_ended_by_ctrl_c_is_no_failure() -> None:
-    """PySpark asks for the result of a job that was cancelled, and so another error is raised."""
-
-    def interrupted() -> None:
-        try:
-            raise KeyboardInterrupt
-        finally:
-            raise RuntimeError("calling o67.getResult")
-
-    with pytest.raises(RuntimeError) as caught:
-        interrupted()
-    assert isinstance(why(caught.value), KeyboardInterrupt)
-    assert isinstance(why(RuntimeError("calling o67.getResult")), BuildFailed)
 
 
 def test_a_tau_that_all_columns_choose_is_refused(lake: Lake) -> None:

@@ -165,6 +165,21 @@ def test_a_dead_job_s_files_are_removed_by_the_next(tmp_path: Path, index: Index
     assert not left.exists()
 
 
+def test_what_a_task_left_that_was_run_again_is_removed(tmp_path: Path, index: Index) -> None:
+    folder, home = tmp_path / "tables", tmp_path / "index"
+    two_groups(folder)
+    index(folder)
+
+    def leave(progress: Progress) -> None:
+        if progress.stage == "turning pairs":
+            (made_in,) = home.glob("graph-*")
+            (made_in / "pairs-000000-0123abcd.lj").write_bytes(b"half")
+
+    made(home, GraphOptions(0.5, 1), leave)
+    assert not list(home.glob("graph-*/*0123abcd.lj"))
+    right(home)
+
+
 @pytest.fixture
 def home(tmp_path: Path, index: Index) -> Path:
     two_groups(tmp_path / "tables")

@@ -132,6 +132,8 @@ def _make(
         parts = _write(stages, where, here=small)
         seconds = stages.seconds
     listener(Progress("committing"))
+    for left in set(folder.children()) - {one.name for one in parts}:
+        (folder / left).remove()  # of a task that died and was run again
     named = write_graph(index, name, old.segments, options, parts)
     new = commit_graph(index, old, named)
     clean(index, new)

@@ -29,6 +29,13 @@ def parse_errors(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 def agree(connection: duckdb.DuckDBPyConnection, checked: Checked) -> None:
     """Raises `SqlProblem` unless DuckDB reads the same in the statement as the check did."""
+    try:
+        _agree(connection, checked)
+    except duckdb.Error as error:  # the text without what sqlglot takes for a comment is no SQL
+        raise told_by_engine(error, checked.sql) from None
+
+
+def _agree(connection: duckdb.DuckDBPyConnection, checked: Checked) -> None:
     statements = connection.extract_statements(checked.sql)
     kinds = [one.type.name for one in statements]
     # DuckDB rewrites a PIVOT as the making of a type, and a SELECT: it has no tree of that.

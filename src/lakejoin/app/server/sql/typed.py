@@ -6,6 +6,7 @@ is cast only if each of its cells can be, so that no cell is lost; otherwise it 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -150,12 +151,10 @@ def _present(column: str) -> str:
 def _casts(cell: str, wanted: Wanted) -> list[_Cast]:
     match wanted.type:
         case "integer":
-            return [_integer(cell, kind) for kind in ("BIGINT", "HUGEINT")]
+            # 7.0 and +7 are no text of an integer, but numbers they are.
+            return [_integer(cell, "BIGINT"), _integer(cell, "HUGEINT"), _double(cell, 2.0**53)]
         case "decimal":
-            number = f"TRY_CAST({cell} AS DOUBLE)"
-            return [
-                _Cast("DOUBLE", number, f"{cell} IS NULL OR coalesce(isfinite({number}), false)")
-            ]
+            return [_double(cell, sys.float_info.max)]
         case "boolean":
             true, false = _listed(_TRUE), _listed(_FALSE)
             word = f"lower({cell})"
@@ -169,10 +168,18 @@ def _casts(cell: str, wanted: Wanted) -> list[_Cast]:
 
 
 def _integer(cell: str, kind: str) -> _Cast:
-    """Back to text it must be the same: 007 and 1.5 are not integers."""
+    """Back to text it must be the same: 007, 1.5 and +7 are not integers."""
     number = f"TRY_CAST({cell} AS {kind})"
     same = f"coalesce(CAST({number} AS VARCHAR) = {cell}, false)"
     return _Cast(kind, number, f"{cell} IS NULL OR {same}")
+
+
+def _double(cell: str, most: float) -> _Cast:
+    """A number up to `most`; with zeros before it, it would be a code."""
+    number = f"TRY_CAST({cell} AS DOUBLE)"
+    code = f"starts_with({cell}, '0') AND substr({cell}, 2, 1) BETWEEN '0' AND '9'"
+    within = f"coalesce(abs({number}) <= CAST({most!r} AS DOUBLE), false)"
+    return _Cast("DOUBLE", number, f"{cell} IS NULL OR ({within} AND NOT ({code}))")
 
 
 def _no_nulls(kind: str, cell: str, value: str) -> _Cast:

@@ -17,7 +17,8 @@ with the targets in them: to pass them over is part of the task.
 Scores are means over the folds of a cross-validation, with the standard deviation over the folds:
 RMSE, of which less is better, or micro-F1. Columns are chosen anew in each fold, by its other rows
 alone; a forest of random trees is the model for all. The lift is against no join, and against equal
-values. Last come targets of noise, beside the true keys: nothing may be gained, and nothing chosen.
+values. Last come targets of noise, beside the true keys: nothing may be gained, and nothing chosen;
+and of many more, half of them classes, for how many anything is chosen by all rows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import argparse
 import csv
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,22 @@ def noise(lake: Lake, task: Task, seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
+def chosen_of_noise(lake: Lake, task: Task, targets: int) -> int:
+    """For how many targets of noise something is chosen, by all rows."""
+    chooser = chooser_of(lake, task, "auto")
+    rows = np.arange(len(chooser.target.values))
+    found = 0
+    for seed in range(targets):
+        random = np.random.default_rng(1000 + seed)
+        target = (
+            Target("noise", random.normal(size=len(rows)))
+            if seed % 2
+            else Target("noise", random.integers(0, 2, len(rows)).astype(float), ("a", "b"))
+        )
+        found += bool(replace(chooser, target=target, seed=seed).choose(rows).places)
+    return found
+
+
 def _row(
     task: Task, method: str, chooser: Chooser, how: str, repeats: int, begin: float
 ) -> dict[str, Any]:
@@ -234,9 +251,11 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--repeats", type=int, default=1, help="of the cross-validation")
     parser.add_argument("--noise", type=int, default=2, help="targets of noise for each task")
+    parser.add_argument("--choices", type=int, default=40, help="for targets of noise, by all rows")
     given = parser.parse_args()
     lake = lakejoin.open(given.index)
-    found = []
+    found: list[dict[str, Any]] = []
+    wrong: dict[str, int] = {}
     for name in given.tasks:
         task = TASKS[name](given.data / "lake")
         rows = measured(lake, task, given.repeats)
@@ -246,7 +265,12 @@ def main() -> None:
             rows = noise(lake, task, given.noise)
             print(f"\nthe same keys, targets of noise\n\n{shown(rows)}", flush=True)
             found += rows
-    record("enrich", {"folds": FOLDS, "repeats": given.repeats, "rows": found})
+        if given.choices:
+            wrong[name] = chosen_of_noise(lake, task, given.choices)
+            told = f"{wrong[name]} of {given.choices} targets of noise"
+            print(f"\ncolumns are chosen for {told}, by all rows", flush=True)
+    figures = {"repeats": given.repeats, "choices": given.choices, "chosen_of_noise": wrong}
+    record("enrich", {"folds": FOLDS, **figures, "rows": found})
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from sklearn.preprocessing import OrdinalEncoder
 import lakejoin
 from enrichment.made_lakes import Made, made_lake
 from lakejoin import LakeJoiner
+from lakejoin.enrich.linking import Wanted
+from lakejoin.enrich.preparing import Limits, prepared
+from lakejoin.enrich.target import Target
 from lakejoin.errors import InputError, UnusableTarget
 
 
@@ -52,11 +56,27 @@ def test_the_target_and_the_table_itself_are_left_out_and_told(fitted: LakeJoine
 
 
 def test_a_target_of_noise_chooses_nothing(made: Made) -> None:
-    for seed in range(2):
-        noise = np.random.default_rng(seed).normal(size=len(made.mine))
-        joiner = LakeJoiner(made.index, on="town").fit(made.mine, noise)
-        assert joiner.columns_ == ()
-        assert joiner.transform(made.mine).equals(made.mine)
+    noise = np.random.default_rng(0).normal(size=len(made.mine))
+    joiner = LakeJoiner(made.index, on="town").fit(made.mine, noise)
+    assert joiner.columns_ == ()
+    assert joiner.transform(made.mine).equals(made.mine)
+
+
+def test_no_target_of_noise_chooses_anything(made: Made) -> None:
+    """The best of much noise looks good by the rows that it was chosen by."""
+    rows = np.arange(len(made.mine))
+    mine = pa.Table.from_pandas(made.mine, preserve_index=False)
+    wanted = Wanted(("town",), "equal")
+    target = Target("y", made.noise)
+    chooser = prepared(lakejoin.open(made.index), mine, target, wanted, Limits(), print)
+    for seed in range(6):
+        random = np.random.default_rng(seed + 50)
+        target = (
+            Target("y", random.normal(size=len(rows)))
+            if seed % 2
+            else Target("y", random.integers(0, 2, len(rows)).astype(float), ("a", "b"))
+        )
+        assert not replace(chooser, target=target, seed=seed, tell=print).choose(rows).places
 
 
 def test_classes_from_many_rows_of_a_key(made: Made) -> None:

@@ -71,12 +71,11 @@ def most_alike(vectors: Any, mine: Sequence[str], theirs: Sequence[str]) -> tupl
     others = vectors.transform(theirs).T.tocsc()
     for begin in range(0, len(mine), _BLOCK):
         products = (vectors.transform(mine[begin : begin + _BLOCK]) @ others).tocsr()
-        for row in range(products.shape[0]):
-            part = slice(products.indptr[row], products.indptr[row + 1])
-            if part.start < part.stop:
-                best = np.lexsort((products.indices[part], -products.data[part]))[0]
-                place[begin + row] = products.indices[part][best]
-                alike[begin + row] = products.data[part][best]
+        rows = np.repeat(np.arange(products.shape[0]), np.diff(products.indptr))
+        order = np.lexsort((products.indices, -products.data, rows))
+        found, first = np.unique(rows, return_index=True)  # rows ascend, and so they do in order
+        place[begin + found] = products.indices[order[first]]
+        alike[begin + found] = products.data[order[first]]
     return place, np.clip(alike, 0.0, 1.0)
 
 

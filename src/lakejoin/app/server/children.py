@@ -26,6 +26,7 @@ Message = dict[str, Any]
 Listener = Callable[[str, Any], None]  # is told ("progress" or "partial", what)
 
 _LENGTH = struct.Struct(">I")
+_LONGEST = 1 << 28  # bytes of a message
 _LOOK_SECONDS = 0.2  # between two looks at a child's memory
 # Of the server's environment a child gets what Python, its libraries and lakejoin need.
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR", "LAKEJOIN_DEBUG")
@@ -282,6 +283,8 @@ class Child:
         assert reader is not None
         try:
             (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+            if length > _LONGEST:  # a child that runs what strangers wrote may say anything
+                raise Problem("died", "the process that worked on this answered nonsense")
             message: Message = json.loads(await reader.readexactly(length))
         except asyncio.IncompleteReadError:
             raise Problem("died", "the process that worked on this has ended") from None

@@ -43,6 +43,11 @@ function gutterWidth(total: number, shown: boolean): number {
   return shown ? Math.max(44, whole(total).length * 7.5 + 20) : 0;
 }
 
+/** A cell is one line high; where its text has more, that is shown. */
+function oneLine(text: string): string {
+  return /[\r\n]/.test(text) ? text.replaceAll(/\r\n|\r|\n/g, " ↵ ") : text;
+}
+
 /** The right edge of a head: drawn, it makes the column wider or narrower. */
 function Resizer({ width, onResize }: { width: number; onResize: (width: number) => void }) {
   const start = useRef<{ x: number; width: number } | null>(null);
@@ -272,7 +277,7 @@ export function Grid(props: GridProps) {
                       class={`grid-cell ${kind} ${numeric} ${isActive(row, index) ? "active" : ""} ${props.columnClass?.(index) ?? ""} ${props.cellClass?.(row, index) ?? ""}`}
                       style={box({ left: gutter + start - left, width: size })}
                     >
-                      {cellText(value)}
+                      {oneLine(cellText(value))}
                     </div>
                   );
                 })}

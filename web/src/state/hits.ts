@@ -152,7 +152,7 @@ export function toAsked(table: TableId, settings: SearchSettings): SearchAsked {
     case "containment":
       return { table, on, by: "containment", min: settings.min ?? 0.5, ...k };
     case "meaning":
-      return { table, on, by: "meaning", tau: settings.tau ?? "auto", ...k };
+      return { table, on, by: "meaning", tau: settings.tau ?? 0.3, ...k };
     case "distance":
       return { table, on, by: "distance", within: settings.within ?? "500m", ...k };
   }

@@ -11,7 +11,8 @@ export interface SearchSettings {
   on: string[];
   way: Way;
   min?: number;
-  tau?: number;
+  /** How far apart values may be; found out (which is slow) if "auto". */
+  tau?: number | "auto";
   within?: string;
   k?: number;
 }

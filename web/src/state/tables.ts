@@ -1,5 +1,5 @@
 // The tables of the open chain: what the server knows of each, asked for once.
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { runChain, type Watch } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
 import type { Chain, ChainTables, Progress, TableInfo } from "../api/types";
@@ -42,7 +42,7 @@ async function load(chain: Chain, key: string): Promise<void> {
   running?.abort();
   const own = (running = new AbortController());
   opened.value = { key, tables: recall(chain), progress: null, problem: null };
-  if (opened.value.tables) return;
+  if (opened.peek().tables) return;
   const update = (part: Partial<Opened>) => {
     if (opened.peek().key === key && running === own) opened.value = { ...opened.peek(), ...part };
   };
@@ -75,7 +75,7 @@ export function followChain(): void {
     const now = page.value;
     if (now.page !== "work") return;
     const key = JSON.stringify(now.work.chain);
-    if (opened.peek().key === key && !opened.peek().problem) return;
-    void load(now.work.chain, key);
+    // Only another page starts this again: an answer that is a problem must not.
+    if (opened.peek().key !== key || opened.peek().problem) untracked(() => void load(now.work.chain, key));
   });
 }

@@ -59,17 +59,19 @@ function Fine({ settings }: { settings: SearchSettings }) {
     );
   }
   if (settings.way === "meaning") {
-    const tau = settings.tau;
+    const tau = settings.tau ?? 0.3;
     return (
-      <label class="fine">
-        <span>{tau === undefined ? "how far apart: found out" : `at most ${Math.round(tau * 100)}% apart`}</span>
-        <input type="range" min="0" max="60" step="5" value={tau === undefined ? 0 : tau * 100} data-testid="tau"
-          onInput={(event) => {
-            const value = Number(event.currentTarget.value) / 100;
-            const { tau: _, ...rest } = settings;
-            changeSettings(value ? { ...settings, tau: value } : rest);
-          }} />
-      </label>
+      <div class="fine">
+        <label class="fine">
+          <span>{tau === "auto" ? "as far apart as fits" : `at most ${Math.round(tau * 100)}% apart`}</span>
+          <input type="range" min="5" max="60" step="5" value={tau === "auto" ? 30 : tau * 100} disabled={tau === "auto"} data-testid="tau"
+            onInput={(event) => changeSettings({ ...settings, tau: Number(event.currentTarget.value) / 100 })} />
+        </label>
+        <label class="check">
+          <input type="checkbox" checked={tau === "auto"} onChange={() => changeSettings({ ...settings, tau: tau === "auto" ? 0.3 : "auto" })} />
+          <span>find out (slow)</span>
+        </label>
+      </div>
     );
   }
   if (settings.way === "distance") {

@@ -324,6 +324,16 @@ def test_a_likeness_is_a_share_and_more_values_say_no_less(
     assert more.score >= told.score - 1e-9
 
 
+def test_numbers_that_lie_elsewhere_under_another_name_are_hardly_alike() -> None:
+    year = _look("year", [str(n) for n in range(1960, 2024)])
+    schooling = _look("mean_years_in_school", [f"{n / 7:.2f}" for n in range(90)])
+    time = _look("time", [str(n) for n in range(1970, 2016)])
+    alike = {one.name: likeness(year, one, Shared(), Named()).score for one in (schooling, time)}
+    assert alike["mean_years_in_school"] < 0.3 < alike["time"]
+    later = _look("year", [str(n) for n in range(3000, 3060)])
+    assert likeness(year, later, Shared(), Named()).score > 0.5, "rows to append are other ones"
+
+
 def test_numbered_columns_are_not_alike_by_name() -> None:
     one = _look("column_1", ["bern", "ulm"])
     assert "names" not in [sign.what for sign in likeness(one, one, Shared(), Named()).signs]

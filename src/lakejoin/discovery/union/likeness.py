@@ -30,6 +30,7 @@ OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.6  # the most that e
 SURE = 12.0  # nats from which shared values are no chance
 _VAGUE = 0.45  # equal names that say little: name, type, id
 _UNLIKE = 0.4  # of the likeness stays where the values of two categories, or their forms, differ
+_FAR_APART = 0.1  # numbers that are spread so little alike lie elsewhere
 _CONVENTION = 0.6  # of the names are the same: both tables are named by one convention
 _OTHER_NAME = 0.4  # of the likeness stays there where only the form of values is alike
 _STRONG = ("values", "names", "meaning")
@@ -165,6 +166,10 @@ def _of_form(mine: Look, theirs: Look) -> Iterator[Sign]:
 
 def _against(mine: Look, theirs: Look, shared: Shared, meaning: float) -> float:
     """What of the likeness stays where values that should be the same differ."""
+    if mine.is_number and theirs.is_number:
+        # Rows to append may hold other numbers, but hardly under another name too.
+        renamed = plain_name(mine.name) != plain_name(theirs.name)
+        return _UNLIKE if renamed and same_numbers(mine, theirs) < _FAR_APART else 1.0
     if shared.both or meaning > 0.3 or not (mine.is_text and theirs.is_text):
         return 1.0
     if mine.is_category and theirs.is_category:

@@ -155,9 +155,11 @@ def serve_command(
 
 def _run(uvicorn: object, settings: Settings, listening: socket.socket) -> None:
     from lakejoin.app.server.application import application
+    from lakejoin.app.server.connections import Watched
 
     config = uvicorn.Config(  # type: ignore[attr-defined]
         application(settings),
+        http=Watched,
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -48,6 +48,12 @@ class Snapshot:
 
     def tables(self, pattern: str | None = None) -> Iterator[tuple[Segment, TableEntry]]:
         """The live tables by name, all or those that fit a glob or contain a text."""
+        for _, segment, number in self.named(pattern):
+            yield segment, segment.catalog.table(number)
+
+    def named(self, pattern: str | None = None) -> list[tuple[str, Segment, int]]:
+        """The names of the same tables in the same order, and the segment and number of each: all
+        that a list of a million of them should need."""
         found = []
         for segment in self.segments:
             dead = set(segment.record.dead)
@@ -55,8 +61,7 @@ class Snapshot:
             for number, name in enumerate(names):
                 if number not in dead and (pattern is None or _fits(name, pattern)):
                     found.append((name, segment, number))
-        for _, segment, number in sorted(found, key=lambda f: f[0]):
-            yield segment, segment.catalog.table(number)
+        return sorted(found, key=lambda f: f[0])
 
     def table(self, name: str) -> tuple[Segment, TableEntry]:
         """The live table of that name; the error lists the nearest names."""

@@ -15,6 +15,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from lakejoin import __version__
+from lakejoin.app.server.answers import PROBLEMS
 from lakejoin.app.server.guard import App, Guard
 from lakejoin.app.server.measuring import Measured
 from lakejoin.app.server.problems import Problem
@@ -27,7 +28,8 @@ API = "/api/v1"
 PAGE = Path(__file__).parent / "page"
 _NO_PAGE = (
     "<!doctype html><title>lakejoin</title><p>The page was not built: <code>make page</code> "
-    "builds it in a checkout. The API is at <a href='/api/v1/docs'>/api/v1/docs</a>."
+    "builds it in a checkout. The API is described at "
+    "<a href='/api/v1/openapi.json'>/api/v1/openapi.json</a>."
 )
 
 
@@ -54,7 +56,7 @@ def application(settings: Settings) -> App:
     )
     app.state.services = services
     for module in (reading, working, bringing, telling):
-        app.include_router(module.router, prefix=API, responses=_PROBLEMS)
+        app.include_router(module.router, prefix=API, responses=PROBLEMS)
     _tell_problems(app)
     _serve_page(app)
     return Guard(Measured(app, services.measures), settings)
@@ -111,32 +113,3 @@ def _beside() -> set[str]:
     if not PAGE.is_dir():
         return set()
     return {one.name for one in PAGE.iterdir() if one.is_file()}
-
-
-_PROBLEM = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["kind", "message"],
-            "properties": {"kind": {"type": "string"}, "message": {"type": "string"}},
-        }
-    },
-}
-_PROBLEMS: dict[int | str, dict[str, object]] = {
-    code: {"description": text, "content": {"application/json": {"schema": _PROBLEM}}}
-    for code, text in {
-        400: "What was asked is wrong",
-        401: "A token is needed",
-        403: "Not from here",
-        404: "There is no such table",
-        410: "It is no longer stored",
-        413: "Too large",
-        422: "What was asked is not of the right form, or no join was found",
-        500: "An error of ours",
-        503: "Too much to do just now",
-        504: "It took too long",
-        507: "It takes too much memory",
-    }.items()
-}

@@ -8,9 +8,11 @@ on any address but loopback a token is asked for.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import json
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -28,6 +30,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "lakejoin_token"
 UPLOADS = "/api/v1/uploads"
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_BODY_SECONDS = 30.0
+_UPLOAD_SECONDS = 300.0
 _HEADERS = {
     "content-security-policy": (
         "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -72,9 +76,11 @@ class Guard:
             await _refused(answering, problem)
             return
         try:
-            await self._app(scope, _counted(receive, most), answering)
+            await self._app(scope, _counted(receive, most, _slowest(scope)), answering)
         except _TooLong:
             await _refused(answering, _too_large(most))
+        except _TooSlow:
+            await _refused(answering, Problem("slow", "the request took too long to arrive"))
 
     def _check_host(self, host: str) -> None:
         name = _name_of(host)
@@ -168,17 +174,35 @@ def _too_large(most: int) -> Problem:
     return Problem("too_large", f"a request may have {most:,} bytes here, and this one has more")
 
 
+def _slowest(scope: Scope) -> float:
+    """The seconds that a body may take to arrive."""
+    return _UPLOAD_SECONDS if scope["path"] == UPLOADS else _BODY_SECONDS
+
+
 class _TooLong(BaseException):
     """A body that does not end. No `Exception`, which would be taken for a body that is wrong."""
 
 
-def _counted(receive: Receive, most: int) -> Receive:
-    """The same, ending a body that is longer than it may be, whatever it said of itself."""
+class _TooSlow(BaseException):
+    """A body that does not come."""
+
+
+def _counted(receive: Receive, most: int, seconds: float) -> Receive:
+    """The same, ending a body that is longer than it may be, whatever it said of itself, or takes
+    longer than it may. Once it is there, what comes is only that the caller leaves."""
     got = 0
+    until: float | None = time.monotonic() + seconds
 
     async def counting() -> Message:
-        nonlocal got
-        message = await receive()
+        nonlocal got, until
+        try:
+            wait = None if until is None else max(0.0, until - time.monotonic())
+            async with asyncio.timeout(wait):
+                message = await receive()
+        except TimeoutError:
+            raise _TooSlow from None
+        if not message.get("more_body"):
+            until = None
         got += len(message.get("body", b""))
         if got > most:
             raise _TooLong

@@ -19,8 +19,10 @@ STATUS = {
     "token": 401,
     "forbidden": 403,
     "unknown": 404,
+    "slow": 408,
     "gone": 410,
     "too_large": 413,
+    "stopped": 499,  # which is what others call a caller who left
     "missing": 501,
     "busy": 503,
     "time": 504,

@@ -9,10 +9,12 @@ from dataclasses import asdict
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
+from fastapi.responses import JSONResponse
 
 from lakejoin.app.server.chains import Chains
 from lakejoin.app.server.children import Kind, Listener, Pool
 from lakejoin.app.server.desk import Desk
+from lakejoin.app.server.downloads import Downloads
 from lakejoin.app.server.measuring import Measures
 from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.settings import Settings
@@ -61,6 +63,7 @@ class Services:
             )
         )
         self.chains = Chains(self.desk, self.workers, self.sql)
+        self.downloads = Downloads()
         self._threads = ThreadPoolExecutor(_QUICK_THREADS, "quick")
         self._quick = 0
 
@@ -74,6 +77,7 @@ class Services:
         """Ends the children."""
         await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self.downloads.close()
 
     async def quick(self, work: Callable[..., T], *given: Any) -> T:
         """What reads a little, in a thread: it never waits for searches or joins."""
@@ -87,6 +91,10 @@ class Services:
             raise Problem("time", f"this took more than {_QUICK_SECONDS:g} seconds") from None
         finally:
             self._quick -= 1
+
+    async def quick_answer(self, work: Callable[..., Any], *given: Any) -> JSONResponse:
+        """The same as an answer, which is written in the thread, and not while others wait."""
+        return await self.quick(lambda: JSONResponse(work(*given)))
 
     async def job(self, job: str, listener: Listener, **more: Any) -> Any:
         """What a worker answers; one that had the same `key` before, if it is free."""

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from starlette.requests import ClientDisconnect
 
-from lakejoin.app.server import asked
+from lakejoin.app.server import answers, asked
 from lakejoin.app.server.children import Listener
 from lakejoin.app.server.guard import UPLOADS
 from lakejoin.app.server.ids import TableId, made_id
@@ -26,11 +27,11 @@ Told = dict[str, Any]
 
 _FORM = 1
 _LONGEST = 200
-_SLOWEST = 300.0  # seconds that a body may take to arrive
 
 
 @router.post(
     UPLOADS.removeprefix("/api/v1"),
+    responses=answers.UPLOAD,
     openapi_extra={
         "requestBody": {
             "content": {"application/octet-stream": {"schema": {"type": "string"}}},
@@ -48,11 +49,10 @@ async def upload(
     called = _plain_name(name)
     path = services.desk.uploads.folder / f"making-{secrets.token_hex(8)}.upload"
     try:
-        async with asyncio.timeout(_SLOWEST):
-            id = await _received(request, path, called)
-    except TimeoutError:
+        id = await _received(request, path, called)
+    except ClientDisconnect:
         path.unlink(missing_ok=True)
-        raise Problem("time", "the file took too long to arrive") from None
+        raise Problem("stopped", "the caller has gone") from None
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -66,7 +66,7 @@ async def upload(
     return await answered(request, work)
 
 
-@router.post("/links")
+@router.post("/links", response_model=answers.LinkId)
 async def link(services: Given, body: asked.Link) -> Told:
     """Keeps the state of a page under a short name."""
     id = made_id("link", body.state)
@@ -76,12 +76,15 @@ async def link(services: Given, body: asked.Link) -> Told:
     return {"id": id}
 
 
-@router.get("/links/{id}")
+@router.get("/links/{id}", response_model=answers.LinkState)
 async def linked(services: Given, id: str) -> Told:
     """The state that a short link stands for."""
 
     def told() -> Told:
-        plain = TableId.of(f"result:{id}").name  # of the same form, so that no path is made of it
+        try:
+            plain = TableId.of(f"result:{id}").name  # of the same form, so no path is made of it
+        except Problem:
+            raise Problem("unknown", f"{id[:100]!r} is no link of this server") from None
         kept = services.desk.links.get(plain)
         if kept is None:
             raise Problem("gone", "this link is no longer stored here: ask for it again")

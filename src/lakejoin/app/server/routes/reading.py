@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
+from lakejoin.app.server import answers
 from lakejoin.app.server.cells import cells_of, rows_of
 from lakejoin.app.server.distributions import distribution
 from lakejoin.app.server.exporting import MEDIA, Format, exported, file_name
@@ -28,8 +29,8 @@ _ROWS = 1_000
 _CELL = 1_000_000
 
 
-@router.get("/info")
-async def info(services: Given) -> Told:
+@router.get("/info", response_model=answers.Info)
+async def info(services: Given) -> Response:
     """What the lake holds, and the limits of this server."""
 
     def told() -> Told:
@@ -37,53 +38,54 @@ async def info(services: Given) -> Told:
         graph = lake.snapshot.manifest.graph is not None
         return {**lake.info(), "graph": graph, "limits": services.settings.limits.shown()}
 
-    return await services.quick(told)
+    return await services.quick_answer(told)
 
 
-@router.get("/tables")
+@router.get("/tables", response_model=answers.Tables)
 async def tables(
     services: Given,
     pattern: Annotated[str | None, Query(max_length=1_000)] = None,
     begin: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-) -> Told:
+) -> Response:
     """The tables of the lake, all or those whose names fit a glob or hold a text."""
 
     def told() -> Told:
-        found = services.desk.lake().tables(pattern or None)
+        found = services.desk.lake().snapshot.named(pattern or None)
+        entries = (part.catalog.table(number) for _, part, number in found[begin : begin + limit])
         rows = [
-            {"id": f"lake:{t.name}", "table": t.name, "rows": t.rows, "columns": t.entry.width}
-            for t in found[begin : begin + limit]
+            {"id": f"lake:{one.name}", "table": one.name, "rows": one.rows, "columns": one.width}
+            for one in entries
         ]
         return {"tables": rows, "total": len(found)}
 
-    return await services.quick(told)
+    return await services.quick_answer(told)
 
 
-@router.get("/find")
+@router.get("/find", response_model=answers.Found)
 async def found(
     services: Given,
     text: Annotated[str, Query(max_length=200)],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-) -> Told:
+) -> Response:
     """The tables of which the name, a column or a value holds a text."""
-    return await services.quick(find, services.desk.lake(), text, limit)
+    return await services.quick_answer(lambda: find(services.desk.lake(), text, limit))
 
 
-@router.get("/table")
-async def table(services: Given, table: Table) -> Told:
+@router.get("/table", response_model=answers.Table)
+async def table(services: Given, table: Table) -> Response:
     """What a table is, and what its columns look like."""
-    return await services.quick(lambda: services.desk.tables.open(table).info())
+    return await services.quick_answer(lambda: services.desk.tables.open(table).info())
 
 
-@router.get("/rows")
+@router.get("/rows", response_model=answers.Rows)
 async def rows(
     services: Given,
     table: Table,
     begin: Annotated[int, Query(ge=0, le=10**12)] = 0,
     end: Annotated[int | None, Query(ge=0, le=10**12)] = None,
-    column: Annotated[list[int] | None, Query(max_length=20_000)] = None,
-) -> JSONResponse:
+    column: Annotated[list[Place] | None, Query(max_length=20_000)] = None,
+) -> Response:
     """Some rows of a table; long cells are cut, and end in `…`."""
 
     def told() -> Told:
@@ -96,13 +98,13 @@ async def rows(
         head = {"table": opened.name, "columns": shown, "rows": found}
         return {**head, "total": opened.rows, "begin": begin}
 
-    return JSONResponse(await services.quick(told))
+    return await services.quick_answer(told)
 
 
-@router.get("/cell")
+@router.get("/cell", response_model=answers.OneCell)
 async def cell(
     services: Given, table: Table, row: Annotated[int, Query(ge=0, le=10**12)], column: Place
-) -> Told:
+) -> Response:
     """One cell as a whole."""
 
     def told() -> Told:
@@ -112,22 +114,23 @@ async def cell(
             raise Problem("input", f"{opened.name} has {opened.rows:,} rows")
         return {"value": cells_of(opened.part(row, row + 1, [place]).column(0), _CELL)[0]}
 
-    return await services.quick(told)
+    return await services.quick_answer(told)
 
 
-@router.get("/distribution")
-async def distributed(services: Given, table: Table, column: Place) -> Told:
+@router.get("/distribution", response_model=answers.Distribution)
+async def distributed(services: Given, table: Table, column: Place) -> Response:
     """How the values of a column are spread."""
-    return await services.quick(_distribution, services, table, column)
+    return await services.quick_answer(_distribution, services, table, column)
 
 
-@router.get("/export")
+@router.get("/export", response_class=StreamingResponse, responses=answers.EXPORT)
 async def export(services: Given, table: Table, format: Format = "csv") -> StreamingResponse:
     """A table as a file. In CSV, texts that a spreadsheet would run as a formula get a `'`."""
     opened = await services.quick(services.desk.tables.open, table)
     name = file_name(opened.name, format)
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(exported(opened, format), media_type=MEDIA[format], headers=headers)
+    pieces = services.downloads.streamed(exported(opened, format))
+    return StreamingResponse(pieces, media_type=MEDIA[format], headers=headers)
 
 
 def _distribution(services: Services, table: str, column: int) -> Told:

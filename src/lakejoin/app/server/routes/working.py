@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from lakejoin.app.server import asked
+from lakejoin.app.server import answers, asked
 from lakejoin.app.server.children import Listener
 from lakejoin.app.server.ids import made_id
-from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.services import Given, Services
-from lakejoin.app.server.streaming import EVENTS, answered
+from lakejoin.app.server.streaming import answered
 from lakejoin.app.server.work.joined import JoinAsked
 
-router = APIRouter(
-    tags=["work"],
-    responses={200: {"content": {"application/json": {}, EVENTS: {}}}},
-)
+router = APIRouter(tags=["work"])
 
 Told = dict[str, Any]
 
 
-@router.post("/search")
+@router.post("/search", responses=answers.SEARCH)
 async def search(request: Request, services: Given, body: asked.Search) -> Response:
     """The tables that join with one, the best first; as events, the answer gets better."""
 
@@ -47,7 +43,7 @@ async def search(request: Request, services: Given, body: asked.Search) -> Respo
     return await answered(request, work)
 
 
-@router.post("/explain")
+@router.post("/explain", responses=answers.EXPLAIN)
 async def explain(request: Request, services: Given, body: asked.Explain) -> Response:
     """One result of a search: matched and unmatched values side by side."""
 
@@ -60,7 +56,7 @@ async def explain(request: Request, services: Given, body: asked.Explain) -> Res
     return await answered(request, work)
 
 
-@router.post("/join")
+@router.post("/join", responses=answers.JOIN)
 async def join(request: Request, services: Given, body: asked.Join) -> Response:
     """A preview of a join: how it is made, and some rows; nothing is kept."""
 
@@ -78,7 +74,7 @@ async def join(request: Request, services: Given, body: asked.Join) -> Response:
     return await answered(request, work)
 
 
-@router.post("/predicate")
+@router.post("/predicate", responses=answers.PREDICATE)
 async def predicate(request: Request, services: Given, body: asked.Predicate) -> Response:
     """Which columns of two tables to equate."""
     return await answered(
@@ -86,19 +82,19 @@ async def predicate(request: Request, services: Given, body: asked.Predicate) ->
     )
 
 
-@router.post("/union")
+@router.post("/union", responses=answers.UNION)
 async def union(request: Request, services: Given, body: asked.Union) -> Response:
     """Which tables have rows to append to this one."""
     return await answered(request, lambda listener: services.job("union", listener, **body.plain()))
 
 
-@router.post("/paths")
+@router.post("/paths", responses=answers.PATHS)
 async def paths(request: Request, services: Given, body: asked.Paths) -> Response:
     """How to get from one table of the lake to another by joins."""
     return await answered(request, lambda listener: services.job("paths", listener, **body.plain()))
 
 
-@router.post("/sql")
+@router.post("/sql", responses=answers.SQL)
 async def sql(request: Request, services: Given, body: asked.Sql) -> Response:
     """Runs one SELECT-like statement over a table, called `result`; what it gives is kept."""
 
@@ -110,7 +106,7 @@ async def sql(request: Request, services: Given, body: asked.Sql) -> Response:
     return await answered(request, work)
 
 
-@router.post("/chains")
+@router.post("/chains", responses=answers.CHAINS)
 async def chains(request: Request, services: Given, body: asked.Chain) -> Response:
     """The tables of a chain; only what is not kept is made."""
 
@@ -121,7 +117,7 @@ async def chains(request: Request, services: Given, body: asked.Chain) -> Respon
     return await answered(request, work)
 
 
-@router.post("/code")
+@router.post("/code", responses=answers.CODE)
 async def code(request: Request, services: Given, body: asked.Code) -> Response:
     """A chain as a Python script, a notebook, SQL or PySpark."""
 
@@ -134,17 +130,15 @@ async def code(request: Request, services: Given, body: asked.Code) -> Response:
     return await answered(request, work)
 
 
-@router.get("/graph", responses={200: {"content": {"application/json": {}}}})
+@router.get("/graph", responses=answers.GRAPH)
 async def graph(
     request: Request,
     services: Given,
-    table: str | None = None,
-    hops: int = 1,
-    limit: int = 30,
+    table: Annotated[str | None, Query(min_length=1, max_length=4_100)] = None,
+    hops: Annotated[int, Query(ge=1, le=4)] = 1,
+    limit: Annotated[int, Query(ge=1, le=200)] = 30,
 ) -> Response:
     """All joins of the lake in figures; with a table, what lies around it."""
-    if not 1 <= hops <= 4 or not 1 <= limit <= 200:
-        raise Problem("input", "hops are 1 to 4, and limit is 1 to 200")
 
     async def work(listener: Listener) -> Any:
         if table is None:

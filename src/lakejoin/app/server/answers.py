@@ -1,0 +1,416 @@
+"""What is answered, as the API's document has it. Nothing is checked against it while serving;
+tests do that."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from lakejoin.app.server.exporting import MEDIA
+from lakejoin.app.server.streaming import EVENTS
+from lakejoin.model import ColumnType
+
+Count = Annotated[int, Field(ge=0)]
+Cell = str | int | float | bool | None
+Document = dict[str, Any]
+Responses = dict[int | str, Document]
+
+
+class IndexHealth(BaseModel):
+    """Which version of the index is served."""
+
+    version: int
+    tables: Count
+
+
+class Health(BaseModel):
+    """That the server is there."""
+
+    status: Literal["ok"]
+    version: str
+    index: IndexHealth
+    uptime: Annotated[float, Field(ge=0, description="seconds")]
+
+
+class Info(BaseModel):
+    """What the lake holds, as `lakejoin info --json` tells it, and the limits of this server."""
+
+    tables: Count
+    columns: Count
+    rows: Count
+    cells: Count
+    values: Annotated[int, Field(ge=0, description="distinct ones")]
+    values_exact: bool
+    bytes: Count
+    segments: Count
+    version: int
+    created: str
+    parts: list[str]
+    encoder: dict[str, Any] | None
+    lakes: list[str]
+    index: str
+    graph: Annotated[bool, Field(description="whether a join graph is kept")]
+    limits: dict[str, float]
+
+
+class TableLine(BaseModel):
+    """A table of the lake in a list."""
+
+    id: str
+    table: str
+    rows: Count
+    columns: Count
+
+
+class Tables(BaseModel):
+    """Some tables, and how many there are."""
+
+    tables: list[TableLine]
+    total: Count
+
+
+class FoundLine(TableLine):
+    """A table, and what of it holds the text."""
+
+    where: Literal["name", "column", "value"]
+    column: str | None
+    match: str
+
+
+class Found(BaseModel):
+    """Tables that hold a text; `complete` is false if there was no time to look at all values."""
+
+    tables: list[FoundLine]
+    complete: bool
+
+
+class Column(BaseModel):
+    """What a column looks like."""
+
+    column: str
+    type: ColumnType
+    indexed: bool
+    rows: Count
+    nulls: Count
+    distinct: Count
+    uniqueness: float
+    min_length: Count
+    max_length: Count
+    mean_length: float
+    key_likeness: float
+    examples: list[str]
+    date_format: str
+    suggested: Annotated[bool, Field(description="something to search by")]
+
+
+class Loss(BaseModel):
+    """What of a file could not be read."""
+
+    reason: str
+    count: Count
+    detail: str
+
+
+class Table(BaseModel):
+    """A table: of the lake, brought, or made."""
+
+    id: str
+    table: Annotated[str, Field(description="its name for people")]
+    rows: Count
+    format: str
+    source: str
+    notes: list[str]
+    losses: list[Loss]
+    columns: list[Column]
+    made: Annotated[dict[str, Any] | None, Field(description="the step that made it, and `left`")]
+
+
+class Skipped(BaseModel):
+    """What was not read, and why."""
+
+    name: str
+    reason: str
+    detail: str
+
+
+class Brought(BaseModel):
+    """The tables of a file: of a workbook, one for each sheet."""
+
+    tables: list[Table]
+    skipped: list[Skipped]
+
+
+class Chained(BaseModel):
+    """The table at the start of a chain, and the one of each step."""
+
+    tables: list[Table]
+
+
+class Rows(BaseModel):
+    """Some rows, which begin at `begin`, of `total`."""
+
+    table: str
+    columns: list[str]
+    rows: list[list[Cell]]
+    total: Count
+    begin: Count
+
+
+class OneCell(BaseModel):
+    """A cell as a whole."""
+
+    value: Cell
+
+
+class Bin(BaseModel):
+    """Values from the first to before the second."""
+
+    begin: Annotated[float | str, Field(alias="from")]
+    to: float | str
+    rows: Count
+
+
+class ValueCount(BaseModel):
+    """A frequent value."""
+
+    value: str
+    rows: Count
+
+
+class Distribution(BaseModel):
+    """How the values of a column are spread."""
+
+    column: str
+    kind: Literal["numbers", "dates", "values", "none"]
+    bins: Annotated[list[Bin], Field(max_length=20)]
+    values: Annotated[list[ValueCount], Field(max_length=10)]
+    others: Annotated[int, Field(ge=0, description="rows of other values")]
+    distinct: Count
+    nulls: Count
+    rows: Count
+
+
+class LinkId(BaseModel):
+    """What a state of the page is kept under."""
+
+    id: str
+
+
+class LinkState(BaseModel):
+    """A state of the page."""
+
+    state: str
+
+
+class Coded(BaseModel):
+    """A chain as code."""
+
+    code: str
+    filename: str
+    notes: list[str]
+
+
+# -- answers that take a while -----------------------------------------------------------------
+
+_EVENTS_TEXT = (
+    "With `Accept: text/event-stream`: events `progress` with what is being done, of a search also "
+    "`partial` with the answer so far, and last `done` with the body or `problem` with the error."
+)
+_EVENTS_EXAMPLE = (
+    'event: progress\ndata: {"doing":"reading the table","seconds":0.012}\n\n'
+    'event: done\ndata: {"…":"the body"}\n\n'
+)
+
+
+def heavy(text: str, example: Document, model: type[BaseModel] | None = None) -> Responses:
+    """What a heavy request answers, in its two ways; the keys of the example are always there,
+    where the answer has no model."""
+    schema: Document = {"type": "object"}
+    if model is None:
+        schema["required"] = sorted(example)
+    told: Document = {"example": example} if model else {"schema": schema, "example": example}
+    events = {"schema": {"type": "string"}, "example": _EVENTS_EXAMPLE}
+    answer: Document = {
+        "description": f"{text} {_EVENTS_TEXT}",
+        "content": {"application/json": told, EVENTS: events},
+    }
+    return {200: {**answer, "model": model} if model else answer}
+
+
+_WAY = {
+    "kind": "equal",
+    "how": "equal values",
+    "mine": ["iata"],
+    "theirs": ["code"],
+    "matched": 812,
+    "containment": 0.97,
+    "join": {"right": "lake:routes.csv", "on": [{"left": "iata", "right": "code"}], "by": None},
+}
+SEARCH = heavy(
+    "The tables that join, the best first, with the keys of `lakejoin search --json`; each with "
+    "its id, and each way with the `join` to hand on.",
+    {
+        "query": {"table": "airports.csv", "columns": [["iata"]], "id": "lake:airports.csv"},
+        "by": "fused",
+        "k": 10,
+        "results": [
+            {
+                "rank": 1,
+                "table": "routes.csv",
+                "id": "lake:routes.csv",
+                "score": 0.93,
+                "ways": [_WAY],
+            }
+        ],
+        "notes": [],
+        "seconds": 0.41,
+        "final": True,
+        "cached": False,
+    },
+)
+EXPLAIN = heavy(
+    "Values that meet, and values that do not, side by side.",
+    {
+        "result": {"rank": 1, "table": "routes.csv", "id": "lake:routes.csv"},
+        "matches": [{"value": "FRA", "mine": 1, "theirs": 497}],
+        "unmatched": [{"value": "XXA", "mine": 1}],
+        "matched": 812,
+        "unmatched_total": 25,
+        "sql": "select …",
+    },
+)
+JOIN = heavy(
+    "How the tables join, with the keys of `lakejoin join --json`, and some rows as `preview`; "
+    "where no join is found, `found` is false and `why` says why.",
+    {"left": "airports.csv", "right": "routes.csv", "found": True, "notes": []},
+)
+PREDICATE = heavy(
+    "Pairs of columns to equate, with the keys of `lakejoin predicate --json`.",
+    {
+        "tables": [{"table": "airports.csv", "rows": 837, "columns": 14}],
+        "prefer": "compact",
+        "predicates": [{"pairs": [["iata", "code"]], "inner_rows": 812, "outer_rows": 900}],
+        "notes": [],
+    },
+)
+UNION = heavy(
+    "Tables with rows to append, with the keys of `lakejoin union --json`, each with its id.",
+    {
+        "query": {"table": "airports.csv", "columns": ["iata", "town"]},
+        "k": 10,
+        "results": [
+            {
+                "rank": 1,
+                "table": "more_airports.csv",
+                "id": "lake:more_airports.csv",
+                "score": 0.8,
+                "rows": 90,
+                "new_rows": 31,
+            }
+        ],
+        "misses": [],
+        "notes": [],
+        "seconds": 0.2,
+    },
+)
+PATHS = heavy(
+    "Ways from one table to the other by joins, with the keys of `lakejoin paths --json`.",
+    {
+        "table": "airports.csv",
+        "other_table": "airlines.csv",
+        "paths": [{"rank": 1, "joins": [{"table": "airports.csv", "column": "iata"}]}],
+        "notes": [],
+        "seconds": 0.3,
+    },
+)
+GRAPH: Responses = {
+    200: {
+        "description": "Without a table, the keys of `lakejoin graph --json`; with one, the "
+        f"`steps` that lead away from it, and how many tables each hop reached. {_EVENTS_TEXT}",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"},
+                "example": {
+                    "table": "airports.csv",
+                    "id": "lake:airports.csv",
+                    "reached": [3],
+                    "steps": [],
+                    "complete": True,
+                    "kept": True,
+                },
+            },
+            EVENTS: {"schema": {"type": "string"}},
+        },
+    }
+}
+EXPORT: Responses = {
+    200: {
+        "description": "The file.",
+        "content": {
+            kind.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}
+            for kind in MEDIA.values()
+        },
+    }
+}
+TABLE = {
+    "id": "result:aaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "table": "SQL of airports",
+    "rows": 12,
+    "format": "arrow",
+    "source": "",
+    "notes": [],
+    "losses": [],
+    "columns": [],
+    "made": {"kind": "sql", "sql": "select count(*) from result", "left": "lake:airports.csv"},
+}
+SQL = heavy("The table that the statement made.", TABLE, Table)
+CHAINS = heavy("The tables of the chain.", {"tables": [TABLE]}, Chained)
+CODE = heavy(
+    "The chain as code.",
+    {"code": "import lakejoin\n…", "filename": "lakejoin_chain.py", "notes": []},
+    Coded,
+)
+UPLOAD = heavy("The tables of the file.", {"tables": [TABLE], "skipped": []}, Brought)
+
+# -- what goes wrong ---------------------------------------------------------------------------
+
+_AT = {
+    "type": "object",
+    "properties": {name: {"type": "integer"} for name in ("line", "column", "offset")},
+}
+_PROBLEM: Document = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["kind", "message"],
+            "properties": {
+                "kind": {"type": "string"},
+                "message": {"type": "string", "description": "one sentence for people"},
+                "at": {**_AT, "description": "where in the SQL it is"},
+                "limit": {"type": "string"},
+                "retry_after": {"type": "number"},
+            },
+        }
+    },
+}
+PROBLEMS: Responses = {
+    code: {"description": text, "content": {"application/json": {"schema": _PROBLEM}}}
+    for code, text in {
+        400: "What was asked is wrong",
+        401: "A token is needed",
+        403: "Not from here",
+        404: "There is no such table",
+        408: "The request took too long to arrive",
+        410: "It is no longer stored",
+        413: "Too large",
+        422: "What was asked is not of the right form, or no join was found",
+        500: "An error of ours",
+        501: "The index, or this machine, lacks what this needs",
+        503: "Too much to do just now",
+        504: "It took too long",
+        507: "It takes too much memory",
+    }.items()
+}

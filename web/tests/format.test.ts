@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytes, cellText, keyText, many, numberText, percent, seconds, short, times, whole } from "../src/words/format";
+import { sentence, bytes, cellText, keyText, many, numberText, percent, seconds, short, times, whole } from "../src/words/format";
 
 describe("numbers in words", () => {
   it.each([[0, "0%"], [0.001, "<1%"], [0.5, "50%"], [0.996, ">99%"], [0.999, ">99%"], [1, "100%"], [1.2, "120%"]])("%d is %s", (share, words) => {
@@ -16,6 +16,14 @@ describe("numbers in words", () => {
 
   it("stay as they are where they may be codes or years", () => {
     expect([numberText(2024), numberText(0.12345), numberText("2024-01-01"), numberText(1234567)]).toEqual(["2024", "0.123", "2024-01-01", "1.2M"]);
+  });
+});
+
+describe("messages", () => {
+  it("are sentences, and names stay as they are", () => {
+    expect(sentence("no table of that name: bring it again")).toBe("No table of that name: bring it again.");
+    expect(sentence("iata: no such column")).toBe("iata: no such column.");
+    expect(sentence("Is it running?")).toBe("Is it running?");
   });
 });
 

@@ -20,7 +20,7 @@ function facts(info: ColumnInfo): string {
   const missing = info.rows > 0 ? info.nulls / info.rows : 0;
   const unique = info.distinct !== null && info.distinct > 0 && info.distinct === info.rows - info.nulls;
   const distinct = info.distinct === null ? "" : `${short(info.distinct)} ${unique ? "unique" : "distinct"}`;
-  return [distinct, missing > 0 ? `${percent(missing)} missing` : ""].filter(Boolean).join(" · ");
+  return [distinct, missing > 0 ? `∅ ${percent(missing)}` : ""].filter(Boolean).join(" · ");
 }
 
 function described(info: ColumnInfo, spread: string): string {

@@ -3,7 +3,7 @@ import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../api/problem";
 import type { Progress } from "../api/types";
-import { percent, seconds } from "../words/format";
+import { percent, seconds, sentence } from "../words/format";
 import { Icon, type IconName } from "./icon";
 
 type ButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, "icon"> & {
@@ -70,7 +70,7 @@ export function ProblemNote({ problem, onAgain, children }: {
     <div class="problem" role="alert" data-testid="problem" data-kind={problem.kind}>
       <Icon name="warn" size={18} />
       <div class="problem-words">
-        <p>{problem.message}</p>
+        <p>{sentence(problem.message)}</p>
         {children}
         {onAgain && <Button icon="again" onClick={onAgain}>Try again</Button>}
       </div>

@@ -46,6 +46,7 @@ export function stepWords(step: Step): string {
 
 /** The part of an id that people read. */
 export function nameOfId(id: TableId): string {
+  if (id.startsWith("upload:")) return "uploaded table";
   const colon = id.indexOf(":");
   return colon < 0 ? id : id.slice(colon + 1);
 }

@@ -4,7 +4,7 @@ import type { Cell, JoinFound, JoinSettings } from "../api/types";
 import { Grid } from "../parts/grid";
 import { Icon } from "../parts/icon";
 import { GivenRows } from "../parts/row-source";
-import { cellText, whole } from "../words/format";
+import { cellText, many } from "../words/format";
 
 function width(name: string, rows: { cells: Cell[] }[], place: number): number {
   const longest = Math.max(name.length + 3, ...rows.slice(0, 20).map((row) => cellText(row.cells[place]).length));
@@ -66,8 +66,8 @@ export function JoinGrid({ found, settings, stale }: { found: JoinFound; setting
       />
       <p class="join-legend">
         <span><i class="swatch both" /> meet</span>
-        <span><i class="swatch mine" /> only mine: {whole(found.left_rows - found.left_joined)} rows{kept.has("left") ? "" : ", left out"}</span>
-        <span><i class="swatch theirs" /> only theirs: {whole(found.right_rows - found.right_joined)} rows{kept.has("right") ? "" : ", left out"}</span>
+        <span><i class="swatch mine" /> only mine: {many(found.left_rows - found.left_joined, "row")}{kept.has("left") ? "" : ", left out"}</span>
+        <span><i class="swatch theirs" /> only theirs: {many(found.right_rows - found.right_joined, "row")}{kept.has("right") ? "" : ", left out"}</span>
         <span class="space" />
         <span class="quiet">a preview of {rows.length} rows, keys first</span>
       </p>

@@ -51,7 +51,7 @@ export function JoinWords({ found }: { found: JoinFound }) {
         {found.steps.map((step, place) => (
           <li key={place}>
             <p class="join-program"><span class="kind">{step.kind}</span> <code>{step.words}</code></p>
-            {step.program && step.program !== step.words && <p><code>{step.program}</code></p>}
+            {step.program && !step.words.includes(step.program) && <p><code>{step.program}</code></p>}
             <p class="quiet">
               {whole(step.left_rows)} of my rows, {whole(step.right_rows)} of theirs
               {step.sure !== null && ` · sure ${percent(step.sure)}`} · {step.why}

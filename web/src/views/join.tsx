@@ -7,7 +7,7 @@ import { Button, Empty, ProblemNote, TableName, Working } from "../parts/control
 import { nameOfId } from "../state/chain";
 import { changeView } from "../state/history";
 import type { Work } from "../state/page";
-import { many, whole } from "../words/format";
+import { many } from "../words/format";
 import { JoinGrid } from "./join-grid";
 import { JoinColumns, JoinControls, JoinWords } from "./join-settings";
 import { runStep } from "./run-step";
@@ -104,7 +104,7 @@ export function JoinView({ work, left, settings }: { work: Work; left: TableInfo
         <span class="space" />
         {count && (
           <span class="join-size" data-testid="join-rows">
-            {whole(count[settings.how])} rows × {many(names.length, "column")}
+            {many(count[settings.how], "row")} × {many(names.length, "column")}
           </span>
         )}
         <Button look="primary" icon="play" disabled={!found || busy || run !== null || names.length === 0} onClick={() => void start()} testId="join-run" title="Ctrl+Enter">

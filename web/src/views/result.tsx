@@ -124,7 +124,7 @@ export function ResultCard({ hit, work, asked, running }: {
         </div>
         <Adds hit={hit} />
         {way.reasons.length > 0 ? <p class="reason">{way.reasons.join("; ")}</p> : hit.reason && <p class="reason">{hit.reason}</p>}
-        {hit.examples && (
+        {hit.examples && !unfolded && (
           <p class="reason">
             {hit.examples.matched.slice(0, 3).map((text) => <span key={text} class="yes">{text}</span>)}
             {hit.examples.unmatched.slice(0, 3).map((text) => <span key={text} class="no">{text}</span>)}

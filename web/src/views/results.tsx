@@ -13,7 +13,8 @@ function Skeleton() {
 }
 
 function summary(now: Session, count: number): string {
-  const found = many(count, "table");
+  // One engine alone finds columns, and a table may be found by several of its own.
+  const found = many(count, now.answer?.by === "fused" ? "table" : "column");
   if (now.status === "running") return count ? `${found} so far` : "";
   const took = now.answer?.cached ? "kept from before" : seconds(now.took / 1000);
   return now.status === "stopped" ? `${found}, stopped after ${took}` : `${found} · ${took}`;

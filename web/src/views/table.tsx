@@ -71,7 +71,8 @@ export function TableView({ table, work, tabs, above, hidden }: {
   const chosen = new Set(settingsOf(work, table).on);
   const choose = (name: string) => {
     chooseColumn(table, name);
-    if (work.view.tab === "table") changeView({ tab: "search" });
+    // Beside the table there is room for the search; on a phone it would take the table away.
+    if (work.view.tab === "table" && innerWidth > 760) changeView({ tab: "search" });
   };
   const problem = source.problem.value;
   return (

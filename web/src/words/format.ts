@@ -50,6 +50,12 @@ export function many(count: number, one: string, more = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : more}`;
 }
 
+/** A message of the server as a sentence; one that begins with a name keeps it as it is. */
+export function sentence(message: string): string {
+  const begun = /^[a-z]+ /.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
+  return /[.!?…]$/.test(begun) || begun.includes("\n") ? begun : `${begun}.`;
+}
+
 /** A cell as the text in the grid; what is missing is told apart by the caller. */
 export function cellText(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return "";

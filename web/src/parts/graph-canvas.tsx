@@ -65,7 +65,9 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
     return () => element.removeEventListener("wheel", wheel);
   }, []);
   const near = new Set(drawn.edges.flatMap((edge) => (edge.from === chosen || edge.to === chosen ? [edge.from, edge.to] : [])));
-  const few = drawn.nodes.length <= 45;
+  // From afar there is room for the names that matter only.
+  const far = look.scale < 0.62;
+  const named = (id: string, hop: number) => (far ? id === chosen || id === middle : drawn.nodes.length <= 45 || near.has(id) || hop < 2);
   return (
     <div
       ref={box} class="graph-canvas" data-testid="graph-canvas"
@@ -81,7 +83,7 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
       onPointerUp={() => (drag.current = null)}
     >
       <svg role="group" aria-label="Join graph; the list beside it says the same">
-        <g transform={`translate(${look.x} ${look.y}) scale(${look.scale})`}>
+        <g transform={`translate(${look.x} ${look.y}) scale(${look.scale})`} font-size={11.5 / Math.min(1, Math.max(0.3, look.scale))}>
           {drawn.edges.map((edge) => {
             const from = spots.get(edge.from);
             const to = spots.get(edge.to);
@@ -108,7 +110,7 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
               >
                 <title>{node.table}</title>
                 <circle r={node.id === middle ? 13 : 9} />
-                {(few || near.has(node.id) || node.hop < 2) && <text y={node.id === middle ? 30 : 24}>{cut(shortName(node.table), 20)}</text>}
+                {named(node.id, node.hop) && <text y={node.id === middle ? 30 : 24}>{cut(shortName(node.table), 20)}</text>}
               </g>
             );
           })}
@@ -116,6 +118,7 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
       </svg>
       <div class="graph-tools">
         <Button icon="plus" aria-label="Closer" title="Closer" onClick={() => zoom(1.3, middleOf().x, middleOf().y)} />
+        <Button icon="minus" aria-label="Farther" title="Farther" onClick={() => zoom(1 / 1.3, middleOf().x, middleOf().y)} />
         <Button onClick={fit} title="Show all of it">Fit</Button>
       </div>
     </div>

@@ -1,7 +1,7 @@
 // The icons, from lucide; only those named here are in the page.
 import {
   ArrowLeft, ArrowUpRight, Binary, Calendar, Check, ChevronDown, ChevronRight, CircleHelp, Clipboard, Code, Copy,
-  Database, Download, Equal, FileSpreadsheet, FileUp, Hash, Keyboard, Link, Moon, Network, Play, Plus, RotateCcw,
+  Database, Download, Equal, FileSpreadsheet, FileUp, Hash, Keyboard, Link, Minus, Moon, Network, Play, Plus, RotateCcw,
   Search, Share2, Sheet, Square, Star, Sun, SunMoon, Table, TextQuote, ToggleLeft, TriangleAlert, Type, Upload, X,
   type IconNode,
 } from "lucide";
@@ -10,7 +10,7 @@ import { h } from "preact";
 const ICONS = {
   back: ArrowLeft, open: ArrowUpRight, integer: Hash, decimal: Binary, date: Calendar, check: Check,
   down: ChevronDown, right: ChevronRight, help: CircleHelp, paste: Clipboard, code: Code, copy: Copy, lake: Database,
-  download: Download, equal: Equal, sheet: FileSpreadsheet, file: FileUp, keyboard: Keyboard, link: Link, dark: Moon,
+  download: Download, equal: Equal, sheet: FileSpreadsheet, file: FileUp, keyboard: Keyboard, link: Link, minus: Minus, dark: Moon,
   graph: Network, play: Play, plus: Plus, again: RotateCcw, search: Search, share: Share2, grid: Sheet, stop: Square,
   star: Star, light: Sun, auto: SunMoon, table: Table, mixed: TextQuote, boolean: ToggleLeft, warn: TriangleAlert,
   text: Type, upload: Upload, close: X, empty: Square,

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ColumnType } from "../api/types";
 import { cellText, whole } from "../words/format";
+import { box, Cells, Resizer } from "./grid-cells";
 import { type Move, moveOf, moved } from "./grid-keys";
 import type { RowSource } from "./row-source";
 import { ScaledScroll } from "./scaled-scroll";
@@ -27,7 +28,6 @@ export interface GridProps {
   head: (column: number) => ComponentChildren;
   rowClass?: (row: number) => string;
   columnClass?: (column: number) => string;
-  cellClass?: (row: number, column: number) => string;
   onOpen?: (place: Place) => void;
   onSight?: (first: number, last: number) => void;
   /** Set from outside to go to a row. */
@@ -41,34 +41,6 @@ const OVERSCAN = 6;
 
 function gutterWidth(total: number, shown: boolean): number {
   return shown ? Math.max(44, whole(total).length * 7.5 + 20) : 0;
-}
-
-/** A cell is one line high; where its text has more, that is shown. */
-function oneLine(text: string): string {
-  return /[\r\n]/.test(text) ? text.replaceAll(/\r\n|\r|\n/g, " ↵ ") : text;
-}
-
-/** The right edge of a head: drawn, it makes the column wider or narrower. */
-function Resizer({ width, onResize }: { width: number; onResize: (width: number) => void }) {
-  const start = useRef<{ x: number; width: number } | null>(null);
-  return (
-    <span
-      class="grid-resizer" aria-hidden="true"
-      onPointerDown={(event) => {
-        start.current = { x: event.clientX, width };
-        event.currentTarget.setPointerCapture(event.pointerId);
-      }}
-      onPointerMove={(event) => {
-        if (start.current) onResize(Math.max(48, Math.min(1200, start.current.width + event.clientX - start.current.x)));
-      }}
-      onPointerUp={() => (start.current = null)}
-    />
-  );
-}
-
-/** Lengths as a style; Preact leaves the unit to us. */
-function box(lengths: Record<string, number>): Record<string, string> {
-  return Object.fromEntries(Object.entries(lengths).map(([name, value]) => [name, `${value}px`]));
 }
 
 export function Grid(props: GridProps) {
@@ -89,6 +61,9 @@ export function Grid(props: GridProps) {
     height: Math.max(0, element.clientHeight - headHeight),
   });
 
+  // What is measured when the frame changes, and not each time it is drawn.
+  const size = useRef({ width: 0, height: 0 });
+
   const vertical = useVirtual({
     count: source.total,
     getScrollElement: () => frame.current,
@@ -100,6 +75,7 @@ export function Grid(props: GridProps) {
       if (!element) return undefined;
       const look = () => {
         const seen = view(element);
+        size.current = { width: element.clientWidth, height: element.clientHeight };
         scroll.resize(source.total * ROW, seen.height);
         tell(seen);
       };
@@ -166,7 +142,7 @@ export function Grid(props: GridProps) {
     setActive({ row: 0, column: 0 });
   }, [source]);
 
-  void source.changed.value;
+  const version = source.changed.value;
   const rows = vertical.getVirtualItems();
   const across = horizontal.getVirtualItems();
   const top = scroll.offset;
@@ -180,7 +156,7 @@ export function Grid(props: GridProps) {
     if (lastRow > firstRow) source.need({ begin: firstRow, end: lastRow }, { begin: firstColumn, end: lastColumn });
   }, [source, firstRow, lastRow, firstColumn, lastColumn]);
 
-  const seen = frame.current ? view(frame.current).height : 0;
+  const seen = Math.max(0, size.current.height - headHeight);
   const sightFirst = Math.floor(top / ROW);
   const sightLast = Math.min(source.total, Math.ceil((top + seen) / ROW));
   useEffect(() => props.onSight?.(sightFirst, sightLast), [sightFirst, sightLast]);
@@ -188,14 +164,14 @@ export function Grid(props: GridProps) {
   const show = (place: Place) => {
     const element = frame.current;
     if (!element) return;
-    const size = view(element);
+    const room = view(element);
     const y = place.row * ROW;
     if (y < scroll.offset) element.scrollTop = scroll.place(y);
-    else if (y + ROW > scroll.offset + size.height) element.scrollTop = scroll.place(y + ROW - size.height);
+    else if (y + ROW > scroll.offset + room.height) element.scrollTop = scroll.place(y + ROW - room.height);
     const start = columns.slice(0, place.column).reduce((sum, column) => sum + column.width, 0);
     const width = columns[place.column]?.width ?? 0;
     if (start < element.scrollLeft) element.scrollLeft = start;
-    else if (start + width > element.scrollLeft + size.width) element.scrollLeft = start + width - size.width;
+    else if (start + width > element.scrollLeft + room.width) element.scrollLeft = start + width - room.width;
     vertical.measure();
   };
 
@@ -237,7 +213,6 @@ export function Grid(props: GridProps) {
   };
 
   const slots = rows.length || 1;
-  const isActive = (row: number, column: number) => focused && active.row === row && active.column === column;
   return (
     <div
       ref={frame} class="grid" role="grid" tabIndex={0} aria-label={props.label} aria-rowcount={source.total + 1}
@@ -246,7 +221,7 @@ export function Grid(props: GridProps) {
       onFocusIn={(event) => setFocused(event.target === frame.current)} onFocusOut={() => setFocused(false)}
     >
       <div class="grid-content" style={box({ height: scroll.height + headHeight, width: gutter + horizontal.getTotalSize() })}>
-        <div class="grid-view">
+        <div class="grid-view" style={size.current.width ? box(size.current) : undefined}>
           <div class="grid-head" role="row" aria-rowindex={1} style={box({ height: headHeight })}>
             {across.map(({ index, start, size }) => (
               <div
@@ -265,27 +240,10 @@ export function Grid(props: GridProps) {
                 key={row % slots} class={`grid-row ${props.rowClass?.(row) ?? ""}`} role="row"
                 aria-rowindex={row + 2} style={{ transform: `translateY(${Math.round(y - top)}px)` }}
               >
-                {across.map(({ index, start, size }) => {
-                  const value = source.cell(row, index);
-                  const kind = value === undefined ? "waiting" : value === null ? "nil" : "";
-                  const type = columns[index]?.type;
-                  const numeric = type === "integer" || type === "decimal" ? "number" : "";
-                  return (
-                    <div
-                      key={index} id={`${id}-${row}-${index}`} role="gridcell" aria-colindex={index + 1}
-                      data-row={row} data-column={index}
-                      class={`grid-cell ${kind} ${numeric} ${isActive(row, index) ? "active" : ""} ${props.columnClass?.(index) ?? ""} ${props.cellClass?.(row, index) ?? ""}`}
-                      style={box({ left: gutter + start - left, width: size })}
-                    >
-                      {oneLine(cellText(value))}
-                    </div>
-                  );
-                })}
-                {gutter > 0 && (
-                  <div class="grid-number" role="rowheader" style={box({ width: gutter })}>
-                    {whole(row + 1)}
-                  </div>
-                )}
+                <Cells
+                  id={id} grid={props} columns={columns} across={across} row={row} left={left} gutter={gutter}
+                  version={version} active={focused && active.row === row ? active.column : -1}
+                />
               </div>
             ))}
           </div>

@@ -5,8 +5,24 @@ import { asProblem, isAbort, type Problem } from "../api/problem";
 import type { Cell, TableInfo } from "../api/types";
 import { Button, ProblemNote } from "../parts/controls";
 import type { Place } from "../parts/grid";
+import { DistributionList } from "../parts/spark";
 import { copyText } from "../parts/toast";
+import { distribution, wantDistribution } from "../state/distributions";
 import { cellText, whole } from "../words/format";
+
+/** How the values of the cell's column are spread. */
+function ColumnFacts({ table, place }: { table: TableInfo; place: number }) {
+  useEffect(() => wantDistribution(table.id, place), [table.id, place]);
+  const known = distribution(table.id, place).value;
+  const info = table.columns[place];
+  if (typeof known === "string" || !info || known.values.length === 0) return null;
+  return (
+    <section class="cell-column">
+      <h3>{info.distinct === null ? "In this column" : `${whole(info.distinct)} distinct values in this column`}</h3>
+      <DistributionList of={known} />
+    </section>
+  );
+}
 
 export function CellPanel({ table, place, onClose }: { table: TableInfo; place: Place; onClose: () => void }) {
   const [value, setValue] = useState<Cell | undefined>(undefined);
@@ -43,8 +59,10 @@ export function CellPanel({ table, place, onClose }: { table: TableInfo; place: 
       <div class={`cell-value ${value === null ? "nil" : ""}`} tabIndex={0} data-testid="cell-value">
         {value === null ? "missing" : cellText(value)}
       </div>
+      <ColumnFacts table={table} place={place.column} />
       {row && (
         <dl class="cell-row">
+          <h3>The whole row</h3>
           {table.columns.slice(0, 200).map((column, at) => (
             <div key={at} class={at === place.column ? "here" : ""}>
               <dt>{column.column}</dt>

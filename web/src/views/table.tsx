@@ -1,4 +1,5 @@
 // The open table: its grid, its columns to choose from, and a cell in full.
+import { type Signal, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ColumnInfo, TableInfo } from "../api/types";
@@ -54,6 +55,12 @@ function GoTo({ total, onGo }: { total: number; onGo: (row: number) => void }) {
   );
 }
 
+/** Which rows are in sight: a part of its own, as it changes with every movement. */
+function Sight({ sight, total }: { sight: Signal<[number, number]>; total: number }) {
+  const [first, last] = sight.value;
+  return <span data-testid="sight">Rows {whole(Math.min(first + 1, total))}–{whole(last)} of {whole(total)}</span>;
+}
+
 export function TableView({ table, work, tabs, above, hidden }: {
   table: TableInfo;
   work: Work;
@@ -64,7 +71,7 @@ export function TableView({ table, work, tabs, above, hidden }: {
   const source = useMemo(() => new ServerRows(table.id, table.rows, table.columns.length), [table.id]);
   useEffect(() => () => source.close(), [source]);
   const columns = useMemo(() => gridColumns(table.columns), [table.id]);
-  const [sight, setSight] = useState<[number, number]>([0, 0]);
+  const sight = useMemo(() => signal<[number, number]>([0, 0]), [table.id]);
   const [cell, setCell] = useState<Place | null>(null);
   const [goTo, setGoTo] = useState<{ row: number } | null>(null);
   useEffect(() => setCell(null), [table.id]);
@@ -98,14 +105,14 @@ export function TableView({ table, work, tabs, above, hidden }: {
               );
             }}
             columnClass={(place) => (chosen.has(table.columns[place]?.column ?? "") ? "chosen" : "")}
-            onOpen={setCell} onSight={(first, last) => setSight([first, last])} goTo={goTo}
+            onOpen={setCell} onSight={(first, last) => (sight.value = [first, last])} goTo={goTo}
           />
           {cell && <CellPanel table={table} place={cell} onClose={() => setCell(null)} />}
         </div>
       )}
       {!hidden && (
         <footer class="table-foot">
-          <span data-testid="sight">Rows {whole(Math.min(sight[0] + 1, table.rows))}–{whole(sight[1])} of {whole(table.rows)}</span>
+          <Sight sight={sight} total={table.rows} />
           <span class="space" />
           {chosen.size > 0 && (
             <Button look="ghost" icon="close" onClick={() => chosen.forEach((name) => chooseColumn(table, name))}>

@@ -118,7 +118,8 @@ def _pairs(way: Way) -> tuple[str, ...]:
     """Its columns as `--on` takes them; places where names would be misread."""
     found = way.result.found
     assert found is not None, "a result of a search has its place"
-    theirs = [one.name for one in found.segment.catalog.columns_of(found.entry)]
+    entry = found.entry
+    theirs = found.segment.catalog.columns["name"].slice(entry.first, entry.width).to_pylist()
     pairs = []
     for part, pair in enumerate(zip(way.columns, way.result.columns, strict=True)):
         plain = "=" not in "".join(pair) and theirs.count(pair[1]) == 1

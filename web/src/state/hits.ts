@@ -138,6 +138,9 @@ export function toHits(answer: SearchAnswer, settings: Pick<SearchSettings, "on"
   return { hits: hits.flatMap(rewritten), misses: [] };
 }
 
+/** Where no least share of my values is asked for, the best so many. */
+const BEST = 10;
+
 /** What to ask the server for, from what the person chose. */
 export function toAsked(table: TableId, settings: SearchSettings): SearchAsked {
   const on = settings.on.length ? settings.on : null;
@@ -152,9 +155,9 @@ export function toAsked(table: TableId, settings: SearchSettings): SearchAsked {
     case "containment":
       return { table, on, by: "containment", min: settings.min ?? 0.5, ...k };
     case "meaning":
-      return { table, on, by: "meaning", tau: settings.tau ?? 0.3, ...k };
+      return { table, on, by: "meaning", tau: settings.tau ?? 0.3, k: settings.k ?? BEST };
     case "distance":
-      return { table, on, by: "distance", within: settings.within ?? "500m", ...k };
+      return { table, on, by: "distance", within: settings.within ?? "500m", k: settings.k ?? BEST };
   }
 }
 

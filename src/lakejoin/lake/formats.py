@@ -86,7 +86,7 @@ _JSON_SCALAR = re.compile(rb'\s*(?:"[^"]*"|-?[\d.eE+-]+|true|false|null)\s*')
 def _checked(kind: str, head: bytes, label: str) -> str:
     """A magic that could also begin a text is believed only where the rest is not text."""
     if kind in ("orc", "parquet") and _is_text(head):
-        return "csv"
+        return kind if label.lower().endswith(f".{kind}") else "csv"
     if kind in ("encrypted parquet", "feather version 1"):
         return "csv" if _is_text(head) else f"not a table: {kind}"
     return kind

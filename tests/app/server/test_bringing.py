@@ -93,6 +93,7 @@ def test_names_lead_nowhere(served: Served) -> None:
     [
         ("empty.csv", b""),
         ("bad.parquet", b"PAR1" + b"\x00" * 100 + b"PAR1"),
+        ("nonsense.parquet", b"PAR1nonsense"),
         ("bad.xlsx", b"PK\x03\x04" + b"\x00" * 50),
         ("picture.png", b"\x89PNG\r\n\x1a\n" + b"\x00" * 100),
         ("bad.gz", b"\x1f\x8b\x08" + b"\xff" * 30),

@@ -96,7 +96,7 @@ def _serve_page(app: FastAPI) -> None:
     if (PAGE / "assets").is_dir():
         app.mount("/assets", StaticFiles(directory=PAGE / "assets"), name="assets")
 
-    @app.get("/", include_in_schema=False, response_model=None)
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False, response_model=None)
     async def page() -> FileResponse | HTMLResponse:
         index = PAGE / "index.html"
         return FileResponse(index) if index.exists() else HTMLResponse(_NO_PAGE, 503)

@@ -87,7 +87,7 @@ class ColumnEncoder:
         import pyarrow as pa
 
         if is_text(chunk.type):
-            return self._table.add(_valid_text(chunk))
+            return self._table.add(valid_text(chunk))
         if pa.types.is_dictionary(chunk.type):
             # Only what the cells use, by first appearance: a dictionary may hold more.
             encoded = chunk.indices.dictionary_encode()
@@ -96,8 +96,8 @@ class ColumnEncoder:
             encoded = chunk.dictionary_encode()
             distinct = encoded.dictionary
         else:
-            return self._table.add(_valid_text(printed(chunk)))
-        numbers = self._table.add(_valid_text(printed(distinct)))
+            return self._table.add(valid_text(printed(chunk)))
+        numbers = self._table.add(valid_text(printed(distinct)))
         indices = encoded.indices.cast(pa.uint32()).fill_null(len(numbers)).to_numpy()
         return _look_up(indices, numbers)
 
@@ -233,7 +233,7 @@ def _repeats(chunk: pa.Array) -> bool:
     return len(chunk.slice(0, _SAMPLE).unique()) < _REPEATS * _SAMPLE
 
 
-def _valid_text(text: pa.Array) -> pa.Array:
+def valid_text(text: pa.Array) -> pa.Array:
     """The texts with bytes that are not UTF-8 replaced: Parquet files may well hold some."""
     import pyarrow as pa
 

@@ -169,15 +169,22 @@ def _plain_schema(schema: pa.Schema, format: str) -> pa.Schema:
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch as it is written, which the server then maps without another look: sound, and with
+    texts that are UTF-8."""
     import pyarrow as pa
 
+    from lakejoin.lake.columns import valid_text
     from lakejoin.lake.printing import is_text, printed
 
     columns = []
     for column, field in zip(batch.columns, schema, strict=True):
-        text = is_text(field.type) and not is_text(column.type)
-        columns.append((printed(column) if text else column).cast(field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        is_plain = not is_text(field.type) or is_text(column.type)
+        plain = column if is_plain else printed(column)
+        plain = valid_text(plain) if is_text(plain.type) else plain
+        columns.append(plain.cast(field.type))
+    written = pa.RecordBatch.from_arrays(columns, schema=schema)
+    written.validate(full=True)
+    return written
 
 
 def _limit(limits: Limits) -> None:

@@ -51,6 +51,7 @@ def as_arrow(desk: Desk, job: Told, tell: Tell) -> Told:
 def note_of_rows(desk: Desk, path: Path, name: str, about: Told) -> None:
     """Writes what the columns of an Arrow file are beside it."""
     rows = mapped(path)
+    rows.validate(full=True)  # what strangers' SQL ran beside wrote it, and the server will map it
     rules = desk.lake().snapshot.manifest.options.rules
     note = note_of(name, rows.column_names, profiles_of(rows, rules), rows.num_rows, **about)
     path.with_suffix(NOTE).write_text(json.dumps(note), "utf-8")

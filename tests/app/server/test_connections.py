@@ -7,12 +7,15 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 
+from lakejoin.app.server import guard
 from lakejoin.app.server.connections import Watched
+from lakejoin.app.server.settings import Settings
 
 PIECE = b"x" * 100_000
 
@@ -99,3 +102,53 @@ def test_an_answer_that_takes_a_while_is_waited_for(port: int) -> None:
         while piece := read(connection):
             got += len(piece)
         assert got >= len(PIECE)
+
+
+def test_a_body_that_comes_byte_by_byte_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(guard, "_BODY_SECONDS", 0.2)
+    sent: list[Any] = []
+
+    async def reading(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive())["more_body"]:
+            pass
+
+    async def receive() -> Any:
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b"{", "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/api/v1/search", "method": "POST", "query_string": b""}
+    scope["headers"] = [(b"host", b"127.0.0.1")]
+    guarded = guard.Guard(reading, Settings("index", tmp_path))
+    asyncio.run(asyncio.wait_for(guarded(scope, receive, send), 20))
+    assert (sent[0]["status"], b'"slow"' in sent[1]["body"]) == (408, True)
+
+
+def test_one_who_waits_for_an_answer_is_not_taken_for_slow(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Once the body is there, what comes is that the caller leaves, however late."""
+    monkeypatch.setattr(guard, "_BODY_SECONDS", 0.1)
+    come = [{"type": "http.request", "body": b"{}", "more_body": False}]
+    got: list[Any] = []
+
+    async def reading(scope: Any, receive: Any, send: Any) -> None:
+        got.extend([await receive(), await receive()])
+
+    async def receive() -> Any:
+        if come:
+            return come.pop()
+        await asyncio.sleep(0.5)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        got.append(message)
+
+    scope = {"type": "http", "path": "/api/v1/search", "method": "POST", "query_string": b""}
+    scope["headers"] = [(b"host", b"127.0.0.1")]
+    asyncio.run(guard.Guard(reading, Settings("index", tmp_path))(scope, receive, send))
+    assert [one["type"] for one in got] == ["http.request", "http.disconnect"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar, cast
 
@@ -15,16 +14,17 @@ from lakejoin.app.server.chains import Chains
 from lakejoin.app.server.children import Kind, Listener, Pool
 from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.downloads import Downloads
+from lakejoin.app.server.lanes import Lane
 from lakejoin.app.server.measuring import Measures
-from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.settings import Settings
 from lakejoin.app.server.sql.runner import SqlLimits, SqlRunner
 
 T = TypeVar("T")
 
 _QUICK_THREADS = 4
-_QUICK_WAITING = 256
 _QUICK_SECONDS = 20.0
+_LONG_THREADS = 2
+_LONG_SECONDS = 60.0
 _GRACE = 1.0
 _LIFE = 200  # jobs of a worker, so that nothing grows for ever
 _READER_MEMORY = 2_000_000_000
@@ -64,8 +64,8 @@ class Services:
         )
         self.chains = Chains(self.desk, self.workers, self.sql)
         self.downloads = Downloads()
-        self._threads = ThreadPoolExecutor(_QUICK_THREADS, "quick")
-        self._quick = 0
+        self._quick = Lane("quick", _QUICK_THREADS, _QUICK_SECONDS)
+        self._long = Lane("long", _LONG_THREADS, _LONG_SECONDS)
 
     async def start(self) -> None:
         """Starts the children."""
@@ -76,25 +76,20 @@ class Services:
     async def close(self) -> None:
         """Ends the children."""
         await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self.downloads.close()
+        for one in (self._quick, self._long, self.downloads):
+            one.close()
 
     async def quick(self, work: Callable[..., T], *given: Any) -> T:
-        """What reads a little, in a thread: it never waits for searches or joins."""
-        if self._quick >= _QUICK_WAITING:
-            raise Problem("busy", "the server has too much to do just now: try again in a moment")
-        self._quick += 1
-        try:
-            running = asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
-            return await asyncio.wait_for(running, _QUICK_SECONDS)
-        except TimeoutError:
-            raise Problem("time", f"this took more than {_QUICK_SECONDS:g} seconds") from None
-        finally:
-            self._quick -= 1
+        """What reads a little, in a thread: it never waits for searches, joins or whole columns."""
+        return await self._quick.run(work, *given)
 
     async def quick_answer(self, work: Callable[..., Any], *given: Any) -> JSONResponse:
         """The same as an answer, which is written in the thread, and not while others wait."""
-        return await self.quick(lambda: JSONResponse(work(*given)))
+        return await self._quick.run(lambda: JSONResponse(work(*given)))
+
+    async def long_answer(self, work: Callable[..., Any], *given: Any) -> JSONResponse:
+        """The same for what may read whole columns."""
+        return await self._long.run(lambda: JSONResponse(work(*given)))
 
     async def job(self, job: str, listener: Listener, **more: Any) -> Any:
         """What a worker answers; one that had the same `key` before, if it is free."""

@@ -69,7 +69,7 @@ async def found(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Response:
     """The tables of which the name, a column or a value holds a text."""
-    return await services.quick_answer(lambda: find(services.desk.lake(), text, limit))
+    return await services.long_answer(lambda: find(services.desk.lake(), text, limit))
 
 
 @router.get("/table", response_model=answers.Table)
@@ -120,7 +120,7 @@ async def cell(
 @router.get("/distribution", response_model=answers.Distribution)
 async def distributed(services: Given, table: Table, column: Place) -> Response:
     """How the values of a column are spread."""
-    return await services.quick_answer(_distribution, services, table, column)
+    return await services.long_answer(_distribution, services, table, column)
 
 
 @router.get("/export", response_class=StreamingResponse, responses=answers.EXPORT)

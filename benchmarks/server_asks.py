@@ -25,7 +25,8 @@ class Asks:
         fit = [
             one for one in tables if one["rows"] >= _FEWEST_ROWS and 2 <= one["columns"] <= _WIDEST
         ]
-        self.tables: list[dict[str, Any]] = self._random.sample(fit, len(fit))
+        keyed = [one for one in fit if self._has_key(one["id"])]
+        self.tables: list[dict[str, Any]] = self._random.sample(keyed, len(keyed))
         self.words = sorted({word for one in tables for word in _words(one["table"])})
 
     def _all(self) -> Iterator[dict[str, Any]]:
@@ -35,6 +36,11 @@ class Asks:
         ]:
             yield from found
             begin += len(found)
+
+    def _has_key(self, id: str) -> bool:
+        """Whether there is something to search by; without, a search is answered by saying so."""
+        columns = self._http.get("/table", params={"table": id}).json()["columns"]
+        return any(one["suggested"] and one["type"] in ("text", "integer") for one in columns)
 
     def rows(self, count: int) -> list[Ask]:
         """Windows somewhere in tables, as one who scrolls asks for them."""

@@ -141,4 +141,6 @@ def _cpu(process: psutil.Process | None) -> float:
         except psutil.NoSuchProcess:
             continue
         total += times.user + times.system
+        if one is process:  # of children that have ended
+            total += times.children_user + times.children_system
     return total

@@ -82,6 +82,24 @@ def test_a_child_is_replaced_after_its_jobs() -> None:
     assert len(set(with_pool(work, jobs_each=1))) == 3
 
 
+def test_a_child_has_a_successor_before_it_goes() -> None:
+    """Each does its jobs, none more are kept than before, and no job waits for one to start."""
+
+    async def work(pool: Pool) -> tuple[list[int], list[float]]:
+        pids, seconds = [], []
+        for _ in range(45):
+            begin = time.monotonic()
+            pids.append((await pool.run({"do": "echo", "what": ""}, LONG))["pid"])
+            seconds.append(time.monotonic() - begin)
+            await asyncio.sleep(0.15)
+        return pids, seconds
+
+    pids, seconds = with_pool(work, jobs_each=20)
+    times = [pids.count(pid) for pid in dict.fromkeys(pids)]
+    assert times[0] == 20 and max(times) <= 20 and len(times) in (3, 4)
+    assert max(seconds[1:]) < seconds[0]
+
+
 @pytest.mark.parametrize(
     ("job", "kind", "said"),
     [

@@ -32,6 +32,7 @@ def serve_jobs(prepare: Callable[[Message], Work]) -> None:
     inbox = _Inbox(given)
     setup = inbox.next()["setup"]
     work = _prepared(prepare, setup)
+    _send(back, {"ready": True})
     while True:
         job = inbox.next()["job"]
 

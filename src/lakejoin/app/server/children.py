@@ -27,6 +27,8 @@ Listener = Callable[[str, Any], None]  # is told ("progress" or "partial", what)
 
 _LENGTH = struct.Struct(">I")
 _LONGEST = 1 << 28  # bytes of a message
+_AHEAD = 10  # with this part of its jobs left to do, a child gets a successor
+_READY_SECONDS = 60.0
 _LOOK_SECONDS = 0.2  # between two looks at a child's memory
 # Of the server's environment a child gets what Python, its libraries and lakejoin need.
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR", "LAKEJOIN_DEBUG")
@@ -79,7 +81,7 @@ class Pool:
     @property
     def busy(self) -> int:
         """How many children are at work, or being started."""
-        return self.kind.size - len(self._free)
+        return max(0, self.kind.size - len(self._free))
 
     async def run(
         self,
@@ -112,6 +114,8 @@ class Pool:
     async def close(self) -> None:
         """Ends all children."""
         self._closed = True
+        for child in self._all:
+            child.kill()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(child.end() for child in self._all), return_exceptions=True)
         self._all.clear()
@@ -136,6 +140,9 @@ class Pool:
 
     async def _give_back(self, child: Child, done: bool) -> None:
         if done and child.alive and child.jobs < self.kind.jobs_each:
+            if child.jobs == self.kind.jobs_each - self.kind.jobs_each // _AHEAD:
+                child.followed = True
+                self._add()  # in time, so that nobody waits for it once this one goes
             await self._is_free(child)
             return
         self.killed += not done
@@ -144,7 +151,8 @@ class Pool:
     def _replace(self, child: Child, pause: float = 0.0) -> None:
         self._all.discard(child)
         self._in_background(child.end())
-        self._add(pause)
+        if not child.followed:
+            self._add(pause)
 
     def _add(self, pause: float = 0.0) -> None:
         if not self._closed:
@@ -159,6 +167,8 @@ class Pool:
         await asyncio.sleep(pause)
         child = await Child.started(self.kind)
         self._all.add(child)
+        if not self._closed:
+            await child.ready()
         await self._is_free(child)
 
     async def _is_free(self, child: Child) -> None:
@@ -175,6 +185,7 @@ class Child:
         self._memory = memory
         self._reading: asyncio.Task[Message] | None = None
         self.jobs = 0
+        self.followed = False  # there is already one that takes its place
         self.subject: str | None = None  # of its last job
 
     @classmethod
@@ -194,6 +205,12 @@ class Child:
         with suppress(ConnectionError):
             await child._send({"setup": dict(kind.setup)})
         return child
+
+    async def ready(self) -> None:
+        """Waits until it is done with its setup, or has ended over it, or for long enough."""
+        with suppress(Problem, TimeoutError):
+            async with asyncio.timeout(_READY_SECONDS):
+                await self._received()
 
     @property
     def alive(self) -> bool:
@@ -258,7 +275,7 @@ class Child:
                 if "problem" in message:
                     raise Problem.of(message["problem"])
                 for what, told in message.items():
-                    if listener is not None:
+                    if listener is not None and what != "ready":
                         listener(what, told)
         except ConnectionError:
             raise Problem("died", "the process that worked on this has ended") from None

@@ -74,7 +74,7 @@ def _answers(
     desk: Desk, mine: OpenTable, asked: Told, tell: Tell, partial: bool = False
 ) -> Iterator[Any]:
     """One answer after the other, each better than the one before; the last one only, if nobody
-    sees the others, which saves a fifth of the time."""
+    sees the others."""
     lake = desk.lake()
     on = asked.get("on") or None
     by = asked.get("by") or "fused"

@@ -27,7 +27,7 @@ class Current:
         with self._lock:
             if time.monotonic() - self._looked >= self._seconds:
                 found = api.open(self._index)
-                if found.snapshot.manifest.version != self._lake.snapshot.manifest.version:
+                if found.snapshot.manifest != self._lake.snapshot.manifest:
                     self._lake = found
                 self._looked = time.monotonic()
             return self._lake

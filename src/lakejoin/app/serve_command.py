@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import secrets
 import socket
 import sys
@@ -10,6 +11,7 @@ import threading
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
@@ -23,9 +25,7 @@ if TYPE_CHECKING:
 
 _PORT = 8765
 _TRIED = 20  # ports, where none was named
-_CONNECTIONS = 512
 _WAITING = 128
-_PATIENCE = 3  # seconds that requests may take to end when the server does
 
 
 @click.command("serve")
@@ -125,7 +125,7 @@ def serve_command(
 
     try:
         import fastapi  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError:
         raise MissingPart("serving needs: pip install 'lakejoin[serve]'") from None
     from lakejoin.app.server.settings import Limits, Settings, default_folder
@@ -134,8 +134,8 @@ def serve_command(
     place = lake.snapshot.place.uri
     folder = Path(store) if store else default_folder(place)
     _check_folder(folder)
-    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
-        raise InputError("a token is made of letters, digits and signs, without blanks")
+    if token is not None and not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", token):
+        raise InputError("a token is made of letters, digits and the signs . _ ~ + / = -")
     if token is None and not _is_loopback(host):
         token = secrets.token_urlsafe(24)
     limits = Limits(
@@ -150,26 +150,9 @@ def serve_command(
     _say(settings, len(lake), as_json)
     if browse:
         threading.Timer(1.0, webbrowser.open, [_url(settings)]).start()
-    _run(uvicorn, settings, listening)
+    from lakejoin.app.server.running import run
 
-
-def _run(uvicorn: object, settings: Settings, listening: socket.socket) -> None:
-    from lakejoin.app.server.application import application
-    from lakejoin.app.server.connections import Watched
-
-    config = uvicorn.Config(  # type: ignore[attr-defined]
-        application(settings),
-        http=Watched,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=_PATIENCE,
-        ws="none",
-        lifespan="on",
-    )
-    server = uvicorn.Server(config)  # type: ignore[attr-defined]
-    server.run([listening])
+    run(settings, listening)
 
 
 def _check_folder(folder: Path) -> None:
@@ -217,7 +200,7 @@ def _listening(host: str, port: int | None) -> socket.socket:
 def _url(settings: Settings) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)
     host = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    secret = f"?token={settings.token}" if settings.token else ""
+    secret = f"?token={quote(settings.token, safe='')}" if settings.token else ""
     return f"http://{host}:{settings.port}/{secret}"
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import struct
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lakejoin.app.server.children import Kind, Pool
+from lakejoin.app.server.children import Child, Kind, Pool
 from lakejoin.app.server.problems import Problem
 
 MODULE = "app.server.made_child"
@@ -183,3 +187,50 @@ def test_a_child_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     given = with_pool(work, environment={"MINE": "1"})
     assert "s3cret" not in str(given)
     assert given["MINE"] == "1"
+
+
+def test_a_pool_gets_its_children_back_when_none_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, failures = Child.started, [OSError("no process"), OSError("no file")]
+
+    async def started(kind: Any) -> Child:
+        if failures:
+            raise failures.pop()
+        return await start(kind)
+
+    monkeypatch.setattr(Child, "started", started)
+    monkeypatch.setattr("lakejoin.app.server.children._RETRY_SECONDS", 0.1)
+
+    async def work(pool: Pool) -> bool:
+        async with asyncio.timeout(LONG):
+            return await works(pool)
+
+    assert with_pool(work)
+    assert not failures
+
+
+def test_a_stop_that_comes_too_late_does_not_end_the_next_job() -> None:
+    command = [sys.executable, "-m", MODULE]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, env=path, **pipes) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+
+        def say(**message: Any) -> None:
+            data = json.dumps(message).encode()
+            child.stdin.write(struct.pack(">I", len(data)) + data)
+            child.stdin.flush()
+
+        def hear() -> Any:
+            return json.loads(child.stdout.read(struct.unpack(">I", child.stdout.read(4))[0]))
+
+        say(setup={})
+        assert "ready" in hear()
+        for _ in range(2):
+            say(job={"do": "echo", "what": "x"})
+            assert "progress" in hear()
+            assert "done" in hear()
+            say(stop=True)
+        child.stdin.close()

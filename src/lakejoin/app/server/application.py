@@ -21,7 +21,6 @@ from lakejoin.app.server.measuring import Measured
 from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.routes import bringing, reading, telling, working
 from lakejoin.app.server.services import Services
-from lakejoin.app.server.settings import Settings
 from lakejoin.errors import LakejoinError
 
 API = "/api/v1"
@@ -33,9 +32,8 @@ _NO_PAGE = (
 )
 
 
-def application(settings: Settings) -> App:
+def application(services: Services) -> App:
     """What uvicorn serves."""
-    services = Services(settings)
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
@@ -59,7 +57,7 @@ def application(settings: Settings) -> App:
         app.include_router(module.router, prefix=API, responses=PROBLEMS)
     _tell_problems(app)
     _serve_page(app)
-    return Guard(Measured(app, services.measures), settings)
+    return Guard(Measured(app, services.measures), services.settings)
 
 
 def _tell_problems(app: FastAPI) -> None:

@@ -50,7 +50,6 @@ def serve_jobs(prepare: Callable[[Message], Work]) -> None:
             answer = {"problem": Problem.from_error(problem).to_dict()}
             if answer["problem"]["kind"] == "ours":
                 traceback.print_exc(file=sys.stderr)
-        inbox.stop.clear()
         _send(back, answer)
 
 
@@ -82,6 +81,7 @@ class _Inbox:
             if "stop" in message:
                 self.stop.set()
             else:
+                self.stop.clear()  # here: it may have come when the job before had just ended
                 self._messages.put(message)
 
 

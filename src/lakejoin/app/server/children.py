@@ -30,6 +30,8 @@ _LONGEST = 1 << 28  # bytes of a message
 _AHEAD = 10  # with this part of its jobs left to do, a child gets a successor
 _READY_SECONDS = 60.0
 _LOOK_SECONDS = 0.2  # between two looks at a child's memory
+_RETRY_SECONDS = 2.0  # until another child is started where one could not be
+_ENDED = "the process that worked on this has ended"
 # Of the server's environment a child gets what Python, its libraries and lakejoin need.
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR", "LAKEJOIN_DEBUG")
 _KEPT_BEGINNINGS = ("LC_", "XDG_")
@@ -42,7 +44,8 @@ class Kind:
     `size` of them are kept. A child does `jobs_each` and is then replaced. One whose own memory
     (not files that it maps) grows above `memory` bytes is ended. `grace` is how long a job that is
     no longer wanted may take to stop by itself, before its child is ended. `patience` is how many
-    jobs may wait for a child. `environment` is added to what children get.
+    jobs may wait for a child. `environment` is added to what children get. `ended` is told the
+    process number of each that has gone, to take away what it left half made.
     """
 
     module: str
@@ -53,6 +56,7 @@ class Kind:
     grace: float = 0.0
     patience: int = 64
     environment: Mapping[str, str] = field(default_factory=dict)
+    ended: Callable[[int], None] | None = None
 
 
 class Pool:
@@ -104,6 +108,8 @@ class Pool:
             return answer
         except Problem as problem:
             done = problem.kind not in ("time", "memory", "died")
+            if self._closed:
+                raise self._refusal() from None
             raise
         except asyncio.CancelledError:
             done = await child.stopped(self.kind.grace)
@@ -112,22 +118,26 @@ class Pool:
             await asyncio.shield(self._give_back(child, done))
 
     async def close(self) -> None:
-        """Ends all children."""
+        """Ends all children; who waits for one, or for its answer, is told."""
         self._closed = True
         for child in self._all:
             child.kill()
+        async with self._freed:
+            self._freed.notify_all()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(child.end() for child in self._all), return_exceptions=True)
+        await asyncio.gather(*map(self._end, self._all), return_exceptions=True)
         self._all.clear()
 
     async def _next(self, subject: str | None) -> Child:
         if self._closed or self._waiting >= self.kind.patience:
-            raise Problem("busy", "the server has too much to do just now: try again in a moment")
+            raise self._refusal()
         self._waiting += 1
         try:
             async with self._freed:
                 while True:
-                    await self._freed.wait_for(lambda: self._free)
+                    await self._freed.wait_for(lambda: self._free or self._closed)
+                    if self._closed:
+                        raise self._refusal()
                     same = [one for one in self._free if subject and one.subject == subject]
                     child = same[0] if same else self._free[0]
                     self._free.remove(child)
@@ -137,6 +147,11 @@ class Pool:
                     self._replace(child, _LOOK_SECONDS)
         finally:
             self._waiting -= 1
+
+    def _refusal(self) -> Problem:
+        if self._closed:
+            return Problem("busy", "the server is being stopped")
+        return Problem("busy", "the server has too much to do just now: try again in a moment")
 
     async def _give_back(self, child: Child, done: bool) -> None:
         if done and child.alive and child.jobs < self.kind.jobs_each:
@@ -150,9 +165,14 @@ class Pool:
 
     def _replace(self, child: Child, pause: float = 0.0) -> None:
         self._all.discard(child)
-        self._in_background(child.end())
+        self._in_background(self._end(child))
         if not child.followed:
             self._add(pause)
+
+    async def _end(self, child: Child) -> None:
+        await child.end()
+        if self.kind.ended is not None:
+            await asyncio.to_thread(self.kind.ended, child.pid)
 
     def _add(self, pause: float = 0.0) -> None:
         if not self._closed:
@@ -165,7 +185,11 @@ class Pool:
 
     async def _started(self, pause: float) -> None:
         await asyncio.sleep(pause)
-        child = await Child.started(self.kind)
+        try:
+            child = await Child.started(self.kind)
+        except OSError:  # no process or no file can be had just now: there may be room soon
+            self._add(_RETRY_SECONDS)
+            return
         self._all.add(child)
         if not self._closed:
             await child.ready()
@@ -174,7 +198,7 @@ class Pool:
     async def _is_free(self, child: Child) -> None:
         async with self._freed:
             self._free.append(child)
-            self._freed.notify()
+            self._freed.notify_all()  # if only one was told, and left just then, none would come
 
 
 class Child:
@@ -211,6 +235,11 @@ class Child:
         with suppress(Problem, TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
                 await self._received()
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -278,7 +307,7 @@ class Child:
                     if listener is not None and what != "ready":
                         listener(what, told)
         except ConnectionError:
-            raise Problem("died", "the process that worked on this has ended") from None
+            raise Problem("died", _ENDED) from None
 
     async def _send(self, message: Message) -> None:
         writer = self._process.stdin
@@ -291,7 +320,12 @@ class Child:
         """The next message. A read that was cancelled goes on, so that none is torn apart."""
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._read())
-        message = await asyncio.shield(self._reading)
+        try:
+            message = await asyncio.shield(self._reading)
+        except asyncio.CancelledError:
+            if self._reading.cancelled():  # by its end, and not the caller by somebody
+                raise Problem("died", _ENDED) from None
+            raise
         self._reading = None
         return message
 
@@ -304,7 +338,7 @@ class Child:
                 raise Problem("died", "the process that worked on this answered nonsense")
             message: Message = json.loads(await reader.readexactly(length))
         except asyncio.IncompleteReadError:
-            raise Problem("died", "the process that worked on this has ended") from None
+            raise Problem("died", _ENDED) from None
         return message
 
     async def _watched(self) -> None:

@@ -20,15 +20,15 @@ MEDIA = {
     "arrow": "application/vnd.apache.arrow.file",
 }
 _ROWS = 20_000  # that are read at once
-# What a spreadsheet may run: a text that begins so, also behind blanks; a plain number is none.
-_FORMULA = r"^[\s]*[=+\-@＝＋－＠]|^[\t\r\n]"
+# What a spreadsheet may run: a text that begins so, also behind blanks of any kind and signs that
+# nobody sees; a plain number is none.
+_FORMULA = r"^[\s\pZ\pC]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 _NUMBER = r"^[+-]?(\d+([.,]\d+)*|\.\d+)([eE][+-]?\d+)?%?$"
 
 
 def exported(table: OpenTable, form: Format) -> Iterator[bytes]:
     """The bytes of the file, piece by piece."""
     sink = _Drain()
-    writer = None
     schema = table.part(0, 0).schema
     schema = _safe_schema(schema) if form == "csv" else schema
     writer = _writer(sink, schema, form)
@@ -90,22 +90,23 @@ def _writer(sink: _Drain, schema: pa.Schema, form: Format) -> Any:
     return pa.ipc.new_file(sink, schema)
 
 
-def safe_name(name: str) -> str:
-    """A name of a column that no spreadsheet takes for a formula.
+def safe_names(names: Sequence[str]) -> list[str]:
+    """Names of columns that no spreadsheet takes for formulas.
 
-    >>> safe_name("=1+1"), safe_name("a"), safe_name("-5")
-    ("'=1+1", 'a', '-5')
+    >>> safe_names(["=1+1", "a", "-5"])
+    ["'=1+1", 'a', '-5']
     """
-    is_formula = re.search(_FORMULA, name) and not re.search(_NUMBER, name)
-    return f"'{name}" if is_formula else name
+    import pyarrow as pa
+
+    found: list[str] = _safe_texts(pa.array(names, pa.large_string())).to_pylist()
+    return found
 
 
 def _safe_schema(schema: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
-    return pa.schema(
-        [pa.field(safe_name(field.name), _written_type(field.type)) for field in schema]
-    )
+    kinds = [_written_type(field.type) for field in schema]
+    return pa.schema(list(zip(safe_names(schema.names), kinds, strict=True)))
 
 
 def _written_type(kind: pa.DataType) -> pa.DataType:
@@ -119,20 +120,23 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
 def _safe(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Texts that a spreadsheet would run get a `'` before them."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     columns: Sequence[Any] = [
         column.cast(field.type) for column, field in zip(rows.columns, schema, strict=True)
     ]
-    safe = []
-    for column in columns:
-        if pa.types.is_large_string(column.type):
-            runs = pc.and_not(
-                pc.match_substring_regex(column, _FORMULA),
-                pc.match_substring_regex(column, _NUMBER),
-            )
-            quoted = pc.binary_join_element_wise(pa.scalar("'", column.type), column,
-                                                 pa.scalar("", column.type))  # fmt: skip
-            column = pc.if_else(runs, quoted, column)  # noqa: PLW2901
-        safe.append(column)
+    safe = [
+        _safe_texts(column) if pa.types.is_large_string(column.type) else column
+        for column in columns
+    ]
     return pa.Table.from_arrays(safe, schema=schema)
+
+
+def _safe_texts(texts: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    runs = pc.and_not(
+        pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER)
+    )
+    mark, nothing = pa.scalar("'", texts.type), pa.scalar("", texts.type)
+    return pc.if_else(runs, pc.binary_join_element_wise(mark, texts, nothing), texts)

@@ -74,8 +74,7 @@ class Problem(LakejoinError):
         if isinstance(error, MemoryError):
             return cls("memory", "this takes more memory than there is")
         if isinstance(error, OSError) and error.strerror:
-            where = f"{error.filename}: " if error.filename else ""
-            return cls("ours", f"{where}{error.strerror}")
+            return cls("ours", error.strerror)  # not where: folders are no business of a caller
         return cls("ours", f"this should not happen: {type(error).__name__}")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated, Any, TypeVar, cast
 
@@ -16,11 +17,13 @@ from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.downloads import Downloads
 from lakejoin.app.server.lanes import Lane
 from lakejoin.app.server.measuring import Measures
+from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.settings import Settings
 from lakejoin.app.server.sql.runner import SqlLimits, SqlRunner
 
 T = TypeVar("T")
 
+_ARRIVING = 16  # uploads at once: each may lie on the disk as a whole before it is read
 _QUICK_THREADS = 4
 _QUICK_SECONDS = 20.0
 _LONG_THREADS = 2
@@ -48,11 +51,20 @@ class Services:
                 limits.worker_memory,
                 _GRACE,
                 limits.waiting,
+                ended=self.desk.sweep_of,
             )
         )
         reading = {**self.desk.setup(), "rules": asdict(rules)}
         self.readers = Pool(
-            Kind("lakejoin.app.server.reader", reading, 2, 1, _READER_MEMORY, patience=16)
+            Kind(
+                "lakejoin.app.server.reader",
+                reading,
+                2,
+                1,
+                _READER_MEMORY,
+                patience=16,
+                ended=self.desk.sweep_of,
+            )
         )
         self.sql = SqlRunner(
             SqlLimits(
@@ -66,6 +78,7 @@ class Services:
         self.downloads = Downloads()
         self._quick = Lane("quick", _QUICK_THREADS, _QUICK_SECONDS)
         self._long = Lane("long", _LONG_THREADS, _LONG_SECONDS)
+        self._arriving = 0
 
     async def start(self) -> None:
         """Starts the children."""
@@ -73,11 +86,26 @@ class Services:
         await self.readers.start()
         await self.sql.start()
 
-    async def close(self) -> None:
-        """Ends the children."""
+    async def stop_work(self) -> None:
+        """Ends the children; who waits for them is told so."""
         await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
+
+    async def close(self) -> None:
+        """Ends all that was started."""
+        await self.stop_work()
         for one in (self._quick, self._long, self.downloads):
             one.close()
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """While an upload arrives; a `Problem` if too many do."""
+        if self._arriving >= _ARRIVING:
+            raise Problem("busy", "too many uploads are under way: try again in a moment")
+        self._arriving += 1
+        try:
+            yield
+        finally:
+            self._arriving -= 1
 
     async def quick(self, work: Callable[..., T], *given: Any) -> T:
         """What reads a little, in a thread: it never waits for searches, joins or whole columns."""

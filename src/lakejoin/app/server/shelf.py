@@ -52,6 +52,14 @@ class Shelf:
             os.utime(first)
         return first
 
+    def read(self, id: str) -> bytes | None:
+        """The bytes of the first file of a thing; None if it is not there, or goes just now."""
+        first = self.get(id)
+        try:
+            return None if first is None else first.read_bytes()
+        except FileNotFoundError:
+            return None
+
     def put(self, id: str, files: Mapping[str, bytes]) -> None:
         """Keeps a thing, as bytes by ending."""
         with self.making() as made:
@@ -113,6 +121,11 @@ class Shelf:
                     used = told.st_mtime if ending == self.endings[0] else used
                     found[id] = used, size + told.st_size
         return [(used, size, id) for id, (used, size) in found.items()]
+
+    def sweep_of(self, pid: int) -> None:
+        """Takes away what a process that has ended left half made."""
+        for left in self.folder.glob(f"making-{pid}-*"):
+            left.unlink(missing_ok=True)
 
     def _sweep(self) -> None:
         """Takes away what another process began to write and never finished."""

@@ -78,7 +78,7 @@ class Tables:
         shelf = self.uploads if id.kind == "upload" else self.results
         path = shelf.get(id.name)
         if path is None:
-            raise Problem("gone", _GONE[id.kind], table=str(id))
+            raise _gone(id)
         return Kept(id, path)
 
 
@@ -141,12 +141,18 @@ class Kept:
 
     @cached_property
     def _note(self) -> Info:
-        note: Info = json.loads(self._path.with_suffix(NOTE).read_text("utf-8"))
+        try:
+            note: Info = json.loads(self._path.with_suffix(NOTE).read_text("utf-8"))
+        except FileNotFoundError:
+            raise _gone(self.id) from None
         return note
 
     @cached_property
     def _rows(self) -> pa.Table:
-        return mapped(self._path)
+        try:
+            return mapped(self._path)
+        except FileNotFoundError:
+            raise _gone(self.id) from None
 
     @property
     def name(self) -> str:
@@ -175,6 +181,10 @@ class Kept:
         from lakejoin.lake.tables import Table
 
         return Table(self.name, "arrow", self._rows)
+
+
+def _gone(id: TableId) -> Problem:
+    return Problem("gone", _GONE[id.kind], table=str(id))
 
 
 def mapped(path: Path) -> pa.Table:

@@ -49,7 +49,8 @@ async def upload(
     called = _plain_name(name)
     path = services.desk.uploads.folder / f"making-{secrets.token_hex(8)}.upload"
     try:
-        id = await _received(request, path, called)
+        with services.arriving():
+            id = await _received(request, path, called)
     except ClientDisconnect:
         path.unlink(missing_ok=True)
         raise Problem("stopped", "the caller has gone") from None
@@ -85,10 +86,10 @@ async def linked(services: Given, id: str) -> Told:
             plain = TableId.of(f"result:{id}").name  # of the same form, so no path is made of it
         except Problem:
             raise Problem("unknown", f"{id[:100]!r} is no link of this server") from None
-        kept = services.desk.links.get(plain)
+        kept = services.desk.links.read(plain)
         if kept is None:
             raise Problem("gone", "this link is no longer stored here: ask for it again")
-        state: Told = json.loads(kept.read_text("utf-8"))
+        state: Told = json.loads(kept)
         return state
 
     return await services.quick(told)
@@ -108,21 +109,19 @@ async def _received(request: Request, path: Path, name: str) -> str:
 
 async def _read(services: Services, path: Path, name: str, id: str, listener: Listener) -> Told:
     """The tables of the file; read again only if they are not kept."""
-    parts = services.desk.answers
+    desk = services.desk
     key = made_id("parts", _FORM, id)
-    told = None
-    if (kept := parts.get(key)) is not None:
-        told = json.loads(kept.read_text("utf-8"))
-        if any(services.desk.uploads.get(one) is None for one in told["tables"]):
-            told = None
+    told = await services.quick(desk.answer, key)
+    if told and any(desk.uploads.get(one) is None for one in told["tables"]):
+        told = None
     if told is None:
         job = {"path": str(path), "name": name, "id": id}
         told = await services.readers.run(job, services.settings.limits.upload_seconds, listener)
-        await services.quick(parts.put, key, {parts.endings[0]: json.dumps(told).encode()})
+        await services.quick(desk.keep_answer, key, told)
     ids = [TableId("upload", one) for one in told["tables"]]
 
     def infos() -> list[Told]:
-        return [services.desk.tables.open(one).info() for one in ids]
+        return [desk.tables.open(one).info() for one in ids]
 
     return {"tables": await services.quick(infos), "skipped": told["skipped"]}
 

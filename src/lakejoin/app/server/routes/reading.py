@@ -26,6 +26,7 @@ Table = Annotated[
 Place = Annotated[int, Query(ge=0, le=100_000, description="its place in the table, from zero")]
 
 _ROWS = 1_000
+_CELLS = 500_000  # of one answer, which is made in the server's own memory
 _CELL = 1_000_000
 
 
@@ -93,6 +94,10 @@ async def rows(
         last = min(opened.rows, begin + _ROWS if end is None else min(end, begin + _ROWS))
         names = list(opened.column_names)
         places = None if column is None else [_place(names, one, opened) for one in column]
+        width = len(names) if places is None else len(places)
+        if width * max(0, last - begin) > _CELLS:
+            told = f"{_CELLS:,} cells can be asked for at once: ask for fewer rows or columns"
+            raise Problem("too_large", told, limit="cells")
         found = rows_of(opened.part(begin, max(begin, last), places))
         shown = names if places is None else [names[place] for place in places]
         head = {"table": opened.name, "columns": shown, "rows": found}
@@ -134,18 +139,14 @@ async def export(services: Given, table: Table, format: Format = "csv") -> Strea
 
 
 def _distribution(services: Services, table: str, column: int) -> Told:
-    import json
-
     opened = services.desk.tables.open(table)
-    shelf = services.desk.answers
     key = made_id("distribution", 1, opened.identity, column)
-    if (kept := shelf.get(key)) is not None:
-        told: Told = json.loads(kept.read_text("utf-8"))
-        return told
+    if (kept := services.desk.answer(key)) is not None:
+        return kept
     _place(list(opened.column_names), column, opened)
     about = opened.info()["columns"][column]
     told = distribution(opened.part(0, opened.rows, [column]).column(0), about)
-    shelf.put(key, {shelf.endings[0]: json.dumps(told).encode()})
+    services.desk.keep_answer(key, told)
     return told
 
 

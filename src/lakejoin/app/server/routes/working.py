@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -28,17 +27,15 @@ async def search(request: Request, services: Given, body: asked.Search) -> Respo
     async def work(listener: Listener) -> Told:
         plain = body.plain()
         key = await services.quick(_search_key, services, plain)
-        shelf = services.desk.answers
-        if (kept := shelf.get(key)) is not None:
-            return {**json.loads(kept.read_text("utf-8")), "cached": True}
+        if (kept := await services.quick(services.desk.answer, key)) is not None:
+            return {**kept, "cached": True}
 
         def told(what: str, said: Any) -> None:
             listener(what, {**said, "cached": False} if what == "partial" else said)
 
         partial = listener is not nobody
         answer = await services.job("search", told, search=plain, key=key, partial=partial)
-        data = json.dumps(answer).encode()
-        await services.quick(shelf.put, key, {shelf.endings[0]: data})
+        await services.quick(services.desk.keep_answer, key, answer)
         return {**answer, "cached": False}
 
     return await answered(request, work)
@@ -64,12 +61,10 @@ async def join(request: Request, services: Given, body: asked.Join) -> Response:
     async def work(listener: Listener) -> Told:
         plain = body.plain()
         key = await services.quick(_join_key, services, plain)
-        shelf = services.desk.answers
-        if (kept := shelf.get(key)) is not None:
-            found: Told = json.loads(kept.read_text("utf-8"))
-            return found
+        if (kept := await services.quick(services.desk.answer, key)) is not None:
+            return kept
         answer: Told = await services.job("preview", listener, join=plain)
-        await services.quick(shelf.put, key, {shelf.endings[0]: json.dumps(answer).encode()})
+        await services.quick(services.desk.keep_answer, key, answer)
         return answer
 
     return await answered(request, work)
@@ -154,7 +149,7 @@ def _search_key(services: Services, plain: Told) -> str:
     desk = services.desk
     mine = desk.tables.open(plain["table"])
     rest = {key: value for key, value in plain.items() if key != "table"}
-    return made_id("search", 1, mine.identity, rest, desk.lake().snapshot.manifest.version)
+    return made_id("search", 2, mine.identity, rest, desk.version)
 
 
 def _join_key(services: Services, plain: Told) -> str:

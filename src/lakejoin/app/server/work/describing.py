@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakejoin.app.server.child_side import Tell
 from lakejoin.app.server.desk import Desk
+from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.tables import NOTE, mapped, note_of
 
 if TYPE_CHECKING:
@@ -43,9 +44,20 @@ def as_arrow(desk: Desk, job: Told, tell: Tell) -> Told:
             for begin in range(0, table.rows, _BATCH):
                 tell("progress", {"doing": f"reading: {begin:,} of {table.rows:,} rows"})
                 writer.write_table(table.part(begin, begin + _BATCH))
+                check_size(file.tell(), desk.limits.result_bytes)
         made.with_suffix(NOTE).write_text(json.dumps(table.info()), "utf-8")
         desk.results.keep(job["id"], made)
     return {}
+
+
+def check_size(size: int, most: int) -> None:
+    """A problem if a file that is being made is larger than may be kept."""
+    if size > most:
+        raise Problem(
+            "too_large",
+            f"this has more than the {most / 1e9:g} GB that are kept here: take fewer rows or "
+            "columns, or take the code and run it elsewhere",
+        )
 
 
 def note_of_rows(desk: Desk, path: Path, name: str, about: Told) -> None:

@@ -12,7 +12,7 @@ from lakejoin.app.server.cells import cells_of, rows_of
 from lakejoin.app.server.child_side import Tell
 from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.work.describing import note_of_rows
+from lakejoin.app.server.work.describing import check_size, note_of_rows
 from lakejoin.app.server.work.joined import JoinAsked, joined
 from lakejoin.errors import InputError
 
@@ -83,12 +83,7 @@ def _write(found: Join, places: Sequence[int], path: Path, most: int, tell: Tell
                 pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
             )
             done += batch.num_rows
-            if file.tell() > most:
-                raise Problem(
-                    "too_large",
-                    f"the result has more than the {most / 1e9:g} GB that are kept here: take "
-                    "fewer columns, or take the code and run it elsewhere",
-                )
+            check_size(file.tell(), most)
 
 
 def _places(names: Sequence[str], wanted: Sequence[str] | None) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -161,8 +160,8 @@ def _explained_way(
 def _equal_values(desk: Desk, mine: OpenTable, job: Told, limit: int) -> Told | None:
     """The same without another search, where the answer is kept and values of one column are
     equal: as another worker has searched, or somebody long ago."""
-    kept = desk.answers.get(job["key"])
-    results = json.loads(kept.read_text("utf-8"))["results"] if kept and not job.get("miss") else []
+    kept = None if job.get("miss") else desk.answer(job["key"])
+    results = kept["results"] if kept else []
     place = int(job.get("way") or 0)
     if not 1 <= int(job["rank"]) <= len(results):
         return None

@@ -1,0 +1,111 @@
+"""What is kept: things that go while they are read, half-made ones, and an index built anew."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import lakejoin
+from app.server.test_children import LONG, problem_of, with_pool, works
+from fake_spark import FakeSpark
+from lakejoin.app.current import Current
+from lakejoin.app.server.children import Pool
+from lakejoin.app.server.desk import Desk
+from lakejoin.app.server.ids import TableId
+from lakejoin.app.server.problems import Problem
+from lakejoin.app.server.settings import Limits
+from lakejoin.app.server.shelf import Shelf
+from lakejoin.app.server.tables import ARROW, NOTE, Kept
+
+ID = TableId.of("result:" + "a" * 26)
+
+
+def kept_table(shelf: Shelf) -> Kept:
+    rows = pa.table({"x": ["a", "b"]})
+    with shelf.making() as made:
+        with pa.ipc.new_file(str(made.with_suffix(ARROW)), rows.schema) as writer:
+            writer.write_table(rows)
+        note = {"table": "t", "rows": 2, "columns": [{"column": "x"}]}
+        made.with_suffix(NOTE).write_text(json.dumps(note))
+        shelf.keep(ID.name, made)
+    path = shelf.get(ID.name)
+    assert path is not None
+    return Kept(ID, path)
+
+
+@pytest.mark.parametrize("read", [Kept.info, lambda one: one.part(0, 1), lambda one: one.given()])
+def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
+    tmp_path: Path, read: Callable[[Kept], Any]
+) -> None:
+    shelf = Shelf(tmp_path / "results", (ARROW, NOTE), 1_000_000)
+    table = kept_table(shelf)
+    shelf.drop(ID.name)
+    with pytest.raises(Problem) as found:
+        read(table)
+    assert found.value.kind == "gone"
+    assert str(tmp_path) not in str(found.value)
+
+
+def test_an_answer_that_goes_while_it_is_read_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf(tmp_path, (NOTE,), 1_000)
+    shelf.put("a", {NOTE: b"{}"})
+    assert shelf.read("a") == b"{}"
+    monkeypatch.setattr(shelf, "get", lambda id: tmp_path / "gone.json")
+    assert shelf.read("a") is None
+
+
+def test_errors_of_the_system_name_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file") as found:
+        (tmp_path / "x").read_bytes()
+    assert str(tmp_path) not in str(Problem.from_error(found.value))
+
+
+def test_what_a_child_left_half_made_goes_with_it(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, (ARROW, NOTE), 1_000)
+
+    async def work(pool: Pool) -> None:
+        told = await pool.run({"do": "echo", "what": ""}, LONG)
+        (tmp_path / f"making-{told['pid']}-x.arrow").write_text("half")
+        (tmp_path / "making-1-x.arrow").write_text("of another")
+        assert (await problem_of(pool.run({"do": "sleep", "seconds": 60}, 0.5))).kind == "time"
+        assert await works(pool)
+
+    with_pool(work, ended=shelf.sweep_of)
+    assert [one.name for one in tmp_path.iterdir()] == ["making-1-x.arrow"]
+
+
+def index_of(folder: Path, text: str) -> Path:
+    (folder / "lake").mkdir(parents=True, exist_ok=True)
+    rows = "\n".join(f"{text}{n},{n}" for n in range(50))
+    (folder / "lake" / "t.csv").write_text(f"key,n\n{rows}\n")
+    index = folder / "index"
+    shutil.rmtree(index, ignore_errors=True)
+    lakejoin.index(folder / "lake", index, spark=FakeSpark())
+    return index
+
+
+def test_an_index_that_is_built_anew_is_another_one(tmp_path: Path) -> None:
+    """Its versions are counted from one again: neither it nor answers are taken for the old."""
+    index = str(index_of(tmp_path, "a"))
+    desk, current = Desk(index, tmp_path / "store", Limits(), 0.0), Current(index)
+    before, rows = desk.version, current.lake().table("t.csv").to_arrow(0, 1)
+    index_of(tmp_path, "b")
+    assert current.lake().table("t.csv").to_arrow(0, 1) != rows
+    assert desk.version != before
+    assert desk.lake().snapshot.manifest.version == 1
+
+
+def test_a_worker_is_never_behind_the_server(tmp_path: Path) -> None:
+    index = str(index_of(tmp_path, "a"))
+    server = Desk(index, tmp_path / "store", Limits())
+    worker = Desk.of(server.setup())
+    index_of(tmp_path, "b")
+    assert worker.tables.open("t.csv").part(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from lakejoin.app.server.children import Child, Kind, Pool
+from lakejoin.app.server.child import Child, Kind
+from lakejoin.app.server.children import Pool
 from lakejoin.app.server.problems import Problem
 
 MODULE = "app.server.made_child"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from fake_spark import FakeSpark
 from lakejoin.app.current import Current
 from lakejoin.app.server.children import Pool
 from lakejoin.app.server.desk import Desk
+from lakejoin.app.server.downloads import Downloads
+from lakejoin.app.server.exporting import Format, exported
 from lakejoin.app.server.ids import TableId
 from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.settings import Limits
@@ -50,6 +53,23 @@ def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
         read(table)
     assert found.value.kind == "gone"
     assert str(tmp_path) not in str(found.value)
+
+
+def test_a_download_of_what_has_gone_is_told_before_it_begins(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "results", (ARROW, NOTE), 1_000_000)
+    table = kept_table(shelf)
+    downloads = Downloads()
+
+    async def whole(form: Format) -> bytes:
+        return b"".join([one async for one in await downloads.streamed(exported(table, form))])
+
+    assert asyncio.run(whole("csv")) == b'"x"\n"a"\n"b"\n'
+    shelf.drop(ID.name)
+    del table._rows
+    with pytest.raises(Problem) as found:
+        asyncio.run(downloads.streamed(exported(table, "parquet")))
+    assert (found.value.kind, downloads.under_way) == ("gone", 0)
+    downloads.close()
 
 
 def test_an_answer_that_goes_while_it_is_read_is_not_there(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.app.server.children import Listener, Pool
+from lakejoin.app.server.child import Listener
+from lakejoin.app.server.children import Pool
 from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.ids import TableId, made_id
 from lakejoin.app.server.sql.runner import ColumnAs, SqlRunner

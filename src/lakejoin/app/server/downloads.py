@@ -20,25 +20,28 @@ class Downloads:
         self._threads = ThreadPoolExecutor(_THREADS, "download")
         self.under_way = 0
 
-    def streamed(self, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    async def streamed(self, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         """The same pieces, each made when the one before was taken; a `Problem` if there are too
-        many downloads."""
+        many downloads. The first is made at once: what fails then is told, and is no download that
+        breaks off."""
         if self.under_way >= self._most:
             raise Problem("busy", "too many downloads are under way: try again in a moment")
-        return self._counted(pieces)
+        return self._counted(await self._next(pieces), pieces)
 
-    async def _counted(self, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-        loop = asyncio.get_running_loop()
+    async def _counted(self, first: bytes | None, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
         self.under_way += 1
         try:
-            while True:
-                piece = await loop.run_in_executor(self._threads, next, pieces, None)
-                if piece is None:
-                    return
+            piece = first
+            while piece is not None:
                 if piece:
                     yield piece
+                piece = await self._next(pieces)
         finally:
             self.under_way -= 1
+
+    async def _next(self, pieces: Iterator[bytes]) -> bytes | None:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, next, pieces, None)
 
     def close(self) -> None:
         """Makes no more."""

@@ -12,7 +12,8 @@ from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 
 from lakejoin.app.server.chains import Chains
-from lakejoin.app.server.children import Kind, Listener, Pool
+from lakejoin.app.server.child import Kind, Listener
+from lakejoin.app.server.children import Pool
 from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.downloads import Downloads
 from lakejoin.app.server.lanes import Lane

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from lakejoin.app.server.children import Listener
+from lakejoin.app.server.child import Listener
 from lakejoin.app.server.problems import Problem
 
 EVENTS = "text/event-stream"

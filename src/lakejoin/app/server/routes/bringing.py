@@ -14,7 +14,7 @@ from fastapi.responses import Response
 from starlette.requests import ClientDisconnect
 
 from lakejoin.app.server import answers, asked
-from lakejoin.app.server.children import Listener
+from lakejoin.app.server.child import Listener
 from lakejoin.app.server.guard import UPLOADS
 from lakejoin.app.server.ids import TableId, made_id
 from lakejoin.app.server.problems import Problem

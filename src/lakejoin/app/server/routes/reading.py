@@ -134,7 +134,7 @@ async def export(services: Given, table: Table, format: Format = "csv") -> Strea
     opened = await services.quick(services.desk.tables.open, table)
     name = file_name(opened.name, format)
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    pieces = services.downloads.streamed(exported(opened, format))
+    pieces = await services.downloads.streamed(exported(opened, format))
     return StreamingResponse(pieces, media_type=MEDIA[format], headers=headers)
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from lakejoin.app.server import answers, asked
-from lakejoin.app.server.children import Listener
+from lakejoin.app.server.child import Listener
 from lakejoin.app.server.ids import made_id
 from lakejoin.app.server.services import Given, Services
 from lakejoin.app.server.streaming import answered, nobody

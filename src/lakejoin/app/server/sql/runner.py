@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lakejoin.app.server.children import Kind, Listener, Pool
+from lakejoin.app.server.child import Kind, Listener
+from lakejoin.app.server.children import Pool
 from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.sql.problem import SqlProblem
 

@@ -35,6 +35,19 @@ def test_one_answer_holds_so_many_cells(served: Served) -> None:
     assert len(served.get("rows", **{**many, "column": [0] * 500})["rows"]) == 1000
 
 
+def test_a_preview_of_a_very_wide_join_has_fewer_rows(served: Served) -> None:
+    heads = ",".join(["key", *(f"c{n}" for n in range(1_000))])
+    rows = "\n".join(f"k{n}" + ",x" * 1_000 for n in range(300))
+    left, right = (
+        served.upload(f"wide{n}.csv", f"{heads}\n{rows}\n".encode())["tables"][0]["id"]
+        for n in range(2)
+    )
+    on = [{"left": "key", "right": "key"}]
+    told = served.post("join", {"left": left, "right": right, "on": on, "rows": 500})
+    assert (told["rows"], len(told["preview"]["columns"])) == (300, 2_002)
+    assert len(told["preview"]["rows"]) == 200_000 // 2_002
+
+
 def test_a_table_of_the_lake_may_be_too_large_for_sql(served_lake: Path, tmp_path: Path) -> None:
     limits = Limits(**{**asdict(Limits()), "result_bytes": 1_000})
     desk = Desk(str(served_lake.parent / "index"), tmp_path, limits)

@@ -25,6 +25,7 @@ Told = dict[str, Any]
 
 _ROWS = 40
 _MOST = 500
+_CELLS = 200_000  # of a preview, about: the server holds it as a whole
 
 
 def preview(desk: Desk, job: Told, tell: Tell) -> Told:
@@ -39,7 +40,8 @@ def preview(desk: Desk, job: Told, tell: Tell) -> Told:
         return report_of_none(found, left, right)
     tell("progress", {"doing": "making some rows"})
     report = report_of(found, left, right)
-    rows = min(_MOST, int(job["join"].get("rows") or _ROWS))
+    wide = found.left.num_columns + found.right.num_columns
+    rows = min(_MOST, int(job["join"].get("rows") or _ROWS), max(1, _CELLS // max(1, wide)))
     shown = _preview(found, report, rows)
     return {**report, "found": True, "preview": _kept(shown, asked.columns)}
 

@@ -72,6 +72,18 @@ def test_a_download_of_what_has_gone_is_told_before_it_begins(tmp_path: Path) ->
     downloads.close()
 
 
+def test_what_is_held_stays_though_its_thing_goes(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, (NOTE,), 1_000)
+    shelf.put("a", {NOTE: b"{}"})
+    with shelf.held("a") as path:
+        shelf.drop("a")
+        shelf.tidy()
+        assert path.read_bytes() == b"{}"
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError), shelf.held("a"):
+        pass
+
+
 def test_an_answer_that_goes_while_it_is_read_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

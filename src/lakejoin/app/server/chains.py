@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from lakejoin.app.server.child import Listener
 from lakejoin.app.server.children import Pool
 from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.ids import TableId, made_id
+from lakejoin.app.server.problems import Problem
+from lakejoin.app.server.shelf import Shelf
 from lakejoin.app.server.sql.runner import ColumnAs, SqlRunner
 from lakejoin.app.server.tables import ARROW, Info, OpenTable
 from lakejoin.app.server.work.joined import JoinAsked
@@ -65,10 +68,10 @@ class Chains:
     async def _by_sql(self, left: OpenTable, sql: str, listener: Listener) -> OpenTable:
         id = made_id("sql", _FORM, left.identity, sql.strip())
         if self.desk.results.get(id) is None:
-            path = await self.arrow_of(left, listener)
             info = await asyncio.to_thread(left.info)
+            shelf, kept = await self.arrow_of(left, listener)
             listener("progress", {"doing": "running the query"})
-            with self.desk.results.making() as made:
+            with _held(shelf, kept, left) as path, self.desk.results.making() as made:
                 types = _types(info, left.part(0, 0).schema)
                 done = await self.sql.run(
                     sql, path, types, made.with_suffix(ARROW), listener=listener
@@ -80,19 +83,31 @@ class Chains:
                 await self.workers.run(job, self.desk.limits.seconds, listener)
         return self._kept(id)
 
-    async def arrow_of(self, table: OpenTable, listener: Listener) -> Path:
-        """The rows of a table as an Arrow file."""
+    async def arrow_of(self, table: OpenTable, listener: Listener) -> tuple[Shelf, str]:
+        """Where the rows of a table are kept as an Arrow file, and under which id."""
         if table.id.kind != "lake":
             shelf = self.desk.uploads if table.id.kind == "upload" else self.desk.results
-            return shelf.path(table.id.name)
+            return shelf, table.id.name
         id = made_id("arrow", _FORM, table.identity)
         if self.desk.results.get(id) is None:
             job = {"job": "arrow", "id": id, "table": str(table.id)}
             await self.workers.run(job, self.desk.limits.seconds, listener)
-        return self.desk.results.path(id)
+        return self.desk.results, id
 
     def _kept(self, id: str) -> OpenTable:
         return self.desk.tables.open(TableId("result", id))
+
+
+@contextmanager
+def _held(shelf: Shelf, id: str, table: OpenTable) -> Iterator[Path]:
+    """The file of a table, for as long as it is read, though others need its room meanwhile."""
+    with ExitStack() as stack:
+        try:
+            path = stack.enter_context(shelf.held(id))
+        except FileNotFoundError:
+            told = f"{table.name} had to go while others needed its room: try again"
+            raise Problem("busy", told) from None
+        yield path
 
 
 def _types(info: Info, schema: pa.Schema) -> dict[int, ColumnAs]:

@@ -78,6 +78,23 @@ class Shelf:
             for ending in self.endings:
                 made.with_suffix(ending).unlink(missing_ok=True)
 
+    @contextmanager
+    def held(self, id: str) -> Iterator[Path]:
+        """The first file of a thing under a name that stays, though the thing may go meanwhile;
+        `FileNotFoundError` if it has gone."""
+        held = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}{self.endings[0]}"
+        try:
+            os.link(self.path(id), held)
+        except FileNotFoundError:
+            raise
+        except OSError:  # where files have one name only, it may go
+            yield self.path(id)
+            return
+        try:
+            yield held
+        finally:
+            held.unlink(missing_ok=True)
+
     def keep(self, id: str, made: Path) -> None:
         """Gives what was written its id; the first file last, so that it is there as a whole."""
         for ending in reversed(self.endings):

@@ -18,7 +18,7 @@ demo: .venv/demo.done .venv/page.done ## make a real lake, index it with Spark, 
 test: lint .venv/page.done ## check style and types, and run every test
 	@scripts/page.sh npm test --silent
 	@scripts/browser.sh
-	@$(VENV)/pytest
+	@$(VENV)/pytest -n 2 --dist loadfile
 
 lint: .venv/test.done ## check style and types
 	@$(VENV)/ruff check .

@@ -19,7 +19,7 @@ from lakejoin.app.cli import cli, main
 COMMANDS = [
     *("index", "compact", "info", "tables", "columns", "show", "skipped", "check"),
     *("search", "join", "predicate", "predicates", "union", "graph", "paths", "enrich"),
-    *("mcp", "demo"),
+    *("serve", "mcp", "demo"),
 ]
 
 

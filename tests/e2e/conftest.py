@@ -52,9 +52,10 @@ def demo_served(demo_index: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """The Chromium of this machine."""
+    """The Chromium of this machine. Playwright keeps a loop of events running as long as it lives,
+    so it goes before tests of other files that have one of their own."""
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if path is None:
         pytest.skip("there is no Chromium here: install the package chromium")

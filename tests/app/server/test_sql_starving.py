@@ -49,7 +49,9 @@ STARVING = {
     "from range(30000000) t(i)": ("memory", "time"),
     "select regexp_replace(repeat('a', 3000000), '(a?){500}a{500}', '', 'g')": (
         "time", "sql", "memory"),
-    "select regexp_matches(repeat('ab', 50000000), '(.*)(.*)(.*)(.*)(.*)[x]')": ("time", "memory"),
+    # Its expressions take linear time, so that a quick machine is done with this one.
+    "select regexp_matches(repeat('ab', 50000000), '(.*)(.*)(.*)(.*)(.*)[x]')": (
+        "ok", "time", "memory"),
     "select " + "(" * 20_000 + "1" + ")" * 20_000: ("sql",),
     "select " + "1+" * 40_000 + "1": ("sql",),
     "select " + "[" * 20_000 + "]" * 20_000: ("sql",),

@@ -43,7 +43,7 @@ def test_the_next_free_port_is_taken_where_none_is_named(monkeypatch: pytest.Mon
     ("options", "said"),
     [
         (("--store", "/proc/nothing"), "--store"),
-        (("--token", "a b"), "without blanks"),
+        (("--token", "a b"), "a token is made of letters"),
         (("--host", "999.1.1.1", "--port", "0"), "cannot listen on 999.1.1.1"),
     ],
 )

@@ -325,3 +325,23 @@ def test_the_chain_as_pyspark_is_python(served: Served) -> None:
     compile(text, "chain_spark.py", "exec")
     assert "def join_1(left, right):" in text
     assert "spark.sql(" in text
+
+
+def test_code_reads_dates_as_the_server_does(served: Served) -> None:
+    """Dates that are not written as ISO has them, in an upload that lies beside the code."""
+    data = "day,n\n" + "".join(
+        f"{n % 28 + 1:02}.{n % 12 + 1:02}.20{n % 20 + 10},{n}\n" for n in range(60)
+    )
+    start = served.upload("days.csv", data.encode())["tables"][0]["id"]
+    sql = "select year(day) as y, sum(n) as n from result group by all order by y"
+    chain = {"start": start, "steps": [{"kind": "sql", "sql": sql}]}
+    rows = rows_of(served, served.post("chains", chain)["tables"][-1]["id"])
+    text = served.post("code", {"chain": chain, "as": "sql"})["code"]
+    connection = duckdb.connect()
+    read = [line.split(",") for line in data.splitlines()]
+    columns = zip(read[0], zip(*read[1:], strict=True), strict=True)
+    connection.register("start", pa.table({name: list(cells) for name, cells in columns}))
+    assert [list(row) for row in connection.execute(text).fetchall()] == rows
+    assert len(rows) == 20
+    notes = served.post("code", {"chain": chain, "as": "pyspark"})["notes"]
+    assert any("stays text" in note for note in notes)

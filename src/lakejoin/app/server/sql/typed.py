@@ -91,6 +91,16 @@ def define(
     connection.execute(f"CREATE TEMP VIEW {TABLE} AS SELECT {columns} FROM {quoted(_RAW)}")
 
 
+def cast_of(column: str, kind: str, wanted: Wanted) -> str:
+    """The expression that reads a column, which is known to be of that kind, as SQL has it.
+
+    >>> print(cast_of('"d"', "DATE", Wanted("date", "d.m.y")))
+    CAST(try_strptime(trim("d"), ['%d.%m.%Y']) AS DATE)
+    """
+    casts = _casts(f"trim({column})", wanted)
+    return next(cast.value for cast in casts if cast.type == kind)
+
+
 def quoted(name: str) -> str:
     """A name as SQL has it.
 

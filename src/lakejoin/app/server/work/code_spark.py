@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakejoin.app.server.work.written import JoinStep, Source, SqlStep, Written
 
+_STRPTIME = "strptime("
 _TYPES = {
     "BIGINT": "bigint",
     "HUGEINT": "decimal(38,0)",
@@ -31,6 +32,11 @@ def written(chain: Written) -> tuple[str, list[str]]:
         else:
             sql, said = _spark_sql(step)
             notes += said
+            notes += [
+                f"{name!r} holds dates that Spark does not read by itself, and stays text"
+                for name in step.types
+                if _STRPTIME in step.types[name]
+            ]
             lines += _typed(step)
             lines.append('table.createOrReplaceTempView("result")')
             lines.append(f"table = spark.sql({sql!r})")
@@ -51,6 +57,8 @@ def _typed(step: SqlStep) -> list[str]:
     """Columns of text that are numbers or dates get such a type, as the SQL expects it."""
     lines = []
     for name, cast in step.types.items():
+        if _STRPTIME in cast:
+            continue
         kind = next((spark for duck, spark in _TYPES.items() if f"AS {duck})" in cast), None)
         if kind is not None:
             lines.append(

@@ -20,7 +20,7 @@ def sql_types(rows: pa.Table, info: dict[str, Any]) -> dict[str, str]:
     """
     import duckdb
 
-    from lakejoin.app.server.sql.typed import Wanted, define, quoted
+    from lakejoin.app.server.sql.typed import Wanted, cast_of, define, quoted
 
     wanted = {
         place: Wanted(str(column["type"]), column["date_format"])
@@ -29,13 +29,13 @@ def sql_types(rows: pa.Table, info: dict[str, Any]) -> dict[str, str]:
     with duckdb.connect() as connection:
         define(connection, rows, wanted, None)
         found = {name: kind for name, kind, *_ in connection.execute("DESCRIBE result").fetchall()}
-    formats = dict(zip(found, info["columns"], strict=True))
     casts = {}
-    for name, kind in found.items():
-        form = formats[name]["date_format"]
-        if kind in _DATES and form not in ("", "y-m-d"):
-            continue  # a statement that needs it as a date says how it is written
-        if kind != "VARCHAR" and _is_text(rows, list(found).index(name)):
+    for place, (name, kind) in enumerate(found.items()):
+        if kind == "VARCHAR" or not _is_text(rows, place):
+            continue
+        if kind in _DATES and wanted[place].date_format not in ("", "y-m-d"):
+            casts[name] = cast_of(quoted(name), kind, wanted[place])
+        else:
             casts[name] = f"TRY_CAST({quoted(name)} AS {kind})"
     return casts
 

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// The server that `npm run dev` passes requests of the API on to.
+// The server that `npm run dev` forwards API requests to.
 const server = process.env.LAKEJOIN_SERVER ?? "http://127.0.0.1:8765";
 
 export default defineConfig({
@@ -9,14 +9,14 @@ export default defineConfig({
   build: {
     outDir: "../src/lakejoin/app/server/page",
     emptyOutDir: true,
-    license: { fileName: "licenses.md" }, // of what is built in: a wheel hands it on
+    license: { fileName: "licenses.md" }, // of bundled packages; shipped in the wheel
     target: "es2022",
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 700,
   },
-  // The server takes POST requests from its own origin only.
+  // The server accepts POST requests only from its own origin.
   server: {
     proxy: {
       "/api": {

@@ -1,4 +1,4 @@
-// Takes from the lock file what is no part of the lock: download and funding addresses.
+// Removes download and funding addresses from the lock file.
 import { readFileSync, writeFileSync } from "node:fs";
 
 const path = new URL("../package-lock.json", import.meta.url);

@@ -18,7 +18,7 @@ export function App() {
       <a class="skip" href="#main" onClick={(event) => {
         event.preventDefault();
         document.getElementById("main")?.focus();
-      }}>Skip to the content</a>
+      }}>Skip to content</a>
       <TopBar />
       <main id="main" tabIndex={-1} class={`main page-${now.page}`}>
         {now.page === "home" && <Home />}

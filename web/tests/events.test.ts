@@ -9,14 +9,14 @@ const events = [
 ];
 
 describe("server-sent events", () => {
-  it.each([1, 2, 3, 7, 1000])("are the same in pieces of %i", (size) => {
+  it.each([1, 2, 3, 7, 1000])("are the same in chunks of %i", (size) => {
     const parser = new EventParser();
     const found = [];
     for (let place = 0; place < text.length; place += size) found.push(...parser.push(text.slice(place, place + size)));
     expect(found).toEqual(events);
   });
 
-  it("are read from bytes that are cut inside a character", async () => {
+  it("are read from bytes split inside a character", async () => {
     const bytes = new TextEncoder().encode("data: é☃𝄞\n\n");
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -29,7 +29,7 @@ describe("server-sent events", () => {
     expect(found).toEqual(["é☃𝄞"]);
   });
 
-  it("are told even if the last empty line is missing", async () => {
+  it("are returned even if the last empty line is missing", async () => {
     const body = new Blob(["event: done\ndata: x"]).stream();
     const found = [];
     for await (const event of readEvents(body)) found.push(event);

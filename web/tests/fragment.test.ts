@@ -16,25 +16,25 @@ const work: Work = {
 const never = () => Promise.reject(new Error("no link is asked for"));
 
 describe("the state in the address", () => {
-  it("comes back as it was", async () => {
+  it("survives a round trip", async () => {
     expect(await decodeWork(await encodeWork(work))).toEqual(work);
   });
 
-  it("is of characters that no address escapes", async () => {
+  it("uses only characters that URLs do not escape", async () => {
     expect(await encodeWork(work)).toMatch(/^v1\.[A-Za-z0-9_-]+$/);
   });
 
-  it("gets shorter where it repeats itself", async () => {
+  it("compresses repetition", async () => {
     const step = work.chain.steps[0]!;
     const long: Work = { ...work, chain: { ...work.chain, steps: Array.from({ length: 50 }, () => step) } };
     expect((await encodeWork(long)).length).toBeLessThan(600);
   });
 
-  it.each(["v1.", "v1.AAAA", "v1.%%%", "v2.abc", "nonsense"])("says in a sentence that %s is no state", async (text) => {
+  it.each(["v1.", "v1.AAAA", "v1.%%%", "v2.abc", "nonsense"])("rejects %s with a message", async (text) => {
     await expect(decodeWork(text)).rejects.toThrow(/This link is/);
   });
 
-  it("mends a step that does not exist and a tab that nobody knows", async () => {
+  it("repairs a missing step and an unknown tab", async () => {
     const odd = { ...work, at: 99, view: { tab: "moon" } } as unknown as Work;
     expect(await decodeWork(await encodeWork(odd))).toMatchObject({ at: 2, view: { tab: "search" } });
   });

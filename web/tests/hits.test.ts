@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EngineResult, FusedResult, SearchAnswer } from "../src/api/types";
-import { missing, toAsked, toHits } from "../src/state/hits";
+import { missingHint, toRequest, toHits } from "../src/state/hits";
 
 const way = { how: "", mine: ["a"], theirs: ["b"], matched: 1, containment: 0.5, row_coverage: null, fan_out: null, chance: 0, score: 1, reasons: [], accidental: "" };
 const fused = (id: string, kinds: ("equal" | "rewritten")[]): FusedResult => ({
@@ -18,37 +18,37 @@ describe("results", () => {
     expect(misses).toHaveLength(1);
   });
 
-  it("that must be rewritten are told apart, and that way comes first", () => {
-    const given = answer("fused", [fused("x", ["equal"]), fused("y", ["equal", "rewritten"])]);
-    const { hits } = toHits(given, { on: [], way: "rewritten" });
+  it("of a search for rewritten values have such a join, and it comes first", () => {
+    const fusedAnswer = answer("fused", [fused("x", ["equal"]), fused("y", ["equal", "rewritten"])]);
+    const { hits } = toHits(fusedAnswer, { on: [], way: "rewritten" });
     expect(hits.map((hit) => hit.id)).toEqual(["y"]);
     expect(hits[0]?.ways[0]?.kind).toBe("rewritten");
   });
 
-  it("of one engine are hits of one way, and two columns of a table are two", () => {
-    const one = (column: string): EngineResult => ({
+  it("of one engine have one join each, and two columns of a table are two results", () => {
+    const result = (column: string): EngineResult => ({
       rank: 1, table: "x", id: "lake:x", columns: [column], matched: 2, containment: 1, query_size: 2, column_size: 3, row_coverage: 1, fan_out: 1,
       examples: { matched: [["a", "b"], "c"], unmatched: [] },
     });
-    const { hits } = toHits(answer("meaning", [one("p"), one("q")]), { on: ["a"], way: "meaning" });
+    const { hits } = toHits(answer("meaning", [result("p"), result("q")]), { on: ["a"], way: "meaning" });
     expect(new Set(hits.map((hit) => hit.key)).size).toBe(2);
     expect(hits[0]?.examples?.matched).toEqual(["a ~ b", "c"]);
     expect(hits[0]?.ways[0]).toMatchObject({ kind: "meaning", mine: ["a"], theirs: ["p"] });
   });
 });
 
-describe("what is asked", () => {
-  it("follows from what was chosen", () => {
-    expect(toAsked("t", { on: [], way: "rewritten" })).toEqual({ table: "t", on: null, by: "fused" });
-    expect(toAsked("t", { on: ["a", "b"], way: "composite" })).toEqual({ table: "t", on: ["a", "b"], by: "overlap" });
-    expect(toAsked("t", { on: ["a"], way: "containment" })).toMatchObject({ min: 0.5 });
-    expect(toAsked("t", { on: ["a"], way: "meaning" })).toMatchObject({ tau: 0.3, k: 10 });
-    expect(toAsked("t", { on: ["a"], way: "distance", within: "2km" })).toMatchObject({ within: "2km" });
+describe("the request", () => {
+  it("follows from the settings", () => {
+    expect(toRequest("t", { on: [], way: "rewritten" })).toEqual({ table: "t", on: null, by: "fused" });
+    expect(toRequest("t", { on: ["a", "b"], way: "composite" })).toEqual({ table: "t", on: ["a", "b"], by: "overlap" });
+    expect(toRequest("t", { on: ["a"], way: "containment" })).toMatchObject({ min: 0.5 });
+    expect(toRequest("t", { on: ["a"], way: "meaning" })).toMatchObject({ tau: 0.3, k: 10 });
+    expect(toRequest("t", { on: ["a"], way: "distance", within: "2km" })).toMatchObject({ within: "2km" });
   });
 
-  it("needs columns where the way does", () => {
-    expect(missing({ on: [], way: "fused" })).toBeNull();
-    expect(missing({ on: [], way: "overlap" })).toMatch(/column/);
-    expect(missing({ on: ["a"], way: "composite" })).toMatch(/two/);
+  it("needs columns where the method does", () => {
+    expect(missingHint({ on: [], way: "fused" })).toBeNull();
+    expect(missingHint({ on: [], way: "overlap" })).toMatch(/column/);
+    expect(missingHint({ on: ["a"], way: "composite" })).toMatch(/two/);
   });
 });

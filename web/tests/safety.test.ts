@@ -1,4 +1,4 @@
-// No text is ever markup or code, and nothing is asked of other hosts.
+// Texts are never rendered as markup or code, and nothing is requested from other hosts.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -16,28 +16,28 @@ const FORBIDDEN = [
 describe("the sources", () => {
   it("are found", () => expect(sources.length).toBeGreaterThan(30));
 
-  it.each(FORBIDDEN)("nowhere say %s", (pattern) => {
+  it.each(FORBIDDEN)("never use %s", (pattern) => {
     expect(sources.filter(({ text }) => pattern.test(text)).map(({ name }) => name)).toEqual([]);
   });
 
-  it("name no address, but for the name of SVG's namespace", () => {
+  it("contain no URL except SVG's namespace", () => {
     const named = sources.flatMap(({ name, text }) => [...text.matchAll(/https?:\/\/[^\s"'`)]+/g)].map(([address]) => `${name} ${address}`));
-    expect(named.filter((one) => !one.endsWith("http://www.w3.org/2000/svg"))).toEqual([]);
+    expect(named.filter((entry) => !entry.endsWith("http://www.w3.org/2000/svg"))).toEqual([]);
   });
 
-  it("have one subject to a file", () => {
+  it("are short files", () => {
     expect(sources.filter(({ text }) => text.split("\n").length > 350).map(({ name }) => name)).toEqual([]);
   });
 });
 
 describe("the page and its lock file", () => {
-  it("have no script inside the page", () => {
+  it("have no inline script", () => {
     const page = readFileSync(join(root, "index.html"), "utf8");
     expect([...page.matchAll(/<script[^>]*>([^<]*)/g)].map(([, inside]) => inside)).toEqual([""]);
     expect(page).not.toMatch(/:\/\/|\son\w+=/);
   });
 
-  it("name no host, and every package has its hash", () => {
+  it("name no host, and every package has a hash", () => {
     const text = readFileSync(join(root, "package-lock.json"), "utf8");
     expect(text).not.toMatch(/:\/\//);
     const packages = Object.entries((JSON.parse(text) as { packages: Record<string, { integrity?: string }> }).packages);

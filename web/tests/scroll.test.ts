@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { moved, moveOf } from "../src/parts/grid-keys";
+import { applyMove, moveOf } from "../src/parts/grid-keys";
 import { ScaledScroll, TALLEST } from "../src/parts/scaled-scroll";
 
 const ROW = 28;
@@ -7,7 +7,7 @@ const ROW = 28;
 describe("scrolling through a million rows", () => {
   const make = () => new ScaledScroll(1_000_000 * ROW, 700);
 
-  it("never needs a taller element than browsers can have", () => {
+  it("never needs a taller element than browsers allow", () => {
     expect(make().height).toBe(TALLEST);
     expect(new ScaledScroll(1000, 700).height).toBe(1000);
   });
@@ -18,14 +18,14 @@ describe("scrolling through a million rows", () => {
     expect(scroll.scrolled(0)).toBe(0);
   });
 
-  it("moves by a wheel's notch as far as the notch says", () => {
+  it("moves by exactly one wheel notch", () => {
     const scroll = make();
     scroll.scrolled(4_000_000);
     const before = scroll.offset;
     expect(scroll.scrolled(4_000_100) - before).toBe(100);
   });
 
-  it("shows every row that is asked for, and stays there when the bar is put right", () => {
+  it("shows every requested row, and stays there when scrolling settles", () => {
     const scroll = make();
     for (const row of [0, 1, 357_142, 500_001, 999_974]) {
       scroll.scrolled(scroll.place(row * ROW));
@@ -35,7 +35,7 @@ describe("scrolling through a million rows", () => {
     }
   });
 
-  it("is exact where nothing is scaled", () => {
+  it("is exact if nothing is scaled", () => {
     const scroll = new ScaledScroll(5000, 700);
     expect(scroll.scrolled(1234)).toBe(1234);
     expect(scroll.place(99_999)).toBe(4300);
@@ -46,10 +46,10 @@ describe("keys in the grid", () => {
   const press = (key: string, ctrlKey = false) => moveOf({ key, ctrlKey, metaKey: false });
 
   it("stay inside the table", () => {
-    expect(moved({ row: 0, column: 0 }, "up", 10, 3, 5)).toEqual({ row: 0, column: 0 });
-    expect(moved({ row: 8, column: 2 }, "pageDown", 10, 3, 5)).toEqual({ row: 9, column: 2 });
-    expect(moved({ row: 0, column: 0 }, "right", 0, 0, 5)).toEqual({ row: 0, column: 0 });
-    expect(moved({ row: 4, column: 1 }, "bottom", 1_000_000, 3, 5)).toEqual({ row: 999_999, column: 1 });
+    expect(applyMove({ row: 0, column: 0 }, "up", 10, 3, 5)).toEqual({ row: 0, column: 0 });
+    expect(applyMove({ row: 8, column: 2 }, "pageDown", 10, 3, 5)).toEqual({ row: 9, column: 2 });
+    expect(applyMove({ row: 0, column: 0 }, "right", 0, 0, 5)).toEqual({ row: 0, column: 0 });
+    expect(applyMove({ row: 4, column: 1 }, "bottom", 1_000_000, 3, 5)).toEqual({ row: 999_999, column: 1 });
   });
 
   it("are the usual ones", () => {

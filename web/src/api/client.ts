@@ -1,4 +1,4 @@
-// The server's functions, one for each address of the API. Every request can be stopped.
+// One function per endpoint of the REST API. Every request can be aborted.
 import { readEvents } from "./events";
 import { Problem, problemOf } from "./problem";
 import type * as t from "./types";
@@ -17,7 +17,7 @@ export function address(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    if (Array.isArray(value)) for (const one of value) parameters.append(name, String(one));
+    if (Array.isArray(value)) for (const item of value) parameters.append(name, String(item));
     else parameters.append(name, String(value));
   }
   const text = parameters.toString();
@@ -41,7 +41,7 @@ async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promi
   return (await response.json()) as T;
 }
 
-/** A heavy request: its progress and its partial answers are told while it runs. */
+/** A long request that reports progress and partial answers. */
 async function watched<T>(url: string, body: BodyInit, type: string, watch: Watch<T>): Promise<T> {
   const response = await fetch(url, {
     method: "POST",
@@ -51,7 +51,7 @@ async function watched<T>(url: string, body: BodyInit, type: string, watch: Watc
   });
   if (!response.ok) throw await problemOf(response);
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return (await response.json()) as T;
-  if (!response.body) throw new Problem({ kind: "network", message: "The server's answer is empty." });
+  if (!response.body) throw new Problem({ kind: "network", message: "The server sent an empty answer." });
   for await (const { event, data } of readEvents(response.body)) {
     const content = JSON.parse(data) as unknown;
     if (event === "progress") watch.onProgress?.(content as t.Progress);
@@ -59,7 +59,7 @@ async function watched<T>(url: string, body: BodyInit, type: string, watch: Watc
     if (event === "done") return content as T;
     if (event === "problem") throw new Problem((content as { error: t.ProblemBody }).error);
   }
-  throw new Problem({ kind: "network", message: "The connection ended before the answer was there." });
+  throw new Problem({ kind: "network", message: "The connection closed before the answer was complete." });
 }
 
 function heavy<T>(path: string, body: unknown, watch: Watch<T>): Promise<T> {
@@ -72,7 +72,7 @@ export const getTables = (query: { pattern?: string; begin: number; limit: numbe
   get<{ tables: t.TableEntry[]; total: number }>("/tables", query, signal);
 
 export const find = (text: string, limit: number, signal?: AbortSignal) =>
-  get<{ tables: t.Found[]; complete: boolean }>("/find", { text, limit }, signal);
+  get<{ tables: t.FindResult[]; complete: boolean }>("/find", { text, limit }, signal);
 
 export const getTable = (table: t.TableId, signal?: AbortSignal) => get<t.TableInfo>("/table", { table }, signal);
 
@@ -96,13 +96,13 @@ export const makeLink = (state: string) => post<{ id: string }>("/links", { stat
 export const exportAddress = (table: t.TableId, format: "csv" | "parquet" | "arrow") =>
   address("/export", { table, format });
 
-export const upload = (name: string, content: Blob | string, watch: Watch<t.Uploaded>) =>
+export const upload = (name: string, content: Blob | string, watch: Watch<t.UploadAnswer>) =>
   watched(address("/uploads", { name }), content, "application/octet-stream", watch);
 
-export const search = (asked: t.SearchAsked, watch: Watch<t.SearchAnswer>) => heavy("/search", asked, watch);
+export const search = (request: t.SearchRequest, watch: Watch<t.SearchAnswer>) => heavy("/search", request, watch);
 
-export const explain = (asked: t.SearchAsked, rank: number, limit: number, watch: Watch<t.Explained>) =>
-  heavy("/explain", { search: asked, rank, limit }, watch);
+export const explain = (request: t.SearchRequest, rank: number, limit: number, watch: Watch<t.Explanation>) =>
+  heavy("/explain", { search: request, rank, limit }, watch);
 
 export const previewJoin = (left: t.TableId, join: t.JoinSettings, rows: number, watch: Watch<t.JoinPreview>) =>
   heavy("/join", { ...join, left, rows }, watch);

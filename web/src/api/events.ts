@@ -1,11 +1,11 @@
-// Server-sent events, read from the body of a fetch: EventSource can only GET.
+// Reads server-sent events from a fetch response, since EventSource supports only GET.
 
 export interface ServerEvent {
   event: string;
   data: string;
 }
 
-/** Takes text as it comes, in any pieces, and gives back the events that are whole. */
+/** Parses text that arrives in arbitrary chunks, and returns complete events. */
 export class EventParser {
   private rest = "";
   private event = "";
@@ -13,7 +13,7 @@ export class EventParser {
 
   push(text: string): ServerEvent[] {
     const events: ServerEvent[] = [];
-    // A lone carriage return at the end may be the first half of a line's end.
+    // A carriage return at the end may be the first half of a line ending.
     this.rest += text;
     const whole = this.rest.endsWith("\r") ? this.rest.length - 1 : this.rest.length;
     const lines = this.rest.slice(0, whole).split(/\r\n|\n|\r/);
@@ -42,7 +42,7 @@ export class EventParser {
   }
 }
 
-/** The events of a response, one after the other. */
+/** Yields the events of a response. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-// What went wrong, in the words of the server or, where there was none, in ours.
+// Errors, with the server's message if it sent one.
 import type { ProblemBody } from "./types";
 
 export class Problem extends Error {
@@ -14,7 +14,7 @@ export class Problem extends Error {
     this.limit = body.limit;
   }
 
-  /** Whether asking once more may help. */
+  /** Whether trying again may help. */
   get passing(): boolean {
     return ["busy", "time", "network", "ours"].includes(this.kind);
   }
@@ -24,11 +24,11 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-/** Any error as a problem that can be shown. */
+/** Turns any error into a problem that can be shown. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof TypeError) {
-    return new Problem({ kind: "network", message: "The server does not answer. Is lakejoin serve still running?" });
+    return new Problem({ kind: "network", message: "The server does not respond. Is lakejoin serve still running?" });
   }
   return new Problem({ kind: "ours", message: error instanceof Error ? error.message : String(error) });
 }
@@ -38,7 +38,7 @@ export async function problemOf(response: Response): Promise<Problem> {
     const body = (await response.json()) as { error?: ProblemBody };
     if (body.error?.message) return new Problem(body.error);
   } catch {
-    // No JSON: something between the page and the server answered.
+    // Not JSON: a proxy between the page and the server answered.
   }
   return new Problem({ kind: "ours", message: `The server answered ${response.status} ${response.statusText}.` });
 }

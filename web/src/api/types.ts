@@ -1,4 +1,4 @@
-// What the server says: the types of the REST API, version 1.
+// Types of the REST API, version 1.
 
 export type Cell = string | number | boolean | null;
 export type TableId = string;
@@ -48,7 +48,7 @@ export interface TableEntry {
   columns: number;
 }
 
-export interface Found extends TableEntry {
+export interface FindResult extends TableEntry {
   where: "name" | "column" | "value";
   column: string | null;
   match: string;
@@ -104,14 +104,14 @@ export interface Distribution {
   rows: number;
 }
 
-export interface Uploaded {
+export interface UploadAnswer {
   tables: TableInfo[];
   skipped: { name: string; reason: string; detail: string }[];
 }
 
 export type SearchBy = "fused" | "overlap" | "containment" | "meaning" | "distance";
 
-export interface SearchAsked {
+export interface SearchRequest {
   table: TableId;
   on: string[] | null;
   by: SearchBy;
@@ -159,7 +159,7 @@ export interface FusedResult {
   reason: string;
 }
 
-/** A result of one engine: by overlap, containment, meaning or distance. */
+/** A result of a single engine: overlap, containment, meaning or distance. */
 export interface EngineResult {
   rank: number;
   table: string;
@@ -193,7 +193,7 @@ export interface SearchAnswer {
 
 export type KeyValue = Cell | Record<string, Cell>;
 
-export interface Explained {
+export interface Explanation {
   matches: { value: KeyValue; partner?: KeyValue; distance?: number; mine: number; theirs: number }[];
   unmatched: { value: KeyValue; mine: number }[];
   matched: number;

@@ -1,10 +1,10 @@
-// The head of a column: its name, type, distinct and missing values, and how they are spread.
+// A column header: name, type, distribution, distinct and missing values.
 import { useEffect } from "preact/hooks";
 import type { ColumnInfo, TableId } from "../api/types";
-import { distribution, unwantDistribution, wantDistribution } from "../state/distributions";
+import { distribution, cancelDistribution, requestDistribution } from "../state/distributions";
 import { percent, short, whole } from "../words/format";
 import { Icon } from "./icon";
-import { Spark, words } from "./spark";
+import { describeDistribution, Spark } from "./spark";
 
 interface Props {
   table: TableId;
@@ -23,28 +23,28 @@ function facts(info: ColumnInfo): string {
   return [distinct, missing > 0 ? `∅ ${percent(missing)}` : ""].filter(Boolean).join(" · ");
 }
 
-function described(info: ColumnInfo, spread: string): string {
+function describe(info: ColumnInfo, values: string): string {
   const lines = [
     `${info.column} · ${info.type}${info.date_format ? ` (${info.date_format})` : ""}`,
     info.distinct === null ? "" : `${whole(info.distinct)} distinct values in ${whole(info.rows)} rows`,
-    info.nulls ? `${whole(info.nulls)} missing` : "nothing missing",
-    spread,
-    info.suggested ? "Looks like a key: a good column to search by" : "",
+    info.nulls ? `${whole(info.nulls)} missing values` : "no missing values",
+    values,
+    info.suggested ? "Looks like a key: good to search by" : "",
   ];
   return lines.filter(Boolean).join("\n");
 }
 
 export function ColumnHead({ table, place, info, chosen, onChoose }: Props) {
   useEffect(() => {
-    wantDistribution(table, place);
-    return () => unwantDistribution(table, place);
+    requestDistribution(table, place);
+    return () => cancelDistribution(table, place);
   }, [table, place]);
   const known = distribution(table, place).value;
-  const spread = typeof known === "string" ? "" : words(known);
+  const values = typeof known === "string" ? "" : describeDistribution(known);
   return (
     <button
       type="button" class={`column-head ${chosen ? "chosen" : ""}`} aria-pressed={chosen} onClick={onChoose}
-      title={described(info, spread)} data-testid="column-head" data-column-name={info.column}
+      title={describe(info, values)} data-testid="column-head" data-column-name={info.column}
     >
       <span class="column-name">
         <Icon name={info.type} size={13} class="column-type" />

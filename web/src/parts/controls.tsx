@@ -1,4 +1,4 @@
-// Small things that many views are made of.
+// Small components that many views share.
 import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../api/problem";
@@ -22,7 +22,7 @@ export function Button({ icon, look = "plain", testId, children, class: extra = 
   );
 }
 
-/** A share as a bar, with its number. */
+/** A share as a bar with a percentage. */
 export function Bar({ share, side = "mine", label }: { share: number; side?: "mine" | "theirs"; label?: string }) {
   return (
     <span class={`bar ${side}`} role="img" aria-label={`${label ?? ""} ${percent(share)}`.trim()}>
@@ -60,7 +60,7 @@ export function Working({ progress, started, onStop, fallback = "Working" }: {
   );
 }
 
-/** What went wrong, where it went wrong, and the way on. */
+/** An error message, with a retry button where that may help. */
 export function ProblemNote({ problem, onAgain, children }: {
   problem: Problem;
   onAgain?: (() => void) | undefined;
@@ -78,7 +78,7 @@ export function ProblemNote({ problem, onAgain, children }: {
   );
 }
 
-/** A place where nothing is yet, and what to do about it. */
+/** A placeholder for an empty area, with a hint. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -89,7 +89,7 @@ export function Empty({ icon, title, children }: { icon: IconName; title: string
   );
 }
 
-/** A table's name: the folders quiet, the file clear. Cut at the front, where it says least. */
+/** A table's name with its folders in a muted color, truncated at the front. */
 export function TableName({ name }: { name: string }) {
   const cut = name.lastIndexOf("/") + 1;
   return (
@@ -100,7 +100,7 @@ export function TableName({ name }: { name: string }) {
   );
 }
 
-/** Arrow keys move among the buttons of a group, as in every list of tabs. */
+/** Arrow keys move between the buttons of a tab list or radio group. */
 export function arrows(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
   if (step === undefined) return;

@@ -1,4 +1,4 @@
-// Dialogs: the browser's own, so that focus, Escape and what lies behind are taken care of.
+// Dialogs, as native <dialog> elements, which handle focus, Escape and the backdrop.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -46,8 +46,8 @@ interface Question {
 
 const question = signal<Question | null>(null);
 
-/** Asks before something is lost. */
-export function confirmed(title: string, words: string, yes: string): Promise<boolean> {
+/** Asks the user to confirm. */
+export function confirm(title: string, words: string, yes: string): Promise<boolean> {
   return new Promise((resolve) => {
     question.value = {
       title,
@@ -62,14 +62,14 @@ export function confirmed(title: string, words: string, yes: string): Promise<bo
 }
 
 export function Questions() {
-  const now = question.value;
-  if (!now) return null;
+  const current = question.value;
+  if (!current) return null;
   return (
-    <Dialog title={now.title} onClose={() => now.answer(false)} testId="question">
-      <p class="dialog-words">{now.words}</p>
+    <Dialog title={current.title} onClose={() => current.answer(false)} testId="question">
+      <p class="dialog-words">{current.words}</p>
       <div class="dialog-actions">
-        <Button onClick={() => now.answer(false)}>Leave it</Button>
-        <Button look="primary" onClick={() => now.answer(true)} testId="question-yes">{now.yes}</Button>
+        <Button onClick={() => current.answer(false)}>Cancel</Button>
+        <Button look="primary" onClick={() => current.answer(true)} testId="question-yes">{current.yes}</Button>
       </div>
     </Dialog>
   );

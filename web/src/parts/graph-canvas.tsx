@@ -1,7 +1,7 @@
-// The drawing of a join graph: it can be moved, zoomed and clicked.
+// Draws a join graph that can be dragged, zoomed and clicked.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shortName } from "../state/chain";
-import type { Drawn } from "../state/graph";
+import type { DrawnGraph } from "../state/graph";
 import { percent } from "../words/format";
 import { Button } from "./controls";
 import type { Spots } from "./graph-layout";
@@ -12,7 +12,7 @@ interface Look {
   scale: number;
 }
 
-function fitted(spots: Spots, width: number, height: number): Look {
+function fitLook(spots: Spots, width: number, height: number): Look {
   const xs = [...spots.values()].map((spot) => spot.x);
   const ys = [...spots.values()].map((spot) => spot.y);
   const [left, right, top, bottom] = [Math.min(...xs) - 80, Math.max(...xs) + 80, Math.min(...ys) - 40, Math.max(...ys) + 50];
@@ -25,7 +25,7 @@ function cut(text: string, most: number): string {
 }
 
 export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }: {
-  drawn: Drawn;
+  drawn: DrawnGraph;
   spots: Spots;
   middle: string;
   chosen: string;
@@ -37,7 +37,7 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
   const [look, setLook] = useState<Look>({ x: 0, y: 0, scale: 1 });
   const fit = () => {
     const { clientWidth = 600, clientHeight = 400 } = box.current ?? {};
-    if (spots.size) setLook(fitted(spots, clientWidth, clientHeight));
+    if (spots.size) setLook(fitLook(spots, clientWidth, clientHeight));
   };
   useEffect(() => {
     fit();
@@ -65,7 +65,7 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
     return () => element.removeEventListener("wheel", wheel);
   }, []);
   const near = new Set(drawn.edges.flatMap((edge) => (edge.from === chosen || edge.to === chosen ? [edge.from, edge.to] : [])));
-  // From afar there is room for the names that matter only.
+  // Zoomed out, there is room only for the most important names.
   const far = look.scale < 0.62;
   const named = (id: string, hop: number) => (far ? id === chosen || id === middle : drawn.nodes.length <= 45 || near.has(id) || hop < 2);
   return (
@@ -82,7 +82,7 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
       }}
       onPointerUp={() => (drag.current = null)}
     >
-      <svg role="group" aria-label="Join graph; the list beside it says the same">
+      <svg role="group" aria-label="Join graph; the list next to it has the same content">
         <g transform={`translate(${look.x} ${look.y}) scale(${look.scale})`} font-size={11.5 / Math.min(1, Math.max(0.3, look.scale))}>
           {drawn.edges.map((edge) => {
             const from = spots.get(edge.from);
@@ -117,9 +117,9 @@ export function GraphCanvas({ drawn, spots, middle, chosen, onChoose, onExpand }
         </g>
       </svg>
       <div class="graph-tools">
-        <Button icon="plus" aria-label="Closer" title="Closer" onClick={() => zoom(1.3, middleOf().x, middleOf().y)} />
-        <Button icon="minus" aria-label="Farther" title="Farther" onClick={() => zoom(1 / 1.3, middleOf().x, middleOf().y)} />
-        <Button onClick={fit} title="Show all of it">Fit</Button>
+        <Button icon="plus" aria-label="Zoom in" title="Zoom in" onClick={() => zoom(1.3, middleOf().x, middleOf().y)} />
+        <Button icon="minus" aria-label="Zoom out" title="Zoom out" onClick={() => zoom(1 / 1.3, middleOf().x, middleOf().y)} />
+        <Button onClick={fit} title="Show the whole graph">Fit</Button>
       </div>
     </div>
   );

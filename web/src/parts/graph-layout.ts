@@ -1,6 +1,6 @@
-// Where the tables of a graph are drawn: d3's forces, run to the end at once so that nothing jitters.
+// Lays out a join graph with d3 forces, run to the end at once so that nothing jitters.
 import { forceCollide, forceLink, forceManyBody, forceRadial, forceSimulation, type SimulationNodeDatum } from "d3-force";
-import type { Drawn } from "../state/graph";
+import type { DrawnGraph } from "../state/graph";
 
 export type Spots = Map<string, { x: number; y: number }>;
 
@@ -12,7 +12,7 @@ interface Spot extends SimulationNodeDatum {
 const RING = 190;
 const TICKS = 260;
 
-export function layout(drawn: Drawn, middle: string, before: Spots): Spots {
+export function layout(drawn: DrawnGraph, middle: string, before: Spots): Spots {
   const spots: Spot[] = drawn.nodes.map((node, place) => {
     const old = before.get(node.id);
     const turn = place * 2.399963;

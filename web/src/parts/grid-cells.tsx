@@ -1,15 +1,15 @@
-// The cells of one row, drawn again only when they change: scrolling moves rows, it does not redraw them.
+// The cells of one row, redrawn only when they change; scrolling only moves rows.
 import { Component } from "preact";
 import { useRef } from "preact/hooks";
 import { cellText, whole } from "../words/format";
 import type { GridColumn, GridProps } from "./grid";
 
-/** Lengths as a style; Preact leaves the unit to us. */
+/** Lengths as CSS pixels. */
 export function box(lengths: Record<string, number>): Record<string, string> {
   return Object.fromEntries(Object.entries(lengths).map(([name, value]) => [name, `${value}px`]));
 }
 
-/** A cell is one line high; where its text has more, that is shown. */
+/** Shows line breaks as ↵, since a cell is one line high. */
 function oneLine(text: string): string {
   return /[\r\n]/.test(text) ? text.replaceAll(/\r\n|\r|\n/g, " ↵ ") : text;
 }
@@ -28,7 +28,7 @@ interface Props {
   row: number;
   left: number;
   gutter: number;
-  /** Counts the cells that have come. */
+  /** Increases whenever cells arrive. */
   version: number;
   /** The column of the active cell, if it is in this row. */
   active: number;
@@ -74,7 +74,7 @@ export class Cells extends Component<Props> {
   }
 }
 
-/** The right edge of a head: drawn, it makes the column wider or narrower. */
+/** The right edge of a column header, which can be dragged to resize the column. */
 export function Resizer({ width, onResize }: { width: number; onResize: (width: number) => void }) {
   const start = useRef<{ x: number; width: number } | null>(null);
   return (

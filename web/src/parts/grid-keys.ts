@@ -1,11 +1,11 @@
-// Moving through a grid with the keyboard.
+// Keyboard navigation in a grid.
 import type { Place } from "./grid";
 
 export type Move = "up" | "down" | "left" | "right" | "pageUp" | "pageDown" | "rowStart" | "rowEnd" | "top" | "bottom";
 
-type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
+type KeyPress = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
 
-export function moveOf({ key, ctrlKey, metaKey }: Pressed): Move | null {
+export function moveOf({ key, ctrlKey, metaKey }: KeyPress): Move | null {
   const far = ctrlKey || metaKey;
   switch (key) {
     case "ArrowUp":
@@ -29,8 +29,8 @@ export function moveOf({ key, ctrlKey, metaKey }: Pressed): Move | null {
   }
 }
 
-/** The place after a move, inside the table. */
-export function moved(from: Place, move: Move, rows: number, columns: number, page: number): Place {
+/** The cell after a move, inside the table. */
+export function applyMove(from: Place, move: Move, rows: number, columns: number, page: number): Place {
   const row = (value: number) => Math.min(Math.max(0, value), Math.max(0, rows - 1));
   const column = (value: number) => Math.min(Math.max(0, value), Math.max(0, columns - 1));
   const moves: Record<Move, Place> = {

@@ -1,10 +1,10 @@
-// The grid: rows and columns in sight, drawn in a frame that stays while the content scrolls under it.
+// The grid: draws only the visible rows and columns, in a frame that stays while the content scrolls.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ColumnType } from "../api/types";
 import { cellText, whole } from "../words/format";
 import { box, Cells, Resizer } from "./grid-cells";
-import { type Move, moveOf, moved } from "./grid-keys";
+import { applyMove, type Move, moveOf } from "./grid-keys";
 import type { RowSource } from "./row-source";
 import { ScaledScroll } from "./scaled-scroll";
 import { useVirtual } from "./use-virtual";
@@ -61,7 +61,7 @@ export function Grid(props: GridProps) {
     height: Math.max(0, element.clientHeight - headHeight),
   });
 
-  // What is measured when the frame changes, and not each time it is drawn.
+  // Measured when the frame is resized, not on each render.
   const size = useRef({ width: 0, height: 0 });
 
   const vertical = useVirtual({
@@ -198,7 +198,7 @@ export function Grid(props: GridProps) {
     const move: Move | null = moveOf(event);
     if (!move) return;
     event.preventDefault();
-    const next = moved(active, move, source.total, columns.length, Math.max(1, Math.floor(seen / ROW) - 1));
+    const next = applyMove(active, move, source.total, columns.length, Math.max(1, Math.floor(seen / ROW) - 1));
     setActive(next);
     show(next);
   };

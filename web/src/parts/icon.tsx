@@ -1,4 +1,4 @@
-// The icons, from lucide; only those named here are in the page.
+// Icons from lucide; only those named here are bundled.
 import {
   ArrowLeft, ArrowUpRight, Binary, Calendar, Check, ChevronDown, ChevronRight, CircleHelp, Clipboard, Code, Copy,
   Database, Download, Equal, FileSpreadsheet, FileUp, Hash, Keyboard, Link, Minus, Moon, Network, Play, Plus, RotateCcw,
@@ -18,7 +18,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** A picture beside words; the words say what it means, so readers of the screen skip it. */
+/** An icon next to a text; screen readers skip it. */
 export function Icon({ name, size = 16, class: extra = "" }: { name: IconName; size?: number; class?: string }) {
   return (
     <svg
@@ -30,7 +30,7 @@ export function Icon({ name, size = 16, class: extra = "" }: { name: IconName; s
   );
 }
 
-/** The sign of the page: two tables that meet. */
+/** The logo: two tables that join. */
 export function Logo({ size = 22 }: { size?: number }) {
   return (
     <svg class="logo" width={size} height={size} viewBox="0 0 32 32" aria-hidden="true">

@@ -1,4 +1,4 @@
-// Where a grid's cells come from: a table on the server, window by window, or rows that are here.
+// Sources of a grid's cells: a table on the server, fetched in windows, or rows in memory.
 import { type Signal, signal } from "@preact/signals";
 import { getRows } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -11,11 +11,11 @@ export interface Span {
 
 export interface RowSource {
   readonly total: number;
-  /** The cell, or undefined while it is not here. */
+  /** The cell, or undefined while it is not loaded. */
   cell(row: number, column: number): Cell | undefined;
-  /** These rows and columns are in sight. */
+  /** Loads these visible rows and columns. */
   need(rows: Span, columns: Span): void;
-  /** Counts up whenever cells have come. */
+  /** Increases whenever cells arrive. */
   readonly changed: Signal<number>;
   readonly problem: Signal<Problem | null>;
   close(): void;
@@ -24,7 +24,7 @@ export interface RowSource {
 const PAGE_ROWS = 200;
 const PAGE_COLUMNS = 48;
 const KEPT_PAGES = 80;
-/** Windows that are only scrolled past are not fetched. */
+/** Milliseconds to wait, so that windows that are only scrolled past are not fetched. */
 const SETTLE = 45;
 
 interface Page {
@@ -39,7 +39,7 @@ export class ServerRows implements RowSource {
   private readonly running = new Map<string, AbortController>();
   private wanted: string[] = [];
   private timer: ReturnType<typeof setTimeout> | null = null;
-  private asked = 0;
+  private lastRequest = 0;
   private readonly blocks: boolean;
 
   constructor(
@@ -48,7 +48,7 @@ export class ServerRows implements RowSource {
     private readonly columns: number,
     private readonly fetchRows: typeof getRows = getRows,
   ) {
-    // A narrow table comes whole; of a wide one, only the columns in sight.
+    // A narrow table is fetched with all columns, a wide one only with the visible columns.
     this.blocks = columns > PAGE_COLUMNS * 1.5;
   }
 
@@ -78,8 +78,8 @@ export class ServerRows implements RowSource {
     }
     if (this.wanted.every((key) => this.pages.has(key) || this.running.has(key))) return;
     const now = performance.now();
-    const waits = now - this.asked < SETTLE ? SETTLE : 0;
-    this.asked = now;
+    const waits = now - this.lastRequest < SETTLE ? SETTLE : 0;
+    this.lastRequest = now;
     if (this.timer) clearTimeout(this.timer);
     this.timer = setTimeout(() => this.wanted.forEach((key) => void this.load(key)), waits);
   }
@@ -121,8 +121,8 @@ export class ServerRows implements RowSource {
   }
 }
 
-/** Rows that are already here. */
-export class GivenRows implements RowSource {
+/** Rows in memory. */
+export class LocalRows implements RowSource {
   readonly changed = signal(0);
   readonly problem = signal<Problem | null>(null);
 

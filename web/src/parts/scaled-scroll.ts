@@ -1,8 +1,8 @@
-// Scrolling through more than a browser can be tall. Firefox ends at some 17 million pixels, and
-// a million rows are 28 million: a taller content gets a shorter scroll bar, and small movements
-// (wheel, finger, keys) still move by what they say, so that no row is jumped over.
+// Scrolls through content that is taller than a browser allows. Firefox stops at about 17 million
+// pixels, and a million rows need 28 million: taller content gets a shorter scroll height, but small
+// movements (wheel, finger, keys) still move by exact pixels, so that no row is skipped.
 
-/** No element is made taller than this. */
+/** The maximum height of an element, in pixels. */
 export const TALLEST = 8_000_000;
 
 export class ScaledScroll {
@@ -14,14 +14,14 @@ export class ScaledScroll {
     private view = 0,
   ) {}
 
-  /** Content and view may change while it is scrolled. */
+  /** Updates the heights of content and view. */
   resize(content: number, view: number): void {
     this.content = content;
     this.view = view;
     this.now = Math.min(this.now, this.last);
   }
 
-  /** How tall the element that is scrolled really is. */
+  /** The real height of the scrolled element. */
   get height(): number {
     return Math.min(this.content, TALLEST);
   }
@@ -42,7 +42,7 @@ export class ScaledScroll {
     return Math.max(0, this.height - this.view);
   }
 
-  /** The element was scrolled to `top`: where in the content is that? */
+  /** The content offset after the element was scrolled to `top`. */
   scrolled(top: number): number {
     const moved = top - this.top;
     this.top = top;
@@ -55,14 +55,14 @@ export class ScaledScroll {
     return this.now;
   }
 
-  /** Goes to a place of the content: what the element must be scrolled to. */
+  /** Moves to a content offset; returns the scrollTop that the element must get. */
   place(offset: number): number {
     this.now = Math.min(Math.max(0, offset), this.last);
     this.top = this.scaled ? Math.round((this.now / this.last) * this.lastTop) : this.now;
     return this.top;
   }
 
-  /** Where the scroll bar belongs, once the movement is over. */
+  /** The scrollTop that fits the content offset, once scrolling has ended. */
   settled(): number {
     return this.place(this.now);
   }

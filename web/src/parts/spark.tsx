@@ -1,7 +1,7 @@
-// A column's distribution, small.
+// A small chart of a column's distribution.
 import type { Distribution } from "../api/types";
 import { cellText, numberText, percent, whole } from "../words/format";
-import type { Known } from "../state/distributions";
+import type { DistributionState } from "../state/distributions";
 
 const WIDTH = 120;
 const HEIGHT = 22;
@@ -11,7 +11,8 @@ function heights(counts: number[]): number[] {
   return counts.map((count) => (count === 0 ? 0 : Math.max(1.5, (count / most) * HEIGHT)));
 }
 
-export function words(of: Distribution): string {
+/** The range of numbers or dates, or the most frequent values. */
+export function describeDistribution(of: Distribution): string {
   if (of.kind === "numbers" || of.kind === "dates") {
     const first = of.bins[0];
     const last = of.bins.at(-1);
@@ -23,7 +24,7 @@ export function words(of: Distribution): string {
     .join(", ");
 }
 
-/** One bar for all rows: the most frequent values, then the others, then what is missing. */
+/** Bars for the most frequent values; one flat bar if all values are rare. */
 function Shares({ of }: { of: Distribution }) {
   const all = Math.max(1, of.rows);
   const flat = (of.values[0]?.rows ?? 0) <= Math.max(1, all * 0.002);
@@ -50,7 +51,7 @@ function Shares({ of }: { of: Distribution }) {
   );
 }
 
-export function Spark({ of }: { of: Known }) {
+export function Spark({ of }: { of: DistributionState }) {
   if (of === "waiting") return <div class="spark waiting" />;
   if (of === "none" || of.kind === "none") return <div class="spark" />;
   if (of.kind === "values" || of.bins.length === 0) return <Shares of={of} />;
@@ -65,7 +66,7 @@ export function Spark({ of }: { of: Known }) {
   );
 }
 
-/** The distribution in full, for the card of a column. */
+/** The most frequent values as a list, for the cell panel. */
 export function DistributionList({ of }: { of: Distribution }) {
   const most = Math.max(1, ...of.values.map(({ rows }) => rows));
   return (
@@ -79,7 +80,7 @@ export function DistributionList({ of }: { of: Distribution }) {
       ))}
       {of.others > 0 && (
         <li class="counts-others">
-          <span class="counts-value">all others</span>
+          <span class="counts-value">other values</span>
           <span class="counts-rows">{percent(of.others / Math.max(1, of.rows))}</span>
         </li>
       )}

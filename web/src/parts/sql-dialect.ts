@@ -1,4 +1,4 @@
-// DuckDB's SQL as far as the editor must know it: words that are not names, types, functions to complete.
+// DuckDB's SQL dialect for the editor: keywords, types and functions to complete.
 import { SQLDialect } from "@codemirror/lang-sql";
 
 const KEYWORDS = `all and any anti as asc asof between by case cast cross cube current desc describe distinct else end except

@@ -1,4 +1,4 @@
-// The SQL editor: CodeMirror with the words of SQL and the columns of the table. Loaded when needed.
+// The SQL editor: CodeMirror with completion for SQL and the table's columns. Loaded on first use.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completeFromList, completionKeymap, snippetCompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { sql } from "@codemirror/lang-sql";
@@ -12,7 +12,7 @@ import { DuckDB, FUNCTION_NAMES } from "./sql-dialect";
 
 export interface SqlEditor {
   focus(): void;
-  /** Shows an error where it is; null takes it away. */
+  /** Marks an error at its position; null clears it. */
   mark(problem: Problem | null): void;
   close(): void;
 }
@@ -50,8 +50,8 @@ const LOOK = EditorView.theme({
 
 const FUNCTIONS = FUNCTION_NAMES.map((name) => snippetCompletion(`${name}(\${})`, { label: name, detail: "()", type: "function" }));
 
-/** The stretch that an error is about: the word at its place. */
-function stretch(text: string, offset: number): { from: number; to: number } {
+/** The word at the position of an error. */
+function errorRange(text: string, offset: number): { from: number; to: number } {
   const from = Math.min(Math.max(0, offset), text.length);
   const word = /^[\p{L}\p{N}_]+|^"[^"]*"|^\S/u.exec(text.slice(from))?.[0] ?? "";
   if (word) return { from, to: from + word.length };
@@ -91,7 +91,7 @@ export function openEditor(parent: HTMLElement, options: SqlOptions): SqlEditor 
         DuckDB.language.data.of({ autocomplete: completeFromList(FUNCTIONS) }),
         syntaxHighlighting(COLOURS),
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": "SQL query; press Escape, then Tab, to leave it" }),
+        EditorView.contentAttributes.of({ "aria-label": "SQL query; press Escape, then Tab, to leave the editor" }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) options.onChange(update.state.doc.toString());
         }),
@@ -104,11 +104,11 @@ export function openEditor(parent: HTMLElement, options: SqlOptions): SqlEditor 
     close: () => view.destroy(),
     mark: (problem) => {
       const text = view.state.doc.toString();
-      const found = problem?.at
-        ? [{ ...stretch(text, problem.at.offset), severity: "error" as const, message: problem.message }]
+      const diagnostics = problem?.at
+        ? [{ ...errorRange(text, problem.at.offset), severity: "error" as const, message: problem.message }]
         : [];
-      view.dispatch(setDiagnostics(view.state, found));
-      if (found[0]) view.dispatch({ selection: { anchor: found[0].from }, scrollIntoView: true });
+      view.dispatch(setDiagnostics(view.state, diagnostics));
+      if (diagnostics[0]) view.dispatch({ selection: { anchor: diagnostics[0].from }, scrollIntoView: true });
     },
   };
 }

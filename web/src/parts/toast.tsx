@@ -1,4 +1,4 @@
-// Short notices that go by themselves.
+// Short notices that disappear by themselves.
 import { signal } from "@preact/signals";
 import { Icon } from "./icon";
 
@@ -15,7 +15,7 @@ export function toast(words: string, bad = false): void {
   const id = (count += 1);
   toasts.value = [...toasts.value.slice(-2), { id, words, bad }];
   setTimeout(() => {
-    toasts.value = toasts.value.filter((one) => one.id !== id);
+    toasts.value = toasts.value.filter((entry) => entry.id !== id);
   }, bad ? 7000 : 3200);
 }
 
@@ -24,7 +24,7 @@ export async function copyText(text: string, done: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     toast(done);
   } catch {
-    toast("The browser did not allow copying.", true);
+    toast("The browser blocked copying.", true);
   }
 }
 

@@ -1,4 +1,4 @@
-// The kinds of joins as two circles.
+// Join types as Venn diagrams.
 import { useId } from "preact/hooks";
 import type { How } from "../api/types";
 

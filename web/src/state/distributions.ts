@@ -1,35 +1,35 @@
-// The distributions of columns, fetched for those in sight only, a few at a time.
+// Distributions of columns, fetched only for visible ones, a few at a time.
 import { type Signal, signal } from "@preact/signals";
 import { getDistribution } from "../api/client";
 import type { Distribution, TableId } from "../api/types";
 
-export type Known = Distribution | "waiting" | "none";
+export type DistributionState = Distribution | "waiting" | "none";
 
 const AT_ONCE = 3;
-const known = new Map<string, Signal<Known>>();
+const known = new Map<string, Signal<DistributionState>>();
 const waiting = new Map<string, { table: TableId; column: number }>();
 let running = 0;
 
-/** The distribution of a column, which comes later if it is not here. */
-export function distribution(table: TableId, column: number): Signal<Known> {
+/** The distribution of a column, as a signal that is updated once it is loaded. */
+export function distribution(table: TableId, column: number): Signal<DistributionState> {
   const key = `${table}\n${column}`;
-  const found = known.get(key);
-  if (found) return found;
-  const made = signal<Known>("waiting");
-  known.set(key, made);
-  return made;
+  const existing = known.get(key);
+  if (existing) return existing;
+  const state = signal<DistributionState>("waiting");
+  known.set(key, state);
+  return state;
 }
 
-/** A column has come into sight. */
-export function wantDistribution(table: TableId, column: number): void {
+/** Loads the distribution of a column that became visible. */
+export function requestDistribution(table: TableId, column: number): void {
   const key = `${table}\n${column}`;
   if (distribution(table, column).peek() !== "waiting" || waiting.has(key)) return;
   waiting.set(key, { table, column });
   next();
 }
 
-/** A column has gone out of sight before its turn came. */
-export function unwantDistribution(table: TableId, column: number): void {
+/** Cancels the request of a column that is no longer visible. */
+export function cancelDistribution(table: TableId, column: number): void {
   waiting.delete(`${table}\n${column}`);
 }
 

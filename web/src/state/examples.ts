@@ -1,4 +1,4 @@
-// A few tables to begin with: neither tiny nor huge, from as many folders as there are.
+// Chooses example tables: neither tiny nor huge, from different folders.
 import type { TableEntry } from "../api/types";
 
 const SHOWN = 6;

@@ -1,5 +1,5 @@
-// The state as the address's fragment: #v1. and the state's JSON, deflated, in base64url.
-import { type Page, type Work, isWork, mended } from "./page";
+// Stores the state in the URL fragment: #v1. and its JSON, deflated, in base64url.
+import { type Page, type Work, isWork, repairWork } from "./page";
 
 const VERSION = "v1.";
 const LAKE = "lake";
@@ -17,7 +17,7 @@ function toBase64Url(bytes: Uint8Array): string {
 
 function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  return Uint8Array.from(binary, (one) => one.charCodeAt(0));
+  return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }
 
 export async function encodeWork(work: Work): Promise<string> {
@@ -26,25 +26,25 @@ export async function encodeWork(work: Work): Promise<string> {
 }
 
 export async function decodeWork(text: string): Promise<Work> {
-  if (!text.startsWith(VERSION)) throw new Error("This link is of a version that this page does not know.");
+  if (!text.startsWith(VERSION)) throw new Error("This link is from a version of lakejoin that this page does not support.");
   try {
     const bytes = await pass(fromBase64Url(text.slice(VERSION.length)), new DecompressionStream("deflate-raw"));
     const work: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    if (isWork(work)) return mended(work);
+    if (isWork(work)) return repairWork(work);
   } catch {
-    // Told below, in one sentence for whatever went wrong.
+    // Reported below, with one message for every cause.
   }
-  throw new Error("This link is damaged: perhaps a part of it was lost when it was copied.");
+  throw new Error("This link is damaged; part of it may be missing.");
 }
 
-/** The fragment of a page, with its #; empty for the first page. */
+/** The fragment of a page, with #; empty for the home page. */
 export async function toFragment(page: Page): Promise<string> {
   if (page.page === "work") return "#" + (await encodeWork(page.work));
   if (page.page === "lake") return `#${LAKE}` + (page.table ? `.${encodeURIComponent(page.table)}` : "");
   return "";
 }
 
-/** The page of a fragment; `follow` fetches what a short link stands for. */
+/** The page of a fragment; `follow` fetches the state of a short link. */
 export async function fromFragment(fragment: string, follow: (id: string) => Promise<string>): Promise<Page> {
   const text = fragment.replace(/^#/, "");
   if (text === "") return { page: "home" };

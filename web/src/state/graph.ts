@@ -1,4 +1,4 @@
-// The join graph as nodes and edges: tables, and the columns by which two of them join.
+// The join graph: tables as nodes, joins as edges.
 import type { Graph, GraphStep, TableId } from "../api/types";
 
 export interface GraphNode {
@@ -12,11 +12,11 @@ export interface GraphEdge {
   from: TableId;
   to: TableId;
   joins: { column: string; other: string; shared: number; containment: number }[];
-  /** The largest containment of all of them. */
+  /** The largest containment of these joins. */
   best: number;
 }
 
-export interface Drawn {
+export interface DrawnGraph {
   nodes: GraphNode[];
   edges: GraphEdge[];
 }
@@ -34,13 +34,13 @@ function addStep(nodes: Map<TableId, GraphNode>, edges: Map<string, GraphEdge>, 
     shared: step.shared,
     containment: step.containment,
   };
-  if (!edge.joins.some((one) => one.column === join.column && one.other === join.other)) edge.joins.push(join);
+  if (!edge.joins.some(({ column, other }) => column === join.column && other === join.other)) edge.joins.push(join);
   edge.best = Math.max(edge.best, step.containment);
   edges.set(key, edge);
 }
 
-/** What is drawn already, and the neighbours of one more table. */
-export function merged(before: Drawn, graph: Graph): Drawn {
+/** Adds the neighbors of one more table to the drawing. */
+export function mergeGraph(before: DrawnGraph, graph: Graph): DrawnGraph {
   const nodes = new Map(before.nodes.map((node) => [node.id, node]));
   const edges = new Map(before.edges.map((edge) => [edge.key, { ...edge, joins: [...edge.joins] }]));
   const base = nodes.get(graph.id)?.hop ?? 0;
@@ -49,8 +49,8 @@ export function merged(before: Drawn, graph: Graph): Drawn {
   return { nodes: [...nodes.values()], edges: [...edges.values()] };
 }
 
-/** The neighbours of a table, the best first. */
-export function neighbours(drawn: Drawn, id: TableId): { node: GraphNode; edge: GraphEdge }[] {
+/** The neighbors of a table, best first. */
+export function neighborsOf(drawn: DrawnGraph, id: TableId): { node: GraphNode; edge: GraphEdge }[] {
   const nodes = new Map(drawn.nodes.map((node) => [node.id, node]));
   return drawn.edges
     .filter((edge) => edge.from === id || edge.to === id)

@@ -1,15 +1,15 @@
-// The page and the browser's history, kept together.
+// Keeps the page and the browser's history in sync.
 import { getLink, makeLink } from "../api/client";
 import { asProblem } from "../api/problem";
 import { encodeWork, fromFragment, toFragment } from "./fragment";
 import { type Page, type View, type Work, page } from "./page";
 
-/** Addresses longer than this are shared as a short link. */
+/** Longer states are shared as a short link. */
 export const LONG = 2000;
 
 let writing: Promise<void> = Promise.resolve();
 
-/** Shows a page; `push` makes the back button lead to the one before. */
+/** Shows a page; `push` adds it to the browser's history. */
 export function go(next: Page, mode: "push" | "replace" = "push"): void {
   page.value = next;
   writing = writing.then(async () => {
@@ -19,7 +19,7 @@ export function go(next: Page, mode: "push" | "replace" = "push"): void {
   });
 }
 
-/** Changes something of the open work, if there is one. */
+/** Changes the open work, if there is one. */
 export function change(how: (work: Work) => Work, mode: "push" | "replace" = "replace"): void {
   const now = page.value;
   if (now.page === "work") go({ page: "work", work: how(now.work) }, mode);
@@ -44,7 +44,7 @@ export function startHistory(): Promise<void> {
   return read();
 }
 
-/** The address to share: the whole state, or a short link where that is long. */
+/** The address to share: the whole state, or a short link if that is too long. */
 export async function shareAddress(work: Work): Promise<{ url: string; short: boolean }> {
   const state = await encodeWork(work);
   const base = location.origin + location.pathname;

@@ -1,11 +1,11 @@
-// The results of every way to search, in one form.
+// Converts the results of every search method to one form.
 import type {
   EngineResult,
   FusedResult,
   FusedWay,
   JoinHint,
   SearchAnswer,
-  SearchAsked,
+  SearchRequest,
   TableId,
   WayKind,
 } from "../api/types";
@@ -40,13 +40,13 @@ export interface Hit {
 
 const JOIN_BY: Record<WayKind, string> = { equal: "equal", rewritten: "transform", near: "nearest", meaning: "meaning" };
 
-function hint(id: TableId, kind: WayKind, mine: string[], theirs: string[], given?: JoinHint): JoinHint {
-  if (given) return given;
+function hint(id: TableId, kind: WayKind, mine: string[], theirs: string[], fromServer?: JoinHint): JoinHint {
+  if (fromServer) return fromServer;
   const on = mine.map((left, place) => ({ left, right: theirs[place] ?? left }));
   return { right: id, on: on.length ? on : null, by: JOIN_BY[kind] };
 }
 
-function fusedWay(id: TableId, way: FusedWay): HitWay {
+function fusedCandidate(id: TableId, way: FusedWay): HitWay {
   return {
     kind: way.kind,
     how: way.how,
@@ -69,9 +69,9 @@ function fusedHit(result: FusedResult): Hit {
     id: result.id,
     table: result.table,
     score: result.score,
-    ways: result.ways.map((way) => fusedWay(result.id, way)),
+    ways: result.ways.map((way) => fusedCandidate(result.id, way)),
     adds: result.adds,
-    versions: result.versions.map((one) => (typeof one === "string" ? one : one.table)),
+    versions: result.versions.map((version) => (typeof version === "string" ? version : version.table)),
     reason: result.accidental || result.reason,
     examples: null,
   };
@@ -79,7 +79,7 @@ function fusedHit(result: FusedResult): Hit {
 
 const ENGINE_KIND: Record<string, WayKind> = { meaning: "meaning", distance: "near" };
 
-/** An example as one text; a pair that is only alike is `mine ~ theirs`. */
+/** The text of an example; a pair of similar values is `mine ~ theirs`. */
 function exampleText(example: unknown): string {
   if (Array.isArray(example)) return example.map(String).join(" ~ ");
   if (typeof example === "object" && example !== null) return Object.values(example).map(String).join(" · ");
@@ -123,12 +123,12 @@ export interface Hits {
   misses: Hit[];
 }
 
-/** An answer as hits; of a search for rewritten values, only what meets once rewritten. */
+/** Converts an answer; a search for rewritten values keeps only results with such a join. */
 export function toHits(answer: SearchAnswer, settings: Pick<SearchSettings, "on" | "way">): Hits {
   if (answer.by !== "fused") {
-    return { hits: answer.results.map((one) => engineHit(one as EngineResult, answer.by, settings.on)), misses: [] };
+    return { hits: answer.results.map((result) => engineHit(result as EngineResult, answer.by, settings.on)), misses: [] };
   }
-  const hits = answer.results.map((one) => fusedHit(one as FusedResult));
+  const hits = answer.results.map((result) => fusedHit(result as FusedResult));
   const misses = (answer.misses ?? []).map(fusedHit);
   if (settings.way !== "rewritten") return { hits, misses };
   const rewritten = (hit: Hit): Hit[] => {
@@ -138,11 +138,11 @@ export function toHits(answer: SearchAnswer, settings: Pick<SearchSettings, "on"
   return { hits: hits.flatMap(rewritten), misses: [] };
 }
 
-/** Where no least share of my values is asked for, the best so many. */
+/** The number of results for methods without a threshold on containment. */
 const BEST = 10;
 
-/** What to ask the server for, from what the person chose. */
-export function toAsked(table: TableId, settings: SearchSettings): SearchAsked {
+/** Builds the request from the settings that the user chose. */
+export function toRequest(table: TableId, settings: SearchSettings): SearchRequest {
   const on = settings.on.length ? settings.on : null;
   const k = settings.k === undefined ? {} : { k: settings.k };
   switch (settings.way) {
@@ -161,12 +161,12 @@ export function toAsked(table: TableId, settings: SearchSettings): SearchAsked {
   }
 }
 
-/** Why this cannot be searched for yet; null if it can. */
-export function missing(settings: SearchSettings): string | null {
+/** What the user still has to choose; null if the search can start. */
+export function missingHint(settings: SearchSettings): string | null {
   const chosen = settings.on.length;
-  if (settings.way === "composite" && chosen < 2) return "Choose two or more columns that are a key together.";
+  if (settings.way === "composite" && chosen < 2) return "Select two or more columns that form the key.";
   const needsOne: Way[] = ["overlap", "containment", "meaning", "distance"];
-  if (needsOne.includes(settings.way) && chosen === 0) return "Choose a column to search by.";
+  if (needsOne.includes(settings.way) && chosen === 0) return "Select a column to search by.";
   return null;
 }
 type Way = SearchSettings["way"];

@@ -1,17 +1,17 @@
-// What the page shows: one value from which everything else follows, and which the address holds.
+// The state of the page: one value that everything else derives from, stored in the address.
 import { signal } from "@preact/signals";
 import type { Chain, JoinSettings, TableId } from "../api/types";
 
 export type Tab = "table" | "search" | "sql" | "graph";
 
-/** The ways to search, as people choose them; some are the same engine asked differently. */
+/** The search methods that users choose from; some use the same engine. */
 export type Way = "fused" | "overlap" | "containment" | "composite" | "meaning" | "distance" | "rewritten";
 
 export interface SearchSettings {
   on: string[];
   way: Way;
   min?: number;
-  /** How far apart values may be; found out (which is slow) if "auto". */
+  /** The maximum distance of values; "auto" chooses it, which is slow. */
   tau?: number | "auto";
   within?: string;
   k?: number;
@@ -20,14 +20,14 @@ export interface SearchSettings {
 export interface View {
   tab: Tab;
   search?: SearchSettings;
-  /** The search was started: whoever opens the link sees its results. */
+  /** The search was started: opening the link runs it again. */
   asked?: boolean;
-  /** The result that is unfolded, by its table. */
+  /** The expanded result, by its key. */
   opened?: TableId;
   /** The join that is being set up. */
   join?: JoinSettings;
   sql?: string;
-  /** The table whose neighbours the graph shows, where it is not the open one. */
+  /** The table at the center of the graph, if not the open one. */
   around?: TableId;
 }
 
@@ -59,10 +59,10 @@ export function isWork(value: unknown): value is Work {
 
 const TABS: readonly Tab[] = ["table", "search", "sql", "graph"];
 
-/** A state from outside, made to hold together: a step that exists, a tab that we know. */
-export function mended(work: Work): Work {
+/** Repairs a state from a link: an existing step, a known tab. */
+export function repairWork(work: Work): Work {
   const at = Math.min(Math.max(0, work.at), work.chain.steps.length);
-  const given = typeof work.view === "object" && work.view !== null ? work.view : { tab: "search" as Tab };
-  const view = { ...given, tab: TABS.includes(given.tab) ? given.tab : "search" } as View;
+  const saved = typeof work.view === "object" && work.view !== null ? work.view : { tab: "search" as Tab };
+  const view = { ...saved, tab: TABS.includes(saved.tab) ? saved.tab : "search" } as View;
   return { chain: work.chain, at, view };
 }

@@ -1,4 +1,4 @@
-// The tables of the open chain: what the server knows of each, asked for once.
+// The tables of the open chain, each fetched from the server once.
 import { effect, signal, untracked } from "@preact/signals";
 import { runChain, type Watch } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -6,14 +6,14 @@ import type { Chain, ChainTables, Progress, TableInfo } from "../api/types";
 import { keys } from "./chain";
 import { page } from "./page";
 
-export interface Opened {
+export interface OpenChain {
   key: string;
   tables: TableInfo[] | null;
   progress: Progress | null;
   problem: Problem | null;
 }
 
-export const opened = signal<Opened>({ key: "", tables: null, progress: null, problem: null });
+export const opened = signal<OpenChain>({ key: "", tables: null, progress: null, problem: null });
 
 const known = new Map<string, TableInfo>();
 
@@ -40,42 +40,42 @@ let running: AbortController | null = null;
 
 async function load(chain: Chain, key: string): Promise<void> {
   running?.abort();
-  const own = (running = new AbortController());
+  const abort = (running = new AbortController());
   opened.value = { key, tables: recall(chain), progress: null, problem: null };
   if (opened.peek().tables) return;
-  const update = (part: Partial<Opened>) => {
-    if (opened.peek().key === key && running === own) opened.value = { ...opened.peek(), ...part };
+  const update = (part: Partial<OpenChain>) => {
+    if (opened.peek().key === key && running === abort) opened.value = { ...opened.peek(), ...part };
   };
   try {
-    const tables = await run(chain, { signal: own.signal, onProgress: (progress) => update({ progress }) });
+    const tables = await run(chain, { signal: abort.signal, onProgress: (progress) => update({ progress }) });
     update({ tables, progress: null });
   } catch (error) {
     if (!isAbort(error)) update({ problem: asProblem(error), progress: null });
   }
 }
 
-/** Asks again for what could not be had. */
+/** Loads the chain again after an error. */
 export function again(): void {
   const now = page.peek();
   if (now.page === "work") void load(now.work.chain, JSON.stringify(now.work.chain));
 }
 
-/** The window is called as what it shows. */
+/** Keeps the window title up to date. */
 export function followTitle(): void {
   effect(() => {
     const now = page.value;
-    const table = now.page === "work" ? opened.value.tables?.[now.work.at]?.table : now.page === "lake" ? "The lake" : null;
+    const table = now.page === "work" ? opened.value.tables?.[now.work.at]?.table : now.page === "lake" ? "Lake" : null;
     document.title = table ? `${table} · lakejoin` : "lakejoin";
   });
 }
 
-/** Keeps `opened` at the chain that the page shows. */
+/** Keeps `opened` in sync with the chain that the page shows. */
 export function followChain(): void {
   effect(() => {
     const now = page.value;
     if (now.page !== "work") return;
     const key = JSON.stringify(now.work.chain);
-    // Only another page starts this again: an answer that is a problem must not.
+    // Only a page change may load again; an error must not.
     if (opened.peek().key !== key || opened.peek().problem) untracked(() => void load(now.work.chain, key));
   });
 }

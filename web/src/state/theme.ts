@@ -1,4 +1,4 @@
-// Light, dark, or as the system says.
+// The theme: light, dark or the system's.
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
@@ -27,7 +27,7 @@ export function followTheme(): void {
     try {
       localStorage.setItem(KEY, theme.value);
     } catch {
-      // Without storage the choice lasts as long as the page.
+      // Without storage, the choice lasts until the page is closed.
     }
   });
 }

@@ -1,25 +1,25 @@
-// Bringing a table: a file that is dropped or chosen, or rows pasted from a spreadsheet.
+// Uploads a table: a dropped or chosen file, or rows pasted from a spreadsheet.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { upload } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
-import type { LakeInfo, Progress, TableInfo, Uploaded } from "../api/types";
+import type { LakeInfo, Progress, TableInfo, UploadAnswer } from "../api/types";
 import { Button, ProblemNote, Working } from "../parts/controls";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
-import { opened } from "../state/chain";
+import { startWork } from "../state/chain";
 import { go } from "../state/history";
 import { remember } from "../state/tables";
 import { bytes, many, whole } from "../words/format";
 
 function start(table: TableInfo): void {
-  const work = opened(table.id);
+  const work = startWork(table.id);
   remember(work.chain, [table]);
   go({ page: "work", work });
 }
 
-function Sheets({ uploaded, onClose }: { uploaded: Uploaded; onClose: () => void }) {
+function Sheets({ uploaded, onClose }: { uploaded: UploadAnswer; onClose: () => void }) {
   return (
-    <Dialog title="Which of these?" onClose={onClose} testId="sheets">
+    <Dialog title="Which table?" onClose={onClose} testId="sheets">
       <ul class="sheets">
         {uploaded.tables.map((table) => (
           <li key={table.id}>
@@ -31,7 +31,7 @@ function Sheets({ uploaded, onClose }: { uploaded: Uploaded; onClose: () => void
           </li>
         ))}
       </ul>
-      {uploaded.skipped.map((one) => <p key={one.name} class="note">{one.name}: {one.reason}{one.detail ? ` (${one.detail})` : ""}</p>)}
+      {uploaded.skipped.map(({ name, reason, detail }) => <p key={name} class="note">{name}: {reason}{detail ? ` (${detail})` : ""}</p>)}
     </Dialog>
   );
 }
@@ -42,21 +42,21 @@ export function Bring({ info }: { info: LakeInfo | null }) {
   const [pasting, setPasting] = useState(false);
   const [run, setRun] = useState<{ stop: AbortController; started: number; name: string; progress: Progress | null } | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [sheets, setSheets] = useState<Uploaded | null>(null);
+  const [sheets, setSheets] = useState<UploadAnswer | null>(null);
 
-  const bring = async (name: string, content: Blob | string) => {
+  const uploadTable = async (name: string, content: Blob | string) => {
     const stop = new AbortController();
-    const own = { stop, started: performance.now(), name };
+    const started = { stop, started: performance.now(), name };
     setProblem(null);
-    setRun({ ...own, progress: null });
+    setRun({ ...started, progress: null });
     try {
-      const uploaded = await upload(name, content, { signal: stop.signal, onProgress: (progress) => setRun({ ...own, progress }) });
+      const uploaded = await upload(name, content, { signal: stop.signal, onProgress: (progress) => setRun({ ...started, progress }) });
       const [only, ...more] = uploaded.tables;
       if (only && more.length === 0) start(only);
       else if (only) setSheets(uploaded);
       else {
         const why = uploaded.skipped[0];
-        throw new Error(why ? `${why.name}: ${why.reason}${why.detail ? ` (${why.detail})` : ""}` : `${name} holds no table.`);
+        throw new Error(why ? `${why.name}: ${why.reason}${why.detail ? ` (${why.detail})` : ""}` : `No table found in ${name}.`);
       }
     } catch (error) {
       if (!isAbort(error)) setProblem(asProblem(error));
@@ -64,7 +64,7 @@ export function Bring({ info }: { info: LakeInfo | null }) {
       setRun(null);
     }
   };
-  const paste = (text: string) => text.trim() && void bring("pasted.tsv", text);
+  const paste = (text: string) => text.trim() && void uploadTable("pasted.tsv", text);
 
   useEffect(() => {
     const onPaste = (event: ClipboardEvent) => {
@@ -72,7 +72,7 @@ export function Bring({ info }: { info: LakeInfo | null }) {
       const file = event.clipboardData?.files[0];
       const text = event.clipboardData?.getData("text/plain") ?? "";
       event.preventDefault();
-      if (file) void bring(file.name, file);
+      if (file) void uploadTable(file.name, file);
       else paste(text);
     };
     const onDragOver = (event: DragEvent) => {
@@ -84,7 +84,7 @@ export function Bring({ info }: { info: LakeInfo | null }) {
       event.preventDefault();
       setOver(false);
       const file = event.dataTransfer?.files[0];
-      if (file) void bring(file.name, file);
+      if (file) void uploadTable(file.name, file);
     };
     addEventListener("paste", onPaste);
     addEventListener("dragover", onDragOver);
@@ -100,12 +100,12 @@ export function Bring({ info }: { info: LakeInfo | null }) {
 
   const limits = info?.limits;
   return (
-    <section class={`bring ${over ? "over" : ""}`} aria-label="Bring a table" data-testid="drop-zone">
-      <h2><Icon name="upload" /> Bring a table</h2>
+    <section class={`bring ${over ? "over" : ""}`} aria-label="Upload a table" data-testid="drop-zone">
+      <h2><Icon name="upload" /> Upload a table</h2>
       {run ? (
         <div class="bring-run">
           <p><strong>{run.name}</strong></p>
-          <Working progress={run.progress} started={run.started} onStop={() => run.stop.abort()} fallback="Reading it" />
+          <Working progress={run.progress} started={run.started} onStop={() => run.stop.abort()} fallback="Reading the file" />
         </div>
       ) : pasting ? (
         <form class="bring-paste" onSubmit={(event) => {
@@ -113,7 +113,7 @@ export function Bring({ info }: { info: LakeInfo | null }) {
           paste((event.currentTarget.elements.namedItem("rows") as HTMLTextAreaElement).value);
         }}>
           <textarea
-            name="rows" class="input" rows={6} placeholder={"name\tcountry\nOslo\tNO\nTurku\tFI"} aria-label="Rows, pasted from a spreadsheet" data-testid="paste-box"
+            name="rows" class="input" rows={6} placeholder={"name\tcountry\nOslo\tNO\nTurku\tFI"} aria-label="Rows pasted from a spreadsheet" data-testid="paste-box"
             spellcheck={false} ref={(element) => element?.focus()}
             onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.currentTarget.form?.requestSubmit()}
           />
@@ -125,13 +125,13 @@ export function Bring({ info }: { info: LakeInfo | null }) {
       ) : (
         <div class="drop">
           <Icon name="file" size={30} />
-          <p class="drop-words">{over ? "Let go to bring it" : "Drop a CSV, Parquet or Excel file"}</p>
+          <p class="drop-words">{over ? "Drop to upload" : "Drop a CSV, Parquet or Excel file"}</p>
           <div class="bring-actions">
             <Button look="primary" onClick={() => picker.current?.click()} testId="choose-file">Choose a file</Button>
             <Button icon="paste" onClick={() => setPasting(true)} testId="paste-open">Paste rows</Button>
           </div>
           <p class="quiet drop-limits">
-            or press <kbd>Ctrl V</kbd>
+            or paste with <kbd>Ctrl V</kbd>
             {limits?.upload_bytes ? ` · up to ${bytes(limits.upload_bytes)}` : ""}
             {limits?.upload_rows ? ` and ${whole(limits.upload_rows)} rows` : ""}
           </p>
@@ -143,7 +143,7 @@ export function Bring({ info }: { info: LakeInfo | null }) {
         onChange={(event) => {
           const file = event.currentTarget.files?.[0];
           event.currentTarget.value = "";
-          if (file) void bring(file.name, file);
+          if (file) void uploadTable(file.name, file);
         }}
       />
       {problem && <ProblemNote problem={problem} />}

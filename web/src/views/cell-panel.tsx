@@ -1,4 +1,4 @@
-// One cell in full, beside the grid, and the whole row that it is in.
+// Shows one cell in full length, its column's values and its row.
 import { useEffect, useState } from "preact/hooks";
 import { getCell, getRows } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -7,18 +7,18 @@ import { Button, ProblemNote } from "../parts/controls";
 import type { Place } from "../parts/grid";
 import { DistributionList } from "../parts/spark";
 import { copyText } from "../parts/toast";
-import { distribution, wantDistribution } from "../state/distributions";
+import { distribution, requestDistribution } from "../state/distributions";
 import { cellText, whole } from "../words/format";
 
-/** How the values of the cell's column are spread. */
+/** The distribution of the cell's column. */
 function ColumnFacts({ table, place }: { table: TableInfo; place: number }) {
-  useEffect(() => wantDistribution(table.id, place), [table.id, place]);
+  useEffect(() => requestDistribution(table.id, place), [table.id, place]);
   const known = distribution(table.id, place).value;
   const info = table.columns[place];
   if (typeof known === "string" || !info || known.values.length === 0) return null;
   return (
     <section class="cell-column">
-      <h3>{info.distinct === null ? "In this column" : `${whole(info.distinct)} distinct values in this column`}</h3>
+      <h3>{info.distinct === null ? "Values of this column" : `${whole(info.distinct)} distinct values in this column`}</h3>
       <DistributionList of={known} />
     </section>
   );
@@ -52,7 +52,7 @@ export function CellPanel({ table, place, onClose }: { table: TableInfo; place: 
         <strong>{info?.column}</strong>
         <span class="quiet">row {whole(place.row + 1)}</span>
         <span class="space" />
-        <Button icon="copy" look="ghost" aria-label="Copy the cell" onClick={() => void copyText(cellText(value), "The cell is copied")} />
+        <Button icon="copy" look="ghost" aria-label="Copy cell" onClick={() => void copyText(cellText(value), "Cell copied")} />
         <Button icon="close" look="ghost" aria-label="Close" onClick={onClose} />
       </header>
       {problem && <ProblemNote problem={problem} />}
@@ -62,7 +62,7 @@ export function CellPanel({ table, place, onClose }: { table: TableInfo; place: 
       <ColumnFacts table={table} place={place.column} />
       {row && (
         <dl class="cell-row">
-          <h3>The whole row</h3>
+          <h3>Row</h3>
           {table.columns.slice(0, 200).map((column, at) => (
             <div key={at} class={at === place.column ? "here" : ""}>
               <dt>{column.column}</dt>

@@ -1,7 +1,7 @@
-// The chain as a path of chips; any step can be opened again.
+// The chain as a row of chips; clicking one opens that step.
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "../parts/icon";
-import { at, nameOfId, shortName, stepWords } from "../state/chain";
+import { nameOfId, openStep, shortName, stepWords } from "../state/chain";
 import { change } from "../state/history";
 import type { Work } from "../state/page";
 import { opened } from "../state/tables";
@@ -14,7 +14,7 @@ export function ChainPath({ work }: { work: Work }) {
     list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [work.at, work.chain.steps.length]);
   const open = (place: number) => {
-    if (place !== work.at || work.view.join) change((now) => at(now, place), "push");
+    if (place !== work.at || work.view.join) change((now) => openStep(now, place), "push");
   };
   const chip = (place: number, kind: string, words: string, title: string) => (
     <li key={place}>

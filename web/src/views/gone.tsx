@@ -1,4 +1,4 @@
-// What to show when what a link names is no longer there.
+// Shown when the table or state that a link names cannot be opened.
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { upload } from "../api/client";
@@ -28,24 +28,24 @@ export function Unreadable({ why, gone }: { why: string; gone: boolean }) {
     <Message title={gone ? "This link is no longer stored" : "This link cannot be opened"} testId="unreadable">
       <p>{sentence(why)}</p>
       <div class="message-actions">
-        <Button look="primary" onClick={home}>Start afresh</Button>
+        <Button look="primary" onClick={home}>Start over</Button>
       </div>
     </Message>
   );
 }
 
-/** The file once more: the same content opens the same link, another one goes through the same steps. */
-function BringAgain({ work }: { work: Work }) {
+/** Uploads the file again: the same content restores the link, another file runs through the same steps. */
+function UploadAgain({ work }: { work: Work }) {
   const picker = useRef<HTMLInputElement>(null);
   const [started, setStarted] = useState<number | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
-  const bring = async (file: File) => {
+  const uploadAgain = async (file: File) => {
     setProblem(null);
     setStarted(performance.now());
     try {
       const { tables } = await upload(file.name, file, {});
       const same = tables.find((table) => table.id === work.chain.start) ?? tables[0];
-      if (!same) throw new Error(`${file.name} holds no table.`);
+      if (!same) throw new Error(`No table found in ${file.name}.`);
       if (same.id === work.chain.start) again();
       else go({ page: "work", work: { ...work, chain: { ...work.chain, start: same.id } } });
     } catch (error) {
@@ -56,31 +56,31 @@ function BringAgain({ work }: { work: Work }) {
   };
   return (
     <>
-      <Button look="primary" icon="upload" disabled={started !== null} onClick={() => picker.current?.click()} testId="bring-again">Bring the file again</Button>
+      <Button look="primary" icon="upload" disabled={started !== null} onClick={() => picker.current?.click()} testId="bring-again">Upload the file again</Button>
       <input ref={picker} type="file" class="hidden" tabIndex={-1} aria-hidden="true" data-testid="bring-again-input" onChange={(event) => {
         const file = event.currentTarget.files?.[0];
-        if (file) void bring(file);
+        if (file) void uploadAgain(file);
       }} />
-      {started !== null && <Working progress={null} started={started} fallback="Reading it" />}
+      {started !== null && <Working progress={null} started={started} fallback="Reading the file" />}
       {problem && <ProblemNote problem={problem} />}
     </>
   );
 }
 
-/** The chain could not be opened: a table has gone, or something else went wrong. */
+/** The chain could not be opened: a table was removed, or something went wrong. */
 export function NotOpened({ work, problem }: { work: Work; problem: Problem }) {
   const gone = problem.kind === "gone";
   const uploaded = work.chain.start.startsWith("upload:");
   const title = gone
-    ? uploaded ? "The uploaded table is no longer stored" : "This table has gone"
-    : problem.kind === "unknown" ? "No such table in this lake" : "This could not be opened";
+    ? uploaded ? "The uploaded table is no longer stored" : "This table is no longer stored"
+    : problem.kind === "unknown" ? "Table not found in this lake" : "This table cannot be opened";
   return (
     <Message title={title} testId={gone ? "gone" : "not-opened"}>
       <p>{sentence(problem.message)}</p>
       {gone && uploaded && (
         <p>
-          Uploads are kept as long as there is room for them. Bring the same file and this very link works again, as a
-          table is known by its content; another file goes through the same steps.
+          Old uploads are deleted when space runs out. Upload the same file and this link works again; upload another file
+          to run it through the same steps.
         </p>
       )}
       {work.chain.steps.length > 0 && (
@@ -91,8 +91,8 @@ export function NotOpened({ work, problem }: { work: Work; problem: Problem }) {
       )}
       <div class="message-actions">
         {!gone && <Button icon="again" onClick={again}>Try again</Button>}
-        {gone && uploaded ? <BringAgain work={work} /> : null}
-        <Button onClick={home}>Start afresh</Button>
+        {gone && uploaded ? <UploadAgain work={work} /> : null}
+        <Button onClick={home}>Start over</Button>
       </div>
     </Message>
   );

@@ -1,4 +1,4 @@
-// The join graph around a table: drawn, with a list beside it that the keyboard can use.
+// The join graph around a table, as a drawing and as a list for the keyboard.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getGraph } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -6,8 +6,8 @@ import type { TableId } from "../api/types";
 import { Bar, Button, Empty, ProblemNote, TableName, Working } from "../parts/controls";
 import { GraphCanvas } from "../parts/graph-canvas";
 import type { Spots } from "../parts/graph-layout";
-import { nameOfId, opened as openedWork } from "../state/chain";
-import { type Drawn, merged, neighbours } from "../state/graph";
+import { nameOfId, startWork } from "../state/chain";
+import { type DrawnGraph, mergeGraph, neighborsOf } from "../state/graph";
 import { changeView, go } from "../state/history";
 import { page } from "../state/page";
 import { opened } from "../state/tables";
@@ -17,13 +17,13 @@ const AROUND = 30;
 
 interface Props {
   table: TableId;
-  /** Other tables whose neighbours can be seen. */
+  /** Other tables whose neighbors can be shown. */
   choices?: TableId[];
   onAround?: (id: TableId) => void;
 }
 
 export function GraphView({ table, choices = [], onAround }: Props) {
-  const [drawn, setDrawn] = useState<Drawn>({ nodes: [], edges: [] });
+  const [drawn, setDrawn] = useState<DrawnGraph>({ nodes: [], edges: [] });
   const [spots, setSpots] = useState<Spots>(new Map());
   const [chosen, setChosen] = useState<TableId>(table);
   const [expanded, setExpanded] = useState<Set<TableId>>(new Set());
@@ -41,7 +41,7 @@ export function GraphView({ table, choices = [], onAround }: Props) {
     setProblem(null);
     try {
       const [graph, { layout }] = await Promise.all([getGraph(id, 1, AROUND, requests.current.signal), import("../parts/graph-layout")]);
-      const next = merged(now.current.drawn, graph);
+      const next = mergeGraph(now.current.drawn, graph);
       const first = now.current.drawn.nodes.length === 0;
       if (first) {
         setMiddle(graph.id);
@@ -59,21 +59,21 @@ export function GraphView({ table, choices = [], onAround }: Props) {
   };
   useEffect(() => void expand(table), []);
 
-  const node = drawn.nodes.find((one) => one.id === chosen);
-  const list = neighbours(drawn, chosen);
+  const node = drawn.nodes.find(({ id }) => id === chosen);
+  const list = neighborsOf(drawn, chosen);
   const work = page.value.page === "work" ? page.value.work : null;
   const mine = chosen === (work ? opened.value.tables?.[work.at]?.id : middle);
   return (
     <section class="graph" aria-label="Join graph" data-testid="graph-view">
       <div class="graph-main">
-        {busy !== null && <Working progress={null} started={busy} fallback="Looking for tables that join" />}
+        {busy !== null && <Working progress={null} started={busy} fallback="Searching for tables that join" />}
         {problem && <ProblemNote problem={problem} onAgain={problem.passing ? () => void expand(table) : undefined} />}
         {drawn.nodes.length > 0 && (
           <GraphCanvas drawn={drawn} spots={spots} middle={middle} chosen={chosen} onChoose={setChosen} onExpand={(id) => void expand(id)} />
         )}
-        {drawn.nodes.length === 1 && busy === null && <Empty icon="graph" title="No other table shares its values" />}
+        {drawn.nodes.length === 1 && busy === null && <Empty icon="graph" title="No other table joins with this one" />}
       </div>
-      <aside class="graph-side" aria-label="Neighbours">
+      <aside class="graph-side" aria-label="Tables that join">
         <header>
           {choices.length > 1 && (
             <label class="field row">
@@ -84,14 +84,14 @@ export function GraphView({ table, choices = [], onAround }: Props) {
             </label>
           )}
           <h2><TableName name={node?.table ?? nameOfId(chosen)} /></h2>
-          <p class="quiet">joins with {many(list.length, "table")} here{kept ? "" : " · searched for just now, as no graph is kept"}</p>
+          <p class="quiet">joins with {many(list.length, "table")} shown here{kept ? "" : " · found by a search, as the index has no join graph"}</p>
           <div class="graph-actions">
             {!expanded.has(chosen) && <Button icon="graph" disabled={busy !== null} onClick={() => void expand(chosen)} testId="graph-expand">Expand</Button>}
-            {!mine && <Button icon="open" look="primary" testId="graph-open" onClick={() => go({ page: "work", work: openedWork(chosen) })}>Start from it</Button>}
+            {!mine && <Button icon="open" look="primary" testId="graph-open" onClick={() => go({ page: "work", work: startWork(chosen) })}>Start from this table</Button>}
             {work && !mine && (
-              <Button testId="graph-join" onClick={() => changeView({ join: { right: chosen, on: null, by: "auto", how: "inner" } }, "push")}>Join with mine…</Button>
+              <Button testId="graph-join" onClick={() => changeView({ join: { right: chosen, on: null, by: "auto", how: "inner" } }, "push")}>Join with my table…</Button>
             )}
-            {chosen !== middle && <Button look="ghost" onClick={() => setChosen(middle)}>To the middle</Button>}
+            {chosen !== middle && <Button look="ghost" onClick={() => setChosen(middle)}>Back to the center</Button>}
           </div>
         </header>
         <ul class="graph-list">

@@ -1,4 +1,4 @@
-// The first page: bring a table, or find one of the lake.
+// The home page: upload a table, or pick one from the lake.
 import { go } from "../state/history";
 import { many } from "../words/format";
 import { Bring } from "./bring";
@@ -11,13 +11,13 @@ export function Home() {
     <div class="home" data-testid="home">
       <div class="home-words">
         <h1>Which tables join with yours?</h1>
-        <p>Bring a table. lakejoin finds what joins with it in {info ? many(info.tables, "table") : "the lake"}, shows why, and joins it.</p>
+        <p>Upload a table. lakejoin finds the tables that join with it among {info ? many(info.tables, "table") : "those in the lake"}, shows why, and joins them.</p>
       </div>
       <div class="home-ways">
         <Bring info={info} />
         <Find />
       </div>
-      <button type="button" class="home-lake" onClick={() => go({ page: "lake" })} aria-label="See the lake">
+      <button type="button" class="home-lake" onClick={() => go({ page: "lake" })} aria-label="Open the lake">
         <Figures info={info} />
       </button>
     </div>

@@ -1,9 +1,9 @@
-// The preview of a join: keys that meet stand out, rows without a partner are shown as they would be.
+// The preview of a join: key columns first, with matched and unmatched rows.
 import { useMemo } from "preact/hooks";
 import type { Cell, JoinFound, JoinSettings } from "../api/types";
 import { Grid } from "../parts/grid";
 import { Icon } from "../parts/icon";
-import { GivenRows } from "../parts/row-source";
+import { LocalRows } from "../parts/row-source";
 import { cellText, many } from "../words/format";
 
 function width(name: string, rows: { cells: Cell[] }[], place: number): number {
@@ -13,7 +13,7 @@ function width(name: string, rows: { cells: Cell[] }[], place: number): number {
 
 type Met = "both" | "left" | "right";
 
-/** The rows that a kind of join keeps. */
+/** The kinds of rows that a join type keeps. */
 function keptRows(how: JoinSettings["how"]): Set<Met> {
   const kept = new Set<Met>(["both"]);
   if (how === "left" || how === "full") kept.add("left");
@@ -23,8 +23,8 @@ function keptRows(how: JoinSettings["how"]): Set<Met> {
 
 type Preview = JoinFound["preview"];
 
-/** The keys of both sides side by side, and rows of every kind where they are seen at once. */
-export function arranged(preview: Preview): Preview {
+/** Puts key columns first, and some rows of every kind at the top. */
+export function arrange(preview: Preview): Preview {
   const places = preview.columns.map((_, place) => place);
   const rank = (place: number) => (preview.columns[place]?.key ? 0 : 1);
   places.sort((a, b) => rank(a) - rank(b) || a - b);
@@ -40,8 +40,8 @@ export function arranged(preview: Preview): Preview {
 }
 
 export function JoinGrid({ found, settings, stale }: { found: JoinFound; settings: JoinSettings; stale: boolean }) {
-  const { columns, rows } = useMemo(() => arranged(found.preview), [found]);
-  const source = useMemo(() => new GivenRows(rows.map((row) => row.cells)), [found]);
+  const { columns, rows } = useMemo(() => arrange(found.preview), [found]);
+  const source = useMemo(() => new LocalRows(rows.map((row) => row.cells)), [found]);
   const shown = useMemo(() => columns.map(({ name }, place) => ({ name, type: null, width: width(name, rows, place) })), [found]);
   const kept = keptRows(settings.how);
   const names = settings.columns ? new Set(settings.columns) : null;
@@ -65,11 +65,11 @@ export function JoinGrid({ found, settings, stale }: { found: JoinFound; setting
         }}
       />
       <p class="join-legend">
-        <span><i class="swatch both" /> meet</span>
-        <span><i class="swatch mine" /> only mine: {many(found.left_rows - found.left_joined, "row")}{kept.has("left") ? "" : ", left out"}</span>
-        <span><i class="swatch theirs" /> only theirs: {many(found.right_rows - found.right_joined, "row")}{kept.has("right") ? "" : ", left out"}</span>
+        <span><i class="swatch both" /> matched</span>
+        <span><i class="swatch mine" /> only in your table: {many(found.left_rows - found.left_joined, "row")}{kept.has("left") ? "" : " (dropped)"}</span>
+        <span><i class="swatch theirs" /> only in the other table: {many(found.right_rows - found.right_joined, "row")}{kept.has("right") ? "" : " (dropped)"}</span>
         <span class="space" />
-        <span class="quiet">a preview of {rows.length} rows, keys first</span>
+        <span class="quiet">preview of {many(rows.length, "row")}, keys first</span>
       </p>
     </div>
   );

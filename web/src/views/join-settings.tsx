@@ -1,9 +1,9 @@
-// The settings of a join, and what was learned about it in words.
-import type { JoinFound, JoinSettings, TableInfo } from "../api/types";
+// The settings of a join, and how the tables join in words.
+import type { JoinFound, JoinSettings } from "../api/types";
 import { arrows } from "../parts/controls";
 import { Icon } from "../parts/icon";
 import { Venn } from "../parts/venn";
-import { cellText, percent, short, whole } from "../words/format";
+import { cellText, many, percent, short, whole } from "../words/format";
 import { HOWS, JOIN_BYS } from "../words/ways";
 
 interface Settings {
@@ -11,7 +11,7 @@ interface Settings {
   onChange: (settings: JoinSettings) => void;
 }
 
-export function JoinControls({ settings, count, onChange }: Settings & { count: Record<JoinSettings["how"], number> | null; left: TableInfo }) {
+export function JoinControls({ settings, count, onChange }: Settings & { count: Record<JoinSettings["how"], number> | null }) {
   const by = settings.by ?? (settings.on ? "equal" : "auto");
   return (
     <>
@@ -27,16 +27,16 @@ export function JoinControls({ settings, count, onChange }: Settings & { count: 
           </button>
         ))}
       </div>
-      <p class="way-what">{HOWS.find((one) => one.how === settings.how)?.what}</p>
+      <p class="way-what">{HOWS.find(({ how }) => how === settings.how)?.what}</p>
       <label class="field row">
-        <span class="field-name">Rows meet by</span>
+        <span class="field-name">Match rows by</span>
         <select class="input" value={by} data-testid="join-by" onChange={(event) => onChange({ ...settings, by: event.currentTarget.value })}>
-          {JOIN_BYS.map(({ by: one, name, what }) => <option key={one} value={one} title={what}>{name}</option>)}
+          {JOIN_BYS.map(({ by: value, name, what }) => <option key={value} value={value} title={what}>{name}</option>)}
         </select>
       </label>
       {by === "nearest" && (
         <label class="field row">
-          <span class="field-name">within</span>
+          <span class="field-name">Within</span>
           <input class="input small" value={settings.within ?? "500m"} onChange={(event) => onChange({ ...settings, within: event.currentTarget.value })} />
         </label>
       )}
@@ -46,24 +46,24 @@ export function JoinControls({ settings, count, onChange }: Settings & { count: 
 
 export function JoinWords({ found }: { found: JoinFound }) {
   return (
-    <section class="join-words" aria-label="How they join" data-testid="join-words">
+    <section class="join-words" aria-label="How the tables join" data-testid="join-words">
       <ol>
         {found.steps.map((step, place) => (
           <li key={place}>
             <p class="join-program"><span class="kind">{step.kind}</span> <code>{step.words}</code></p>
             {step.program && !step.words.includes(step.program) && <p><code>{step.program}</code></p>}
             <p class="quiet">
-              {whole(step.left_rows)} of my rows, {whole(step.right_rows)} of theirs
-              {step.sure !== null && ` · sure ${percent(step.sure)}`} · {step.why}
+              {whole(step.left_rows)} of your rows, {whole(step.right_rows)} of theirs
+              {step.sure !== null && ` · ${percent(step.sure)} confidence`} · {step.why}
             </p>
             {step.kind !== "equal" && (
               <ul class="join-examples">
-                {found.examples.filter((one) => one.step === place).slice(0, 4).map((one, at) => (
+                {found.examples.filter((example) => example.step === place).slice(0, 4).map((example, at) => (
                   <li key={at}>
-                    <span class="mine">{cellText(one.before)}</span>
-                    {one.after !== null && one.after !== one.before && <><span class="way-sign">→</span><span>{cellText(one.after)}</span></>}
+                    <span class="mine">{cellText(example.before)}</span>
+                    {example.after !== null && example.after !== example.before && <><span class="way-sign">→</span><span>{cellText(example.after)}</span></>}
                     <span class="way-sign">{step.kind === "transform" ? "=" : "~"}</span>
-                    <span class="theirs">{cellText(one.partner)}</span>
+                    <span class="theirs">{cellText(example.partner)}</span>
                   </li>
                 ))}
               </ul>
@@ -72,10 +72,10 @@ export function JoinWords({ found }: { found: JoinFound }) {
         ))}
       </ol>
       <p class="quiet">
-        {whole(found.left_joined)} of {whole(found.left_rows)} of my rows and {whole(found.right_joined)} of {whole(found.right_rows)} of theirs meet
+        {whole(found.left_joined)} of your {many(found.left_rows, "row")} match {whole(found.right_joined)} of their {many(found.right_rows, "row")}
       </p>
       {found.fan_out >= 2 && (
-        <p class={`warning ${found.fan_out >= 10 ? "strong" : ""}`}><Icon name="warn" size={13} /> Each of my rows meets {found.fan_out.toFixed(1)} of theirs on average.</p>
+        <p class={`warning ${found.fan_out >= 10 ? "strong" : ""}`}><Icon name="warn" size={13} /> Each of your rows matches {found.fan_out.toFixed(1)} of theirs on average.</p>
       )}
       {found.notes.map((note) => <p key={note} class="note">{note}</p>)}
     </section>
@@ -107,7 +107,7 @@ export function JoinColumns({ found, settings, onChange }: Settings & { found: J
               here.forEach((column) => (every ? next.delete(column.name) : next.add(column.name)));
               set(next);
             }}>
-              {side === "left" ? "mine" : "theirs"}: {every ? "none" : "all"}
+              {every ? "Clear" : "Select"} {side === "left" ? "mine" : "theirs"}
             </button>
             {here.map((column) => (
               <label key={column.name} class="check" data-testid="keep-column" data-column-name={column.name}>

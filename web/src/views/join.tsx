@@ -1,4 +1,4 @@
-// Setting up a join: how, by what, which columns; what would come of it; and running it.
+// Sets up a join, previews it and runs it.
 import { useEffect, useState } from "preact/hooks";
 import { previewJoin } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -14,7 +14,7 @@ import { runStep } from "./run-step";
 
 const PREVIEW_ROWS = 60;
 
-/** How many rows each kind of join gives: known from one preview, whatever it asked for. */
+/** How many rows each join type gives; one preview is enough to know all four. */
 export function rowsOf(found: JoinFound): Record<JoinSettings["how"], number> {
   const left = found.left_rows - found.left_joined;
   const right = found.right_rows - found.right_joined;
@@ -27,9 +27,9 @@ function usePreview(left: TableInfo, settings: JoinSettings) {
   const [progress, setProgress] = useState<Progress | null>(null);
   const [started, setStarted] = useState(performance.now());
   const [busy, setBusy] = useState(true);
-  // Which rows and columns are kept changes nothing of what meets: no new preview for these.
-  const { how: _how, columns: _columns, ...asked } = settings;
-  const key = JSON.stringify([left.id, asked]);
+  // The join type and the columns to keep do not change which rows match: no new preview for these.
+  const { how: _how, columns: _columns, ...matching } = settings;
+  const key = JSON.stringify([left.id, matching]);
   useEffect(() => {
     const request = new AbortController();
     setProblem(null);
@@ -37,7 +37,7 @@ function usePreview(left: TableInfo, settings: JoinSettings) {
     setBusy(true);
     setStarted(performance.now());
     const timer = setTimeout(() => {
-      previewJoin(left.id, { ...asked, how: "inner" }, PREVIEW_ROWS, { signal: request.signal, onProgress: setProgress }).then(
+      previewJoin(left.id, { ...matching, how: "inner" }, PREVIEW_ROWS, { signal: request.signal, onProgress: setProgress }).then(
         (got) => {
           setBody(got);
           setBusy(false);
@@ -108,24 +108,24 @@ export function JoinView({ work, left, settings }: { work: Work; left: TableInfo
           </span>
         )}
         <Button look="primary" icon="play" disabled={!found || busy || run !== null || names.length === 0} onClick={() => void start()} testId="join-run" title="Ctrl+Enter">
-          Run the join
+          Run join
         </Button>
       </header>
       {run && <Working progress={run.progress} started={run.started} onStop={() => run.stop.abort()} fallback="Joining" />}
       {failed && <ProblemNote problem={failed} />}
       <div class="join-body">
         <div class="join-side">
-          <JoinControls settings={settings} count={count} left={left} onChange={set} />
+          <JoinControls settings={settings} count={count} onChange={set} />
           {found && <JoinWords found={found} />}
           {found && <JoinColumns found={found} settings={settings} onChange={set} />}
         </div>
         <div class="join-main">
-          {busy && <Working progress={progress} started={started} fallback="Finding out how they join" />}
+          {busy && <Working progress={progress} started={started} fallback="Finding how the tables join" />}
           {problem && <ProblemNote problem={problem} />}
           {body?.found === false && (
-            <Empty icon="equal" title="No join was found">
+            <Empty icon="equal" title="No join found">
               <p>{body.why}</p>
-              {body.attempt && <p>The best attempt: {body.attempt.words} ({body.attempt.why})</p>}
+              {body.attempt && <p>Best attempt: {body.attempt.words} ({body.attempt.why})</p>}
               {body.notes.map((note) => <p key={note}>{note}</p>)}
             </Empty>
           )}

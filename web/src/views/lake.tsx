@@ -1,10 +1,9 @@
-// The lake: how large it is, its tables, and what joins with what.
+// The lake: its size, its tables and their joins.
 import { useEffect, useState } from "preact/hooks";
 import { getInfo } from "../api/client";
 import type { LakeInfo, TableId } from "../api/types";
 import { arrows, Button, Empty, TableName } from "../parts/controls";
-import { opened } from "../state/chain";
-import { nameOfId } from "../state/chain";
+import { nameOfId, startWork } from "../state/chain";
 import { go } from "../state/history";
 import { bytes, short, whole } from "../words/format";
 import { GraphView } from "./graph";
@@ -50,24 +49,24 @@ export function Lake({ table }: { table: TableId | undefined }) {
       <Figures info={info} />
       <div class={`lake-body ${table ? "has-table" : ""}`}>
         <TableList chosen={table} onChoose={(id) => go({ page: "lake", table: id }, table ? "replace" : "push")} />
-        <section class="lake-main" aria-label="The chosen table">
+        <section class="lake-main" aria-label="Selected table">
           {table ? (
             <>
               <header class="lake-bar">
                 <Button icon="back" look="ghost" class="narrow-only" onClick={() => go({ page: "lake" })}>Tables</Button>
                 <h1><TableName name={nameOfId(table)} /></h1>
                 <span class="space" />
-                <div class="segments small" role="tablist" onKeyDown={arrows} aria-label="What to see of it">
+                <div class="segments small" role="tablist" onKeyDown={arrows} aria-label="What to show">
                   <button type="button" role="tab" aria-selected={tab === "graph"} onClick={() => setTab("graph")}>Joins</button>
                   <button type="button" role="tab" aria-selected={tab === "rows"} onClick={() => setTab("rows")} data-testid="lake-rows">Rows</button>
                 </div>
-                <Button look="primary" icon="open" testId="lake-open" onClick={() => go({ page: "work", work: opened(table) })}>Open</Button>
+                <Button look="primary" icon="open" testId="lake-open" onClick={() => go({ page: "work", work: startWork(table) })}>Open</Button>
               </header>
               {tab === "graph" ? <GraphView key={table} table={table} /> : <div class="lake-rows"><OtherTable id={table} /></div>}
             </>
           ) : (
-            <Empty icon="graph" title="Choose a table to see what joins with it">
-              {info && info.graph === false && "No join graph is kept with this index: neighbours are searched for when a table is chosen."}
+            <Empty icon="graph" title="Select a table to see what joins with it">
+              {info && info.graph === false && "This index has no join graph, so the tables that join are searched for when you select a table."}
             </Empty>
           )}
         </section>

@@ -1,4 +1,4 @@
-// A look at another table of the lake, small.
+// A small preview of another table of the lake.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { getTable } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -13,7 +13,7 @@ import { gridColumns } from "./table";
 function SmallGrid({ table }: { table: TableInfo }) {
   const source = useMemo(() => new ServerRows(table.id, table.rows, table.columns.length), [table.id]);
   useEffect(() => () => source.close(), [source]);
-  const columns = useMemo(() => gridColumns(table.columns).map((one) => ({ ...one, width: Math.min(one.width, 200) })), [table.id]);
+  const columns = useMemo(() => gridColumns(table.columns).map((column) => ({ ...column, width: Math.min(column.width, 200) })), [table.id]);
   return (
     <div class="small-grid">
       <Grid

@@ -1,9 +1,9 @@
-// One result: how it joins, how well, what it adds; opened, the proof.
+// One result: how it joins, how well and what it adds; expanded, the evidence.
 import { useState } from "preact/hooks";
-import type { JoinHint, SearchAsked, TableInfo } from "../api/types";
+import type { JoinHint, SearchRequest } from "../api/types";
 import { arrows, Bar, Button, TableName } from "../parts/controls";
 import { Icon } from "../parts/icon";
-import { opened as openedWork } from "../state/chain";
+import { startWork } from "../state/chain";
 import type { Hit, HitWay } from "../state/hits";
 import { changeView, go } from "../state/history";
 import type { Work } from "../state/page";
@@ -16,7 +16,7 @@ export function setUpJoin(hint: JoinHint): void {
   changeView({ join: { ...hint, how: "inner" } }, "push");
 }
 
-/** `iata = lid`, in the colours of the two sides. */
+/** `iata = lid`, in the colors of the two tables. */
 export function WayWords({ way }: { way: HitWay }) {
   return (
     <span class="way-words">
@@ -30,7 +30,7 @@ export function WayWords({ way }: { way: HitWay }) {
 function FanOut({ factor }: { factor: number | null }) {
   if (factor === null) return null;
   const level = factor >= 10 ? "strong" : factor >= 2 ? "some" : "";
-  const words = factor >= 2 ? `Each of my rows meets ${times(factor).slice(1)} of theirs on average: the result is larger` : "Rows of the result for each of mine";
+  const words = factor >= 2 ? `Each of your rows matches ${times(factor).slice(1)} of theirs on average, so the result has more rows` : "Result rows per row of yours";
   return (
     <span class={`fan-out ${level}`} title={words} data-testid={level ? "fan-out-warning" : undefined}>
       {level && <Icon name="warn" size={12} />}
@@ -47,7 +47,7 @@ function Adds({ hit }: { hit: Hit }) {
     <p class="adds">
       <span class="quiet">adds</span>
       {shown.map(({ name, full }) => (
-        <span key={name} class="add" title={full === null ? name : `${name}: filled for ${percent(full)} of my rows`}>
+        <span key={name} class="add" title={full === null ? name : `${name}: has a value for ${percent(full)} of your rows`}>
           {full !== null && <span class="add-full" style={{ height: `${Math.round(full * 100)}%` }} />}
           {name}
         </span>
@@ -59,20 +59,20 @@ function Adds({ hit }: { hit: Hit }) {
   );
 }
 
-const TABS = [["values", "Values"], ["table", "Their table"], ["ways", "Ways"]] as const;
+const TABS = [["values", "Values"], ["table", "Table"], ["ways", "Joins"]] as const;
 
-function OpenedResult({ hit, asked, running }: { hit: Hit; asked: SearchAsked; running: boolean }) {
+function ResultDetails({ hit, request, running }: { hit: Hit; request: SearchRequest; running: boolean }) {
   const [tab, setTab] = useState<"values" | "table" | "ways">("values");
   return (
     <div class="result-open">
       <div class="segments small" role="tablist" onKeyDown={arrows} aria-label="About this result">
-        {TABS.filter(([one]) => one !== "ways" || hit.ways.length > 1).map(([one, name]) => (
-          <button key={one} type="button" role="tab" aria-selected={tab === one} onClick={() => setTab(one)} data-testid={`result-${one}`}>
-            {one === "ways" ? `${hit.ways.length} ways` : name}
+        {TABS.filter(([key]) => key !== "ways" || hit.ways.length > 1).map(([key, name]) => (
+          <button key={key} type="button" role="tab" aria-selected={tab === key} onClick={() => setTab(key)} data-testid={`result-${key}`}>
+            {key === "ways" ? `${hit.ways.length} joins` : name}
           </button>
         ))}
       </div>
-      {tab === "values" && <Values hit={hit} asked={asked} running={running} />}
+      {tab === "values" && <Values hit={hit} request={request} running={running} />}
       {tab === "table" && <OtherTable id={hit.id} />}
       {tab === "ways" && (
         <ul class="way-list">
@@ -81,23 +81,22 @@ function OpenedResult({ hit, asked, running }: { hit: Hit; asked: SearchAsked; r
               <WayWords way={way} />
               <Bar share={way.containment} label="contained" />
               <span class="quiet">{way.how || KIND_WORDS[way.kind]}</span>
-              <Button onClick={() => setUpJoin(way.join)}>Join so…</Button>
+              <Button onClick={() => setUpJoin(way.join)}>Use this join…</Button>
             </li>
           ))}
         </ul>
       )}
       <p class="result-more">
-        <button type="button" class="text-button" onClick={() => go({ page: "work", work: openedWork(hit.id) })}>Open this table instead</button>
+        <button type="button" class="text-button" onClick={() => go({ page: "work", work: startWork(hit.id) })}>Open this table instead</button>
       </p>
     </div>
   );
 }
 
-export function ResultCard({ hit, work, asked, running }: {
+export function ResultCard({ hit, work, request, running }: {
   hit: Hit;
   work: Work;
-  table: TableInfo;
-  asked: SearchAsked;
+  request: SearchRequest;
   running: boolean;
 }) {
   const way = hit.ways[0];
@@ -119,7 +118,7 @@ export function ResultCard({ hit, work, asked, running }: {
         </div>
         <div class="result-figures">
           <Bar share={way.containment} label="contained" />
-          {way.rowCoverage !== null && <span title="My rows that would get a partner">{percent(way.rowCoverage)} of my rows</span>}
+          {way.rowCoverage !== null && <span title="Share of your rows with a match">matches {percent(way.rowCoverage)} of your rows</span>}
           <FanOut factor={way.fanOut} />
         </div>
         <Adds hit={hit} />
@@ -130,9 +129,9 @@ export function ResultCard({ hit, work, asked, running }: {
             {hit.examples.unmatched.slice(0, 3).map((text) => <span key={text} class="no">{text}</span>)}
           </p>
         )}
-        {hit.versions.length > 0 && <p class="quiet versions" title={hit.versions.join("\n")}>also as {many(hit.versions.length, "version")}: {hit.versions.slice(0, 2).join(", ")}</p>}
+        {hit.versions.length > 0 && <p class="quiet versions" title={hit.versions.join("\n")}>{many(hit.versions.length, "other version")}: {hit.versions.slice(0, 2).join(", ")}</p>}
       </div>
-      {unfolded && <OpenedResult hit={hit} asked={asked} running={running} />}
+      {unfolded && <ResultDetails hit={hit} request={request} running={running} />}
     </article>
   );
 }

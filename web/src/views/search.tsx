@@ -1,9 +1,9 @@
-// The search panel: by which columns, in which way, and what was found.
+// The search panel: columns, method and results.
 import { useEffect } from "preact/hooks";
 import type { TableInfo } from "../api/types";
 import { arrows, Button, Empty, ProblemNote, Working } from "../parts/controls";
 import { Icon } from "../parts/icon";
-import { missing, toAsked } from "../state/hits";
+import { missingHint, toRequest } from "../state/hits";
 import { changeView } from "../state/history";
 import type { SearchSettings, Work } from "../state/page";
 import { session, startSearch, stopSearch } from "../state/searching";
@@ -15,29 +15,29 @@ function Columns({ table, settings }: { table: TableInfo; settings: SearchSettin
   const rest = table.columns.filter((column) => column.suggested && !settings.on.includes(column.column)).slice(0, 6);
   return (
     <div class="field">
-      <span class="field-name">By my columns</span>
+      <span class="field-name">Search by</span>
       <div class="chips" data-testid="chosen-columns">
         {settings.on.map((name) => (
-          <button key={name} type="button" class="pick on" onClick={() => chooseColumn(table, name)} aria-label={`No longer by ${name}`}>
+          <button key={name} type="button" class="pick on" onClick={() => chooseColumn(table, name)} aria-label={`Remove ${name}`}>
             {name}
             <Icon name="close" size={12} />
           </button>
         ))}
-        {settings.on.length === 0 && <span class="pick-none">any that may be a key</span>}
+        {settings.on.length === 0 && <span class="pick-none">any key-like column</span>}
         {rest.map(({ column }) => (
-          <button key={column} type="button" class="pick" onClick={() => chooseColumn(table, column)} aria-label={`By ${column}`}>
+          <button key={column} type="button" class="pick" onClick={() => chooseColumn(table, column)} aria-label={`Search by ${column}`}>
             <Icon name="star" size={11} />
             {column}
           </button>
         ))}
         <select
-          class="pick-more" aria-label="Choose another column" value="" data-testid="choose-column"
+          class="pick-more" aria-label="Add a column" value="" data-testid="choose-column"
           onChange={(event) => {
             chooseColumn(table, event.currentTarget.value);
             event.currentTarget.value = "";
           }}
         >
-          <option value="" disabled>+ column</option>
+          <option value="" disabled>+ Add column</option>
           {table.columns.filter(({ column }) => !settings.on.includes(column)).map(({ column }) => (
             <option key={column} value={column}>{column}</option>
           ))}
@@ -47,12 +47,12 @@ function Columns({ table, settings }: { table: TableInfo; settings: SearchSettin
   );
 }
 
-function Fine({ settings }: { settings: SearchSettings }) {
+function MethodOptions({ settings }: { settings: SearchSettings }) {
   if (settings.way === "containment") {
     const min = settings.min ?? 0.5;
     return (
       <label class="fine">
-        <span>at least {Math.round(min * 100)}% of my values</span>
+        <span>contains at least {Math.round(min * 100)}% of your values</span>
         <input type="range" min="5" max="100" step="5" value={min * 100} data-testid="min"
           onInput={(event) => changeSettings({ ...settings, min: Number(event.currentTarget.value) / 100 })} />
       </label>
@@ -63,13 +63,13 @@ function Fine({ settings }: { settings: SearchSettings }) {
     return (
       <div class="fine">
         <label class="fine">
-          <span>{tau === "auto" ? "as far apart as fits" : `at most ${Math.round(tau * 100)}% apart`}</span>
+          <span>{tau === "auto" ? "distance chosen automatically" : `distance at most ${Math.round(tau * 100)}%`}</span>
           <input type="range" min="5" max="60" step="5" value={tau === "auto" ? 30 : tau * 100} disabled={tau === "auto"} data-testid="tau"
             onInput={(event) => changeSettings({ ...settings, tau: Number(event.currentTarget.value) / 100 })} />
         </label>
         <label class="check">
           <input type="checkbox" checked={tau === "auto"} onChange={() => changeSettings({ ...settings, tau: tau === "auto" ? 0.3 : "auto" })} />
-          <span>find out (slow)</span>
+          <span>automatic (slow)</span>
         </label>
       </div>
     );
@@ -77,10 +77,10 @@ function Fine({ settings }: { settings: SearchSettings }) {
   if (settings.way === "distance") {
     return (
       <label class="fine">
-        <span>within</span>
+        <span>Within</span>
         <input class="input small" value={settings.within ?? "500m"} data-testid="within" spellcheck={false}
           onInput={(event) => changeSettings({ ...settings, within: event.currentTarget.value })} />
-        <span class="quiet">500m, 2km, 1% or a number</span>
+        <span class="quiet">e.g. 500m, 2km, 1% or 5</span>
       </label>
     );
   }
@@ -90,18 +90,18 @@ function Fine({ settings }: { settings: SearchSettings }) {
 export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
   const settings = settingsOf(work, table);
   const now = session.value;
-  const asked = toAsked(table.id, settings);
-  const key = JSON.stringify(asked);
-  const lacks = missing(settings);
+  const request = toRequest(table.id, settings);
+  const key = JSON.stringify(request);
+  const hint = missingHint(settings);
   const fits = now.key === key;
   const start = (fresh = false) => {
-    if (lacks) return;
+    if (hint) return;
     changeView({ search: settings, asked: true });
-    void startSearch(asked, fresh);
+    void startSearch(request, fresh);
   };
-  // Opened by a link, or by the back button: the results belong to what is shown.
+  // OpenChain by a link or the back button: run the search that it shows.
   useEffect(() => {
-    if (work.view.asked && !lacks && session.peek().asked?.table !== table.id) void startSearch(asked);
+    if (work.view.asked && !hint && session.peek().request?.table !== table.id) void startSearch(request);
   }, [table.id]);
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -111,19 +111,19 @@ export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
     return () => removeEventListener("keydown", listen);
   });
   const running = now.status === "running";
-  const mine = now.asked?.table === table.id;
-  const way = WAYS.find((one) => one.way === settings.way);
+  const current = now.request?.table === table.id;
+  const way = WAYS.find(({ way: key }) => key === settings.way);
   return (
     <section class="search" aria-label="Search for tables that join" data-testid="search-panel">
       <div class="search-ask">
         <Columns table={table} settings={settings} />
         <div class="field">
-          <span class="field-name">In this way</span>
-          <div class="ways" role="radiogroup" onKeyDown={arrows} aria-label="Way to search">
-            {WAYS.map(({ way: one, name, what }) => (
+          <span class="field-name">Method</span>
+          <div class="ways" role="radiogroup" onKeyDown={arrows} aria-label="Search method">
+            {WAYS.map(({ way: key, name, what }) => (
               <button
-                key={one} type="button" role="radio" aria-checked={settings.way === one} title={what}
-                data-testid={`way-${one}`} onClick={() => changeSettings({ ...settings, way: one })}
+                key={key} type="button" role="radio" aria-checked={settings.way === key} title={what}
+                data-testid={`way-${key}`} onClick={() => changeSettings({ ...settings, way: key })}
               >
                 {name}
               </button>
@@ -131,21 +131,21 @@ export function SearchPanel({ work, table }: { work: Work; table: TableInfo }) {
           </div>
           <p class="way-what">{way?.what}</p>
         </div>
-        <Fine settings={settings} />
+        <MethodOptions settings={settings} />
         <div class="search-go">
-          <Button look="primary" icon="search" disabled={lacks !== null || (running && fits)} onClick={() => start(mine && fits && !running)} testId="search-start">
-            {mine && fits && now.status === "done" ? "Search again" : "Search the lake"}
+          <Button look="primary" icon="search" disabled={hint !== null || (running && fits)} onClick={() => start(current && fits && !running)} testId="search-start">
+            {current && fits && now.status === "done" ? "Search again" : "Search the lake"}
           </Button>
-          {lacks ? <span class="quiet">{lacks}</span> : <kbd class="wide-only">Ctrl ↵</kbd>}
+          {hint ? <span class="quiet">{hint}</span> : <kbd class="wide-only">Ctrl ↵</kbd>}
         </div>
       </div>
-      {mine && running && <Working progress={now.progress} started={now.started} onStop={stopSearch} fallback="Searching" />}
-      {mine && now.problem && <ProblemNote problem={now.problem} onAgain={now.problem.passing ? () => start(true) : undefined} />}
-      {mine && (now.answer || running) && <Results work={work} table={table} now={now} settings={settings} stale={!fits} />}
-      {!mine && (
+      {current && running && <Working progress={now.progress} started={now.started} onStop={stopSearch} fallback="Searching" />}
+      {current && now.problem && <ProblemNote problem={now.problem} onAgain={now.problem.passing ? () => start(true) : undefined} />}
+      {current && (now.answer || running) && <Results work={work} now={now} settings={settings} stale={!fits} />}
+      {!current && (
         <Empty icon="search" title="Which tables join with this one?">
           <p>
-            Search by all columns at once, or click the heads of columns to search by these. Columns with
+            Search by all columns at once, or click column headers to search by those columns. Columns with
             a <Icon name="star" size={12} class="column-star" /> look like keys.
           </p>
         </Empty>

@@ -1,4 +1,4 @@
-// Sharing: the address of exactly what is on the screen.
+// Copies a link to exactly what is on the screen.
 import { asProblem } from "../api/problem";
 import { Button } from "../parts/controls";
 import { copyText, toast } from "../parts/toast";
@@ -9,7 +9,7 @@ export function ShareButton({ work }: { work: Work }) {
   const share = async () => {
     try {
       const { url, short } = await shareAddress(work);
-      await copyText(url, short ? "A short link to this step is copied" : "The link to this step is copied");
+      await copyText(url, short ? "Copied a short link to this step" : "Copied a link to this step");
     } catch (error) {
       toast(asProblem(error).message, true);
     }

@@ -1,4 +1,4 @@
-// The keyboard: what works everywhere, and the list of it.
+// Keyboard shortcuts that work everywhere, and the list of them.
 import { signal } from "@preact/signals";
 import { Dialog } from "../parts/dialog";
 import { changeView, go } from "../state/history";
@@ -12,24 +12,24 @@ const KEYS: [string[], string][] = [
   [["2"], "Search for joins"],
   [["3"], "SQL"],
   [["4"], "Join graph"],
-  [["Enter"], "In the grid: the whole cell. In results: open"],
-  [["↑", "↓"], "Move in lists, results and the grid"],
-  [["Ctrl", "↓"], "In the grid: to the last row"],
+  [["Enter"], "Show the full cell; open a result"],
+  [["↑", "↓"], "Move through lists, results and the grid"],
+  [["Ctrl", "↓"], "Go to the last row of the grid"],
   [["Ctrl", "Enter"], "Run the search, the join or the query"],
-  [["Ctrl", "V"], "On the first page: a table from a spreadsheet"],
+  [["Ctrl", "V"], "On the home page: paste rows from a spreadsheet"],
   [["Esc"], "Close"],
-  [["?"], "This list"],
+  [["?"], "Show this list"],
 ];
 
 const TABS: Record<string, Tab> = { "1": "table", "2": "search", "3": "sql", "4": "graph" };
 
-function typing(target: EventTarget | null): boolean {
+function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable=true]") !== null;
 }
 
 export function listenForKeys(): () => void {
   const listen = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector("dialog[open]")) return;
     if (event.key === "?") shortcutsShown.value = true;
     else if (event.key === "/") focusFind();
@@ -41,7 +41,7 @@ export function listenForKeys(): () => void {
   return () => removeEventListener("keydown", listen);
 }
 
-/** The box to find a table is on the first page and in the lake; from elsewhere it leads to the first page. */
+/** Focuses the find box, which is on the home page and in the lake; otherwise goes to the home page. */
 function focusFind(): void {
   const box = () => document.querySelector<HTMLInputElement>("[data-find]");
   if (!box()) go({ page: "home" });
@@ -51,7 +51,7 @@ function focusFind(): void {
 export function Shortcuts() {
   if (!shortcutsShown.value) return null;
   return (
-    <Dialog title="Keyboard" onClose={() => (shortcutsShown.value = false)} testId="shortcuts">
+    <Dialog title="Keyboard shortcuts" onClose={() => (shortcutsShown.value = false)} testId="shortcuts">
       <dl class="keys">
         {KEYS.map(([keys, what]) => (
           <div key={what}>

@@ -1,4 +1,4 @@
-// Reworking the table with SQL; the editor is loaded when it is first needed.
+// SQL over the open table; the editor is loaded on first use.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asProblem, isAbort, type Problem } from "../api/problem";
 import type { Progress, TableInfo } from "../api/types";
@@ -23,10 +23,10 @@ export function SqlView({ work, table }: { work: Work; table: TableInfo }) {
   const box = useRef<HTMLDivElement>(null);
   const editor = useRef<SqlEditor | null>(null);
   const before = stepBefore(work.chain, work.at);
-  const own = before?.kind === "sql" ? before : null;
+  const previous = before?.kind === "sql" ? before : null;
   const [problem, setProblem] = useState<Problem | null>(null);
   const [run, setRun] = useState<{ stop: AbortController; started: number; progress: Progress | null } | null>(null);
-  const text = useRef(work.view.sql ?? own?.sql ?? firstQuery(table));
+  const text = useRef(work.view.sql ?? previous?.sql ?? firstQuery(table));
 
   const start = async (replace: boolean) => {
     const sql = text.current.trim();
@@ -51,7 +51,7 @@ export function SqlView({ work, table }: { work: Work; table: TableInfo }) {
   };
   const latest = useRef(start);
   latest.current = start;
-  const replaces = own !== null;
+  const replaces = previous !== null;
 
   useEffect(() => {
     let gone = false;
@@ -85,11 +85,11 @@ export function SqlView({ work, table }: { work: Work; table: TableInfo }) {
         <Button look="primary" icon="play" disabled={run !== null} onClick={() => void start(replaces)} testId="sql-run" title="Ctrl+Enter">
           {replaces ? "Run again" : "Run"}
         </Button>
-        {replaces && <Button icon="plus" disabled={run !== null} onClick={() => void start(false)} testId="sql-new">As a new step</Button>}
+        {replaces && <Button icon="plus" disabled={run !== null} onClick={() => void start(false)} testId="sql-new">Run as new step</Button>}
         <span class="quiet wide-only">
           {replaces
-            ? `this step's query; a new step reads the ${many(table.columns.length, "column")} below as result`
-            : `the table is called result: ${many(table.columns.length, "column")}, completed as you type`}
+            ? `the query of this step; a new step queries the table below as result`
+            : `the table is called result; its ${many(table.columns.length, "column")} complete as you type`}
         </span>
         <span class="space" />
         <kbd class="wide-only">Ctrl ↵</kbd>

@@ -1,4 +1,4 @@
-// All tables of the lake, or those whose name fits; only those in sight are fetched and drawn.
+// The tables of the lake, filtered by name; only visible ones are fetched and drawn.
 import { elementScroll, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getTables } from "../api/client";
@@ -12,7 +12,7 @@ import { many, short, whole } from "../words/format";
 const PAGE = 100;
 const HEIGHT = 46;
 
-/** Words become a pattern that they may stand anywhere in. */
+/** Turns a text into a glob that matches it anywhere in a name. */
 function pattern(text: string): string {
   const words = text.trim();
   if (!words) return "";
@@ -87,7 +87,7 @@ export function TableList({ chosen, onChoose }: { chosen: TableId | undefined; o
         {total !== null && <span class="quiet">{whole(total)}</span>}
       </div>
       {problem && <ProblemNote problem={problem} />}
-      {total === 0 && <Empty icon="table" title="No table is called so" />}
+      {total === 0 && <Empty icon="table" title="No matching table" />}
       <div class="table-scroll" ref={box} tabIndex={-1}>
         <ul style={{ height: `${virtual.getTotalSize()}px` }}>
           {items.map(({ index, start }) => {

@@ -1,4 +1,4 @@
-// The open table: its grid, its columns to choose from, and a cell in full.
+// The open table: the grid, its column headers and the cell panel.
 import { type Signal, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -34,7 +34,7 @@ function Notes({ table }: { table: TableInfo }) {
   return (
     <details class="notes">
       <summary>{many(words.length, "note")}</summary>
-      <ul>{words.map((one) => <li key={one}>{one}</li>)}</ul>
+      <ul>{words.map((note) => <li key={note}>{note}</li>)}</ul>
     </details>
   );
 }
@@ -55,8 +55,8 @@ function GoTo({ total, onGo }: { total: number; onGo: (row: number) => void }) {
   );
 }
 
-/** Which rows are in sight: a part of its own, as it changes with every movement. */
-function Sight({ sight, total }: { sight: Signal<[number, number]>; total: number }) {
+/** Which rows are visible: a component of its own, as it changes with every scroll. */
+function VisibleRows({ sight, total }: { sight: Signal<[number, number]>; total: number }) {
   const [first, last] = sight.value;
   return <span data-testid="sight">Rows {whole(Math.min(first + 1, total))}–{whole(last)} of {whole(total)}</span>;
 }
@@ -78,7 +78,7 @@ export function TableView({ table, work, tabs, above, hidden }: {
   const chosen = new Set(settingsOf(work, table).on);
   const choose = (name: string) => {
     chooseColumn(table, name);
-    // Beside the table there is room for the search; on a phone it would take the table away.
+    // Show the search next to the table, except on a phone, where it would hide the table.
     if (work.view.tab === "table" && innerWidth > 760) changeView({ tab: "search" });
   };
   const problem = source.problem.value;
@@ -112,11 +112,11 @@ export function TableView({ table, work, tabs, above, hidden }: {
       )}
       {!hidden && (
         <footer class="table-foot">
-          <Sight sight={sight} total={table.rows} />
+          <VisibleRows sight={sight} total={table.rows} />
           <span class="space" />
           {chosen.size > 0 && (
             <Button look="ghost" icon="close" onClick={() => chosen.forEach((name) => chooseColumn(table, name))}>
-              {many(chosen.size, "column")} chosen
+              Clear {many(chosen.size, "selected column")}
             </Button>
           )}
           {table.rows > 200 && <GoTo total={table.rows} onGo={(row) => setGoTo({ row })} />}

@@ -1,4 +1,4 @@
-// Taking the result away: as a file, or as code that makes it again.
+// Exports the open table as a file, or all steps as code.
 import { useEffect, useState } from "preact/hooks";
 import { exportAddress, getCode } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
@@ -13,9 +13,9 @@ import { opened } from "../state/tables";
 import { many } from "../words/format";
 
 const FILES = [
-  { format: "csv", name: "CSV", what: "for spreadsheets and everything else" },
-  { format: "parquet", name: "Parquet", what: "small and typed, for data tools" },
-  { format: "arrow", name: "Arrow", what: "for pandas, Polars and DuckDB in memory" },
+  { format: "csv", name: "CSV", what: "for spreadsheets and most tools" },
+  { format: "parquet", name: "Parquet", what: "compact and typed, for data tools" },
+  { format: "arrow", name: "Arrow", what: "for pandas, Polars and DuckDB" },
 ] as const;
 
 const CODES: { as: CodeAs; name: string }[] = [
@@ -51,17 +51,17 @@ function CodeBox({ work }: { work: Work }) {
     <section class="code-box">
       <div class="code-bar">
         <div class="segments" role="tablist" onKeyDown={arrows} aria-label="Language">
-          {CODES.map((one) => (
+          {CODES.map((target) => (
             <button
-              key={one.as} type="button" role="tab" aria-selected={as === one.as} onClick={() => setAs(one.as)}
-              data-testid={`code-${one.as}`}
+              key={target.as} type="button" role="tab" aria-selected={as === target.as} onClick={() => setAs(target.as)}
+              data-testid={`code-${target.as}`}
             >
-              {one.name}
+              {target.name}
             </button>
           ))}
         </div>
         <span class="space" />
-        <Button icon="copy" disabled={!code} testId="code-copy" onClick={() => code && void copyText(code.code, "The code is copied")}>Copy</Button>
+        <Button icon="copy" disabled={!code} testId="code-copy" onClick={() => code && void copyText(code.code, "Code copied")}>Copy</Button>
         <Button icon="download" disabled={!code} testId="code-save" onClick={() => code && save(code)}>{code?.filename ?? "Save"}</Button>
       </div>
       {problem ? <ProblemNote problem={problem} /> : <pre class="code" tabIndex={0} data-testid="code">{code?.code ?? " "}</pre>}
@@ -76,10 +76,10 @@ export function TakeAwayButton({ work }: { work: Work }) {
   return (
     <>
       <Button icon="download" look="ghost" disabled={!table} onClick={() => setShown(true)} testId="take-away" title="Download, or copy as code">
-        <span class="wide-only">Take away</span>
+        <span class="wide-only">Export</span>
       </Button>
       {shown && table && (
-        <Dialog title="Take it away" wide onClose={() => setShown(false)} testId="take-away-dialog">
+        <Dialog title="Export" wide onClose={() => setShown(false)} testId="take-away-dialog">
           <p class="dialog-words">{table.table} · {many(table.rows, "row")}, {many(table.columns.length, "column")}</p>
           <div class="files">
             {FILES.map(({ format, name, what }) => (
@@ -89,7 +89,7 @@ export function TakeAwayButton({ work }: { work: Work }) {
               </a>
             ))}
           </div>
-          <h3>Or all steps as code</h3>
+          <h3>Or export all steps as code</h3>
           <CodeBox work={work} />
         </Dialog>
       )}

@@ -1,4 +1,4 @@
-// The bar at the top: the way home, the chain as a path, and what can be done with all of it.
+// The bar at the top: home, the chain of steps, and actions.
 import { Button } from "../parts/controls";
 import { Icon, type IconName, Logo } from "../parts/icon";
 import { go } from "../state/history";
@@ -10,9 +10,9 @@ import { shortcutsShown } from "./shortcuts";
 import { TakeAwayButton } from "./take-away";
 
 const THEMES: Record<Theme, { icon: IconName; name: string }> = {
-  auto: { icon: "auto", name: "Colours: as the system" },
-  light: { icon: "light", name: "Colours: light" },
-  dark: { icon: "dark", name: "Colours: dark" },
+  auto: { icon: "auto", name: "Theme: system" },
+  light: { icon: "light", name: "Theme: light" },
+  dark: { icon: "dark", name: "Theme: dark" },
 };
 
 export function TopBar() {

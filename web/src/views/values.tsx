@@ -1,34 +1,34 @@
-// The values that meet and those that do not, side by side.
+// Matched and unmatched values side by side.
 import { useEffect, useState } from "preact/hooks";
 import { explain } from "../api/client";
 import { asProblem, isAbort, type Problem } from "../api/problem";
-import type { Explained, SearchAsked } from "../api/types";
+import type { Explanation, SearchRequest } from "../api/types";
 import { ProblemNote, Working } from "../parts/controls";
 import type { Hit } from "../state/hits";
 import { keyText, whole } from "../words/format";
 
 const SHOWN = 40;
 
-export function Values({ hit, asked, running }: { hit: Hit; asked: SearchAsked; running: boolean }) {
-  const [body, setBody] = useState<Explained | null>(null);
+export function Values({ hit, request, running }: { hit: Hit; request: SearchRequest; running: boolean }) {
+  const [body, setBody] = useState<Explanation | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [started] = useState(performance.now());
   useEffect(() => {
     // Ranks may still change while the search runs.
     if (running) return undefined;
-    const request = new AbortController();
+    const abort = new AbortController();
     setProblem(null);
-    explain(asked, hit.rank, SHOWN, { signal: request.signal }).then(setBody, (error) => {
+    explain(request, hit.rank, SHOWN, { signal: abort.signal }).then(setBody, (error) => {
       if (!isAbort(error)) setProblem(asProblem(error));
     });
-    return () => request.abort();
+    return () => abort.abort();
   }, [hit.key, running]);
   if (problem) return <ProblemNote problem={problem} />;
-  if (!body) return <Working progress={null} started={started} fallback={running ? "Values are compared once the search is done" : "Comparing values"} />;
+  if (!body) return <Working progress={null} started={started} fallback={running ? "Waiting for the search to finish" : "Comparing values"} />;
   return (
     <div class="values" data-testid="values">
       <div class="values-side">
-        <h4><span class="dot both" />{whole(body.matched)} in both</h4>
+        <h4><span class="dot both" />{whole(body.matched)} matched</h4>
         <ul>
           {body.matches.map(({ value, partner, mine, theirs }, place) => (
             <li key={place}>
@@ -41,7 +41,7 @@ export function Values({ hit, asked, running }: { hit: Hit; asked: SearchAsked; 
         </ul>
       </div>
       <div class="values-side">
-        <h4><span class="dot mine" />{whole(body.unmatched_total)} only mine</h4>
+        <h4><span class="dot mine" />{whole(body.unmatched_total)} only in your table</h4>
         <ul>
           {body.unmatched.map(({ value, mine }, place) => (
             <li key={place}>
@@ -50,7 +50,7 @@ export function Values({ hit, asked, running }: { hit: Hit; asked: SearchAsked; 
             </li>
           ))}
           {body.unmatched_total > body.unmatched.length && <li class="quiet">and {whole(body.unmatched_total - body.unmatched.length)} more</li>}
-          {body.unmatched_total === 0 && <li class="quiet">none: all of mine meet</li>}
+          {body.unmatched_total === 0 && <li class="quiet">none: all your values match</li>}
         </ul>
       </div>
     </div>

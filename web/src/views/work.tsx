@@ -1,4 +1,4 @@
-// The open table and what is done with it.
+// The open table with its tabs.
 import { useState } from "preact/hooks";
 import type { TableInfo } from "../api/types";
 import { arrows, Button, Empty, Working } from "../parts/controls";
@@ -22,29 +22,29 @@ const TABS: { tab: Tab; name: string; icon: IconName }[] = [
 
 function Tabs({ tab }: { tab: Tab }) {
   return (
-    <div class="tabs" role="tablist" onKeyDown={arrows} aria-label="What to do with this table">
-      {TABS.map((one, place) => (
+    <div class="tabs" role="tablist" onKeyDown={arrows} aria-label="Views of this table">
+      {TABS.map((entry, place) => (
         <button
-          key={one.tab} type="button" role="tab" aria-selected={tab === one.tab} data-testid={`tab-${one.tab}`}
-          title={`${one.name} (${place + 1})`} onClick={() => tab !== one.tab && changeView({ tab: one.tab }, "push")}
+          key={entry.tab} type="button" role="tab" aria-selected={tab === entry.tab} data-testid={`tab-${entry.tab}`}
+          title={`${entry.name} (${place + 1})`} onClick={() => tab !== entry.tab && changeView({ tab: entry.tab }, "push")}
         >
-          <Icon name={one.icon} size={15} />
-          {one.name}
+          <Icon name={entry.icon} size={15} />
+          {entry.name}
         </button>
       ))}
     </div>
   );
 }
 
-/** Only tables of the lake have their joins counted: of a result, those it is made of. */
+/** The graph has only lake tables; for a result, it shows those that the result was joined from. */
 function GraphTab({ work, table }: { work: Work; table: TableInfo }) {
   const joined = work.chain.steps.slice(0, work.at).flatMap((step) => (step.kind === "join" ? [step.right] : []));
   const choices = [...new Set([table.id, ...joined.reverse(), work.chain.start])].filter((id) => id.startsWith("lake:"));
   const around = choices.find((id) => id === work.view.around) ?? choices[0];
   if (!around) {
     return (
-      <Empty icon="graph" title="The graph is of the lake's own tables">
-        <p>What joins with yours is found by a search.</p>
+      <Empty icon="graph" title="The join graph shows only tables of the lake">
+        <p>Search to find the tables that join with this one.</p>
         <Button icon="search" onClick={() => changeView({ tab: "search" }, "push")}>Search</Button>
       </Empty>
     );

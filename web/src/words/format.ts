@@ -1,4 +1,4 @@
-// Numbers, sizes and cells as people read them.
+// Formats numbers, sizes and cells for display.
 import type { Cell, KeyValue } from "../api/types";
 
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -14,7 +14,7 @@ export function short(value: number): string {
   return Math.abs(value) < 1000 ? whole(value) : SHORT.format(value);
 }
 
-/** 88 %, never 100 % for what is not all and never 0 % for what is something. */
+/** 88%; never 100% for less than all, never 0% for more than nothing. */
 export function percent(share: number): string {
   const rounded = Math.round(share * 100);
   if (share < 1 && rounded >= 100) return ">99%";
@@ -30,13 +30,13 @@ export function times(factor: number): string {
 /** 455 MB */
 export function bytes(value: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
-  let rest = value;
+  let scaled = value;
   let unit = 0;
-  while (rest >= 1000 && unit < units.length - 1) {
-    rest /= 1000;
+  while (scaled >= 1000 && unit < units.length - 1) {
+    scaled /= 1000;
     unit += 1;
   }
-  return `${rest >= 100 || unit === 0 ? Math.round(rest) : rest.toFixed(1)} ${units[unit]}`;
+  return `${scaled >= 100 || unit === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${units[unit]}`;
 }
 
 /** 0.4 s, 12 s, 2 min 5 s */
@@ -46,30 +46,31 @@ export function seconds(value: number): string {
   return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
 }
 
-export function many(count: number, one: string, more = `${one}s`): string {
-  return `${whole(count)} ${count === 1 ? one : more}`;
+/** 1 row, 2,000 rows */
+export function many(count: number, singular: string, plural = `${singular}s`): string {
+  return `${whole(count)} ${count === 1 ? singular : plural}`;
 }
 
-/** A message of the server as a sentence; one that begins with a name keeps it as it is. */
+/** Turns a server message into a sentence; a leading name keeps its case. */
 export function sentence(message: string): string {
-  const begun = /^[a-z]+ /.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
-  return /[.!?…]$/.test(begun) || begun.includes("\n") ? begun : `${begun}.`;
+  const capitalized = /^[a-z]+ /.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
+  return /[.!?…]$/.test(capitalized) || capitalized.includes("\n") ? capitalized : `${capitalized}.`;
 }
 
-/** A cell as the text in the grid; what is missing is told apart by the caller. */
+/** The text of a cell; empty if it is missing. */
 export function cellText(cell: Cell | undefined): string {
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "number") return String(cell);
   return typeof cell === "boolean" ? (cell ? "true" : "false") : cell;
 }
 
-/** A value of a key; of a composite one, its parts. */
+/** The text of a key value; the columns of a composite key are joined by a dot. */
 export function keyText(value: KeyValue | undefined): string {
   if (value === null || value === undefined) return "";
   return typeof value === "object" ? Object.values(value).map(cellText).join(" · ") : cellText(value);
 }
 
-/** A number for people, but a code (with leading zeros, or a year) as it is. */
+/** Shortens large numbers, but leaves years and codes unchanged. */
 export function numberText(value: number | string): string {
   if (typeof value === "string") return value;
   if (!Number.isFinite(value)) return String(value);

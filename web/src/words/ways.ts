@@ -1,42 +1,42 @@
-// The ways to search and to join, in people's words.
+// Names and descriptions of the ways to search and to join.
 import type { How } from "../api/types";
 import type { HitWay } from "../state/hits";
 import type { Way } from "../state/page";
 
 export const WAYS: { way: Way; name: string; what: string }[] = [
-  { way: "fused", name: "Best of all ways", what: "All ways at once, ranked by what speaks for each table" },
+  { way: "fused", name: "All methods", what: "Runs every method and ranks tables by all the evidence" },
   { way: "overlap", name: "Equal values", what: "Columns that share the most values with yours" },
-  { way: "containment", name: "Contains", what: "Columns that hold at least a given part of your values" },
-  { way: "composite", name: "Composite key", what: "Several of your columns that are a key together" },
-  { way: "meaning", name: "Meaning", what: "Values that are spelled otherwise and mean the same" },
-  { way: "distance", name: "Near", what: "Places, numbers or vectors that lie near yours" },
-  { way: "rewritten", name: "Rewritten", what: "Values that are equal once they are rewritten" },
+  { way: "containment", name: "Contains", what: "Columns that contain at least a given share of your values" },
+  { way: "composite", name: "Composite key", what: "Several of your columns together form the key" },
+  { way: "meaning", name: "Meaning", what: "Values with the same meaning but a different spelling" },
+  { way: "distance", name: "Near", what: "Coordinates, numbers or vectors close to yours" },
+  { way: "rewritten", name: "Rewritten", what: "Values that match after rewriting, such as reordered names" },
 ];
 
 export const KIND_WORDS: Record<HitWay["kind"], string> = {
   equal: "equal values",
-  rewritten: "equal once rewritten",
+  rewritten: "equal after rewriting",
   near: "near",
-  meaning: "alike in meaning",
+  meaning: "similar meaning",
 };
 
-/** The sign between the columns: = for equal values, ~ for all that is only alike. */
+/** The sign between two columns: = for equal values, ~ for similar ones. */
 export function sign(kind: HitWay["kind"]): string {
   return kind === "equal" ? "=" : "~";
 }
 
 export const HOWS: { how: How; name: string; what: string }[] = [
-  { how: "inner", name: "Inner", what: "Only rows that meet" },
-  { how: "left", name: "Left", what: "All my rows" },
-  { how: "right", name: "Right", what: "All their rows" },
-  { how: "full", name: "Full", what: "All rows of both" },
+  { how: "inner", name: "Inner", what: "Only rows that match" },
+  { how: "left", name: "Left", what: "All your rows" },
+  { how: "right", name: "Right", what: "All rows of the other table" },
+  { how: "full", name: "Full", what: "All rows of both tables" },
 ];
 
 export const JOIN_BYS: { by: string; name: string; what: string }[] = [
-  { by: "auto", name: "Find out", what: "Tries equal values, then programs, then what is alike" },
+  { by: "auto", name: "Automatic", what: "Tries equal values, then rewriting, then similarity" },
   { by: "equal", name: "Equal values", what: "Values must be the same" },
-  { by: "transform", name: "Rewritten", what: "Learns a program that makes values equal" },
-  { by: "fuzzy", name: "Alike", what: "Misspelled or shortened values" },
-  { by: "meaning", name: "Meaning", what: "Other words for the same" },
-  { by: "nearest", name: "Nearest", what: "Places or numbers within a distance" },
+  { by: "transform", name: "Rewritten", what: "Learns how to rewrite values so that they match" },
+  { by: "fuzzy", name: "Similar spelling", what: "Misspelled or abbreviated values" },
+  { by: "meaning", name: "Meaning", what: "Different words for the same thing" },
+  { by: "nearest", name: "Nearest", what: "Coordinates or numbers within a distance" },
 ];

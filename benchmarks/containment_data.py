@@ -15,6 +15,7 @@ from numba import njit
 
 from lake_plan import SHAPES, Plan
 from lakejoin.kernels.hashing import finish
+from lakejoin.kernels.sketching import sketch
 
 Array = np.ndarray[Any, Any]
 
@@ -40,6 +41,13 @@ class Sets:
     def of(self, number: int) -> Array:
         """One set."""
         return np.asarray(self.values[self.start[number] : self.start[number + 1]])
+
+
+@njit(nogil=True)
+def sketch_sets(start: Array, values: Array, scheme: int, out: Array) -> None:
+    """Write the signatures of the sets `values[start[i]:start[i + 1]]`, none of them empty."""
+    for i in range(start.shape[0] - 1):
+        sketch(values[start[i] : start[i + 1]], scheme, out[i])
 
 
 def generated(kind: str, cells: int, seed: int = 1) -> Sets:

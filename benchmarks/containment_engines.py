@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from containment_data import Sets
+from containment_data import Sets, sketch_sets
 from lakejoin.search.hits import Excluded
 from lakejoin.search.lsh_ensemble import Ensemble, SketchedQuery
 from lakejoin.storage import Place
@@ -37,8 +37,6 @@ class Engine(Protocol):
 
 def sketched(sets: Sets, scheme: str, places: int) -> tuple[Array, float]:
     """Our signatures of all sets, and the CPU seconds they took."""
-    from lakejoin.kernels.sketching import sketch_sets
-
     out = np.empty((len(sets), places), dtype=np.uint32)
     begin = time.process_time()
     sketch_sets(sets.start, sets.values, SCHEMES[scheme], out)

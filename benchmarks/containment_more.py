@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from containment_data import Sets, generated, sample, truth
+from containment_data import Sets, generated, sample, sketch_sets, truth
 from containment_engines import Indexed, Ours, sketched
 from containment_plots import plot_errors
 from lakejoin.search.lsh_ensemble import Ensemble
@@ -30,8 +30,6 @@ _PAIRS = 400
 def jaccard_error(scheme: str, places: int, size: int, rng: np.random.Generator) -> float:
     """The root of the mean squared error of the share of places that agree, two sets of `size`
     values that are half alike."""
-    from lakejoin.kernels.sketching import sketch_sets
-
     shared = round(2 * size / 3)
     union = 2 * size - shared
     values = rng.integers(0, 1 << 64, (_PAIRS, union), dtype=np.uint64)
@@ -96,7 +94,6 @@ def strings(data: Path, cells: float, places: int) -> dict[str, Any]:
 
     from kernel_group import pairs_of
     from lakejoin.kernels.hashing import hash_strings
-    from lakejoin.kernels.sketching import sketch_sets
     from lakejoin.store.dictionary import string_buffers
     from lakes import generate
 

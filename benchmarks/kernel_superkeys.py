@@ -37,6 +37,7 @@ SIZES = (128, 256, 512)
 COLUMNS = 5  # searched columns that Bloom filters are made for, and values of a filtered row
 _ROWS = 64 << 20  # bytes of super keys that are filtered
 _PYTHON = 20_000  # values that Python hashes
+_LIMIT = 256  # combinations of a value that are tested one by one
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[], Any]
@@ -172,7 +173,6 @@ def filtering(repeats: int) -> dict[str, dict[str, float]]:
 
 
 def _filtering(bits: int, repeats: int) -> dict[str, float]:
-    from lakejoin.kernels.superkey_filter import filter_rows
     from lakejoin.kernels.superkey_hashes import bits_of_hashes
     from lakejoin.store.rowfilters import ENOUGH_HASHES, hashes_for
 
@@ -199,11 +199,9 @@ def _filtering(bits: int, repeats: int) -> dict[str, float]:
     flat = rows.reshape(-1)
     runs: dict[str, Run] = {
         "streaming": _timed(_read, flat, bytes=flat.nbytes),
-        "one combination": _timed(
-            filter_rows, rows, value, start, single, single, passed, bytes=size
-        ),
+        "one combination": _timed(_filter, rows, value, start, single, single, passed, bytes=size),
         "three combinations": _timed(
-            filter_rows, rows, value, 3 * start, triple, common, passed, bytes=size
+            _filter, rows, value, 3 * start, triple, common, passed, bytes=size
         ),
         "numpy, one combination": _timed(_numpy, rows, value, single, passed, bytes=size),
     }
@@ -211,10 +209,19 @@ def _filtering(bits: int, repeats: int) -> dict[str, float]:
         run()
     _numpy(rows, value, single, passed)
     expected = int(passed.sum())
-    if filter_rows(rows, value, start, single, single, passed) != expected:
+    if _filter(rows, value, start, single, single, passed) != expected:
         raise SystemExit("the filter and numpy do not agree")
     done = {name: median_run(found) for name, found in alternate(runs, repeats).items()}
     return {name: r["bytes"] / r["seconds"] / 1e9 for name, r in done.items()}
+
+
+def _filter(
+    rows: Array, value: Array, start: Array, keys: Array, common: Array, passed: Array
+) -> int:
+    from lakejoin.kernels.superkey_filter import pass_rows
+
+    address = rows.ctypes.data
+    return int(pass_rows(address, rows.shape[1], value, start, keys, common, passed, _LIMIT))
 
 
 def _numpy(rows: Array, value: Array, keys: Array, passed: Array) -> None:

@@ -96,8 +96,8 @@ def agrees(
 ) -> None:
     """Ends the run where the real search finds other columns than the matrices say."""
     from lakejoin.search.vectors.engine import Nearness, Space, VectorSearch
-    from lakejoin.search.vectors.lists import MatrixLists
     from lakejoin.store.compact import Compact, MatrixSource
+    from vectors_lists import MatrixLists
 
     encoder = Meaning().encoder
     distinct = sorted(set(lake.values))

@@ -60,9 +60,9 @@ class Database:
 
     def read(self, table: str) -> pa.Table:
         """The rows of a table, as lakejoin reads its file."""
-        from lakejoin.joins.given import table_given
+        from lakejoin.joins.given import table_and_losses
 
-        return table_given(self.tables[table])
+        return table_and_losses(self.tables[table])[0]
 
 
 def databases(folder: Path) -> Iterator[Database]:

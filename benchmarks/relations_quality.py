@@ -25,7 +25,7 @@ from statistics import mean
 import pyarrow as pa
 
 from harness import record
-from lakejoin.joins.given import subject, table_given
+from lakejoin.joins.given import subject, table_and_losses
 from lakejoin.joins.predicates.references import TableGiven, encoded_columns, references
 from lakejoin.joins.predicates.relations import find_relations
 
@@ -91,7 +91,7 @@ def tpch(folder: Path) -> Truth:
 
 def _table(path: Path) -> TableGiven:
     def load() -> pa.Table:
-        return table_given(path)
+        return table_and_losses(path)[0]
 
     return TableGiven(path.name, load)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from lakejoin.search.hits import Excluded
 from lakejoin.search.vectors.engine import Nearness, Space, VectorSearch
-from lakejoin.search.vectors.lists import MatrixLists
 from lakejoin.store.compact import Compact, MatrixSource
 from vectors_data import Array, Lake
+from vectors_lists import MatrixLists
 from vectors_peers import Answer
 
 
@@ -70,7 +70,7 @@ class Published:
     @classmethod
     def grid(cls, prepared: Prepared, naive: bool = False) -> Published:
         """PEXESO for text, and with `naive` the paper's PEXESO-H."""
-        from lakejoin.search.vectors.grid import GridMethod, GridOptions
+        from published.grid import GridMethod, GridOptions
 
         options = GridOptions(exact=False, naive=naive)
         return cls(GridMethod.of(prepared.space, options=options), prepared.lake.columns)
@@ -78,7 +78,7 @@ class Published:
     @classmethod
     def groups(cls, prepared: Prepared) -> Published:
         """PEXESO for numeric vectors."""
-        from lakejoin.search.vectors.groups import GroupMethod
+        from published.groups import GroupMethod
 
         return cls(GroupMethod.of(prepared.space), prepared.lake.columns)
 

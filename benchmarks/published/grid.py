@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.vectors.grid_blocking import Scale, block, by_query, scale_of
-from lakejoin.search.vectors.grid_cells import Cells, Frame, cells_of, most_levels, ordered
-from lakejoin.search.vectors.grid_cost import best_levels
-from lakejoin.search.vectors.grid_verifying import (
+from lakejoin.search.vectors.hits import VectorCounters
+from published.grid_blocking import Scale, block, by_query, scale_of
+from published.grid_cells import Cells, Frame, cells_of, most_levels, ordered
+from published.grid_cost import best_levels
+from published.grid_verifying import (
     COMPARED,
     DONE,
     MEASURED,
@@ -34,10 +35,9 @@ from lakejoin.search.vectors.grid_verifying import (
     verify,
     verify_naively,
 )
-from lakejoin.search.vectors.hits import VectorCounters
-from lakejoin.search.vectors.loaded import Loaded, live, load
-from lakejoin.search.vectors.metric import number_of, reach_of
-from lakejoin.search.vectors.pivots import choose_pivots, mapped, usual_pivots
+from published.loaded import Loaded, live, load
+from published.metric import number_of, reach_of
+from published.pivots import choose_pivots, mapped, usual_pivots
 
 if TYPE_CHECKING:
     from lakejoin.search.vectors.engine import Space

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.search.vectors.grid_cells import Cells
+from published.grid_cells import Cells
 
 Array = np.ndarray[Any, Any]
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.vectors.grid_blocking import block, scale_of
-from lakejoin.search.vectors.grid_cells import Cells, Frame, cells_of, ordered
+from published.grid_blocking import block, scale_of
+from published.grid_cells import Cells, Frame, cells_of, ordered
 
 Array = np.ndarray[Any, Any]
 

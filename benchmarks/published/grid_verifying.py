@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.search.vectors.metric import Reach, distance
+from published.metric import Reach, distance
 
 Array = np.ndarray[Any, Any]
 

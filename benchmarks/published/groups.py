@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.vectors.groups_building import (
+from lakejoin.search.vectors.hits import VectorCounters
+from published.groups_building import (
     build_groups,
     build_lists,
     choose_centres,
     rarest,
 )
-from lakejoin.search.vectors.groups_checking import check_columns
-from lakejoin.search.vectors.groups_dominance import leading
-from lakejoin.search.vectors.groups_state import (
+from published.groups_checking import check_columns
+from published.groups_dominance import leading
+from published.groups_state import (
     COMPARED,
     MEASURED,
     NEAR,
@@ -33,11 +34,10 @@ from lakejoin.search.vectors.groups_state import (
     Goal,
     Marks,
 )
-from lakejoin.search.vectors.groups_tree import apart, build_tree
-from lakejoin.search.vectors.hits import VectorCounters
-from lakejoin.search.vectors.loaded import Loaded, live, load
-from lakejoin.search.vectors.metric import Reach, distances, number_of, reach_of
-from lakejoin.search.vectors.pivots import choose_pivots, mapped
+from published.groups_tree import apart, build_tree
+from published.loaded import Loaded, live, load
+from published.metric import Reach, distances, number_of, reach_of
+from published.pivots import choose_pivots, mapped
 
 if TYPE_CHECKING:
     from lakejoin.search.vectors.engine import Space

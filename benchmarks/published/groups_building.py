@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.vectors.loaded import Loaded
-from lakejoin.search.vectors.metric import distances, paired_distances
+from published.loaded import Loaded
+from published.metric import distances, paired_distances
 
 Array = np.ndarray[Any, Any]
 

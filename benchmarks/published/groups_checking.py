@@ -21,17 +21,17 @@ from numba import njit
 
 from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.memory import bare
-from lakejoin.search.vectors.grid_verifying import cannot_reach
-from lakejoin.search.vectors.groups_building import Groups, Lists
-from lakejoin.search.vectors.groups_dominance import accept_dominated, filter_dominated
-from lakejoin.search.vectors.groups_lemmas import (
+from published.grid_verifying import cannot_reach
+from published.groups_building import Groups, Lists
+from published.groups_dominance import accept_dominated, filter_dominated
+from published.groups_lemmas import (
     groups_far,
     groups_match,
     object_far,
     object_matches,
     within,
 )
-from lakejoin.search.vectors.groups_state import (
+from published.groups_state import (
     COMPARED,
     MEASURED,
     NEAR,
@@ -42,7 +42,7 @@ from lakejoin.search.vectors.groups_state import (
     Marks,
     half,
 )
-from lakejoin.search.vectors.metric import Reach, distance
+from published.metric import Reach, distance
 
 Array = np.ndarray[Any, Any]
 

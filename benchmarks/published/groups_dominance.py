@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.search.vectors.grid_verifying import cannot_reach
-from lakejoin.search.vectors.groups_building import Groups, Lists
-from lakejoin.search.vectors.groups_state import OPEN, SETTLED, Asked, Goal, Marks, half
+from published.grid_verifying import cannot_reach
+from published.groups_building import Groups, Lists
+from published.groups_state import OPEN, SETTLED, Asked, Goal, Marks, half
 
 Array = np.ndarray[Any, Any]
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.search.vectors.groups_building import Groups
-from lakejoin.search.vectors.groups_lemmas import within
+from published.groups_building import Groups
+from published.groups_lemmas import within
 
 Array = np.ndarray[Any, Any]
 

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 from lakejoin.kernels.compiled import kernel
-from lakejoin.search.vectors.groups_lemmas import subtree_far
-from lakejoin.search.vectors.metric import bounding
+from published.groups_lemmas import subtree_far
+from published.metric import bounding
 
 Array = np.ndarray[Any, Any]
 

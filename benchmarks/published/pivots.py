@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.vectors.metric import distances
+from published.metric import distances
 
 Array = np.ndarray[Any, Any]
 

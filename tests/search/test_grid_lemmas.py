@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.search.vectors.grid_blocking import (
+from oracle.vectors import all_distances
+from published.grid_blocking import (
     block,
     cell_far_from_cell,
     cell_matches_cell,
@@ -17,12 +18,11 @@ from lakejoin.search.vectors.grid_blocking import (
     vector_far_from_cell,
     vector_matches_cell,
 )
-from lakejoin.search.vectors.grid_cells import Frame, cells_of, most_levels, ordered
-from lakejoin.search.vectors.grid_cost import best_levels
-from lakejoin.search.vectors.grid_verifying import cannot_reach, point_far, point_matches
-from lakejoin.search.vectors.metric import number_of, reach_of
-from lakejoin.search.vectors.pivots import choose_pivots, mapped
-from oracle.vectors import all_distances
+from published.grid_cells import Frame, cells_of, most_levels, ordered
+from published.grid_cost import best_levels
+from published.grid_verifying import cannot_reach, point_far, point_matches
+from published.metric import number_of, reach_of
+from published.pivots import choose_pivots, mapped
 from search.vector_spaces import unit, vectors_of
 
 Array = np.ndarray[Any, Any]

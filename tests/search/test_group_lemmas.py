@@ -8,22 +8,22 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.search.vectors.groups import GroupMethod, GroupOptions
-from lakejoin.search.vectors.groups_building import build_groups, build_lists, rarest
-from lakejoin.search.vectors.groups_checking import check_columns
-from lakejoin.search.vectors.groups_dominance import leading
-from lakejoin.search.vectors.groups_lemmas import (
+from oracle.vectors import all_distances
+from published.groups import GroupMethod, GroupOptions
+from published.groups_building import build_groups, build_lists, rarest
+from published.groups_checking import check_columns
+from published.groups_dominance import leading
+from published.groups_lemmas import (
     groups_far,
     groups_match,
     object_far,
     object_matches,
     within,
 )
-from lakejoin.search.vectors.groups_state import OPEN, SETTLED, Goal, Marks
-from lakejoin.search.vectors.groups_tree import apart, build_tree
-from lakejoin.search.vectors.loaded import load
-from lakejoin.search.vectors.metric import distances, number_of
-from oracle.vectors import all_distances
+from published.groups_state import OPEN, SETTLED, Goal, Marks
+from published.groups_tree import apart, build_tree
+from published.loaded import load
+from published.metric import distances, number_of
 from search.vector_spaces import space_of, unit, vectors_of
 
 METRICS = ("l2", "l2", "l1", "angular")

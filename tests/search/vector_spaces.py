@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lakejoin.search.vectors.engine import Space
-from lakejoin.search.vectors.lists import MatrixLists
 from lakejoin.store.compact import Compact, MatrixSource
+from vectors_lists import MatrixLists
 
 Array = np.ndarray[Any, Any]
 

@@ -1,1 +1,1 @@
-"""Which columns hold vectors near mine? Exact range search, and counting by column."""
+"""Exact search for columns with vectors near those of a query."""

@@ -1,4 +1,4 @@
-"""Candidates of one collection of vectors: every pair within a radius, and some others."""
+"""Find candidate pairs: every pair within a radius, and some others."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.vectors import scanning
 from lakejoin.search.vectors.descending import Tree, descend, new_descent
 from lakejoin.search.vectors.planning import TREE, WHOLE, cheapest
+from lakejoin.search.vectors.scanning import LEAVES, QUERIES, SINGLE, decode, pick, rows_of
 from lakejoin.search.vectors.whole import Whole
 from lakejoin.store.compact import LEAF, Compact, VectorSource, check_size, matches_any
 
 Array = np.ndarray[Any, Any]
 
-TOGETHER = 1024  # queries that go down the tree together
-_ROOM = 1 << 18  # candidates that are handed out at once
+TOGETHER = 1024  # queries that descend the tree together
+_ROOM = 1 << 18  # candidates per batch
 _SMALL = 1e-12
-_FEW = 64  # queries
-_ALONE = 400_000  # multiplications that libraries leave to one thread
-_SINGLE = 2e-6  # what single precision may change of a distance, as a share of the largest number
+_FEW = 64  # queries whose products are computed in slices
+_ALONE = 400_000  # multiplications that BLAS libraries do in one thread
+_SINGLE = 2e-6  # error of a distance in single precision, as a share of the largest number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Pairs that may be within the radius, `sure` where they are: of queries and numbers of
-    vectors."""
+    """Pairs of a query and a vector id that may be within the radius; `sure` if they are."""
 
     query: Array
     id: Array
@@ -38,12 +37,12 @@ class Candidates:
         return len(self.query)
 
     def take(self, chosen: Array) -> Candidates:
-        """Those at some places, or where a mask is set."""
+        """The pairs at these positions, or where a mask is set."""
         return Candidates(self.query[chosen], self.id[chosen], self.sure[chosen])
 
 
 def together(parts: list[Candidates]) -> Candidates:
-    """All candidates of several parts, by query."""
+    """Concatenate candidates, sorted by query."""
     query = np.concatenate([np.zeros(0, np.int32), *(part.query for part in parts)])
     order = np.argsort(query, kind="stable")
     ids = np.concatenate([np.zeros(0, np.uint32), *(part.id for part in parts)])
@@ -52,7 +51,7 @@ def together(parts: list[Candidates]) -> Candidates:
 
 
 class Finder:
-    """Finds candidates in the compact form of a collection, or in the whole vectors, if at hand."""
+    """Finds candidates in the compact form of vectors, or in whole vectors if in memory."""
 
     def __init__(self, compact: Compact, source: VectorSource | None = None) -> None:
         self.compact = compact
@@ -70,12 +69,12 @@ class Finder:
 
     @cached_property
     def _largest(self) -> float:
-        """The largest number that is computed with, beside those of the queries."""
+        """The largest number in computations, apart from those of the queries."""
         finite = self.compact.span[0, 1] if len(self.compact.span) else 0.0
         return float(max(np.abs(128 * self.compact.scale).max(initial=0.0), finite, 0.0))
 
     def find(self, queries: Array, radius: float, method: str) -> Finding:
-        """The candidates within a straight distance; `method` is auto, tree, flat or whole."""
+        """Search for candidates within an L2 distance; `method` is auto, tree, flat or whole."""
         usable = np.flatnonzero(matches_any(queries, self.compact.zeros))
         check_size(queries[usable])
         coordinates, rests = self.compact.coordinates(queries[usable])
@@ -94,7 +93,7 @@ class Finder:
 
 @dataclass(eq=False)
 class Finding:
-    """A search for candidates: iterate over it, part by part."""
+    """A search for candidates; iterate over it for batches."""
 
     tree: Tree
     compact: Compact
@@ -103,13 +102,13 @@ class Finding:
     rests: Array
     radius: float
     slack: float
-    name: str  # what is done: tree, flat or whole
+    name: str  # the method: tree, flat or whole
     vectors: Array  # the queries themselves
     whole: Whole | None = None
     bounded: int = 0
 
     def place(self, query: Array) -> Array:
-        """The places of queries among those that can match anything."""
+        """The positions of queries among those that can match anything."""
         return np.searchsorted(self.usable, query)
 
     def __iter__(self) -> Iterator[Candidates]:
@@ -117,7 +116,7 @@ class Finding:
             yield from self.block(begin, begin + TOGETHER)
 
     def block(self, begin: int, end: int) -> Iterator[Candidates]:
-        """The candidates of some queries, in parts that are bounded in size."""
+        """The candidates of some queries, in batches of bounded size."""
         queries, rests = self.queries[begin:end], self.rests[begin:end]
         if self.whole is not None:
             parts = self.whole.pairs(self.vectors[begin:end], self.radius)
@@ -129,11 +128,11 @@ class Finding:
             yield Candidates(query, ids.astype(np.uint32), found[:, 2] != 0)
 
     def _down(self, queries: Array, rests: Array) -> Iterator[Array]:
-        """Down the tree."""
+        """Descend the tree."""
         out = np.empty((max(_ROOM, LEAF * len(queries)), 3), dtype=np.int32)
         state = new_descent(len(queries), len(self.tree.blocks))
         reach = self.radius + self.slack
-        # Squares of what is very small are zero in single precision: then nothing is sure.
+        # Squares of very small numbers are zero in single precision: then nothing is sure.
         sure = self.radius - self.slack if self.slack > _SINGLE * _SMALL else -1.0
         while state.top[0]:
             found = descend(self.tree, queries, rests, reach, sure, state, out)
@@ -143,10 +142,10 @@ class Finding:
         self.bounded += int(state.tally[0])
 
     def _over(self, queries: Array, rests: Array) -> Iterator[Array]:
-        """Over all leaves."""
+        """Scan all leaves."""
         tree, leaves = self.tree, len(self.tree.blocks)
-        rows, own = scanning.rows_of(queries, rests)
-        step, many = scanning.LEAVES, min(len(rows), scanning.QUERIES)
+        rows, own = rows_of(queries, rests)
+        step, many = LEAVES, min(len(rows), QUERIES)
         columns = np.empty((rows.shape[1], step * LEAF), dtype=np.float32)
         reach = self.radius + self.slack + self.compact.span[self.compact.leaf_nodes, 2]
         squares, largest = reach * reach, float(own.max(initial=0.0))
@@ -155,26 +154,26 @@ class Finding:
         room = np.empty((many, step * LEAF), dtype=np.float32)
         for first in range(0, leaves, step):
             last = min(first + step, leaves)
-            most = scanning.decode(tree.blocks, tree.rest, tree.scale, first, last, columns)
-            limits = squares[first:last] + np.float32(scanning.SINGLE * (largest + most))
+            most = decode(tree.blocks, tree.rest, tree.scale, first, last, columns)
+            limits = squares[first:last] + np.float32(SINGLE * (largest + most))
             wide = columns[:, : (last - first) * LEAF]
             parts = []
-            for at in range(0, len(rows), scanning.QUERIES):
-                part = slice(at, at + scanning.QUERIES)
+            for at in range(0, len(rows), QUERIES):
+                part = slice(at, at + QUERIES)
                 some = rows[part]
                 products = _products(some, wide, room[: len(some), : wide.shape[1]])
-                found = scanning.pick(products, limits, own[part], at, first, out)
+                found = pick(products, limits, own[part], at, first, out)
                 if found:
                     parts.append(out[:found].copy())
-            if parts:  # all that a leaf's points are candidates of come together
+            if parts:  # all candidates of a leaf's points come together
                 yield np.concatenate(parts)
         self.bounded += leaves * LEAF * len(queries)
 
 
 def _products(rows: Array, columns: Array, out: Array) -> Array:
-    """The products of rows with columns. Those of few rows are made piece by piece, each too small
-    for the library to share it among threads: they wait for each other longer than they compute,
-    and on a busy machine ten times as long."""
+    """The products of rows with columns. Those of few rows are computed in slices, each too small
+    for BLAS to split among threads, which would wait for each other longer than they compute; on a
+    busy machine ten times as long."""
     width = _ALONE // (rows.shape[0] * rows.shape[1])
     if len(rows) > _FEW or width < LEAF // 2:
         return np.matmul(rows, columns, out=out)

@@ -1,7 +1,8 @@
-"""How many of my values does each column meet? Pairs of values to counts by column: compiled.
+"""Compiled: count, by column, the matches and pairs of a query.
 
-A lake has many more columns than a query meets, so the counts of a column are found by its stand on
-a board as wide as the lake, of which only what was touched is read and wiped again.
+A lake has many more columns than a query matches, so counts are kept by stand (the position of a
+column in the posting lists) on a board as wide as the lake, and only touched entries are read and
+cleared.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Board:
-    """Room for counts, by stand: all zero while nobody uses it.
+    """Counts by stand: all zero while unused.
 
-    `seen` is the last query counted for a column, plus one; `slot` the place of a wanted column
-    among those that are wanted, plus one. `touched` lists the columns with counts.
+    `seen` is the last query counted for a column, plus one; `slot` the position of a wanted column
+    among the wanted ones, plus one. `touched` lists the columns with counts.
     """
 
     seen: Array
@@ -32,12 +33,12 @@ class Board:
 
     @classmethod
     def of(cls, columns: int) -> Board:
-        """A board for so many columns."""
+        """A board for a number of columns."""
         seen, hits, slot, touched = np.zeros((4, columns), dtype=np.int32)
         return cls(seen, hits, np.zeros(columns, dtype=np.int64), slot, touched)
 
     def wipe(self, touched: Array) -> None:
-        """Makes the counts of columns zero again."""
+        """Reset the counts of columns."""
         self.seen[touched] = self.hits[touched] = self.pairs[touched] = 0
 
 
@@ -53,24 +54,24 @@ def count_columns(
     pairs: Array,
     touched: Array,
 ) -> int:
-    """Adds to `hits`, by stand, the queries that have a pair in the column, and all to `pairs`.
+    """Add to `hits`, by stand, the queries with a pair in the column, and to `pairs` all pairs.
 
-    The pairs come by ascending query, each with the list of columns that hold its value. Returns
+    The pairs come by ascending query, each with the list of columns that hold its vector. Returns
     how many columns were `touched`.
     """
     columns = allowed.shape[0]
     number = 0
     for i in range(query.shape[0]):
-        one = query[i] + 1
-        for place in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[place])
+        mark = query[i] + 1
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
             if stand < columns and allowed[stand]:
                 if pairs[stand] == 0:
                     touched[number] = stand
                     number += 1
                 pairs[stand] += 1
-                if seen[stand] != one:
-                    seen[stand] = one
+                if seen[stand] != mark:
+                    seen[stand] = mark
                     hits[stand] += 1
     return number
 
@@ -86,14 +87,14 @@ def mark_nearest(
     nearest: Array,
     pairs: Array,
 ) -> None:
-    """Keeps in `nearest[stand, query]` the least step of any pair, counted from one; 0 is none.
+    """Keep in `nearest[stand, query]` the smallest step of any pair, plus one; 0 if there is none.
 
     The pairs may come in any order; all are added to `pairs`, by stand.
     """
     columns = allowed.shape[0]
     for i in range(query.shape[0]):
-        for place in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[place])
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
             if stand < columns and allowed[stand]:
                 pairs[stand] += 1
                 before = nearest[stand, query[i]]
@@ -103,7 +104,7 @@ def mark_nearest(
 
 @kernel
 def count_nearest(nearest: Array, out: Array) -> None:
-    """Adds to `out[stand, step]` the queries whose nearest pair is of that step."""
+    """Add to `out[stand, step]` the queries whose nearest pair has that step."""
     for stand in range(nearest.shape[0]):
         for query in range(nearest.shape[1]):
             if nearest[stand, query] != 0:
@@ -112,26 +113,26 @@ def count_nearest(nearest: Array, out: Array) -> None:
 
 @kernel
 def number_ids(ids: Array, slot: Array, which: Array, unique: Array) -> int:
-    """Numbers distinct ids in the order in which they come: unique[which[i]] is ids[i].
+    """List the distinct ids by first occurrence, so that unique[which[i]] is ids[i].
 
-    `slot`, by id, is zero before and after. Returns how many there are.
+    `slot`, by id, is zero before and after. Returns the number of distinct ids.
     """
-    number = 0
+    count = 0
     for i in range(ids.shape[0]):
-        one = np.int64(ids[i])
-        if slot[one] == 0:
-            unique[number] = one
-            number += 1
-            slot[one] = number
-        which[i] = slot[one] - 1
-    for i in range(number):
+        own = np.int64(ids[i])
+        if slot[own] == 0:
+            unique[count] = own
+            count += 1
+            slot[own] = count
+        which[i] = slot[own] - 1
+    for i in range(count):
         slot[unique[i]] = 0
-    return number
+    return count
 
 
 @kernel
 def by_number(which: Array, numbers: int) -> tuple[Array, Array]:
-    """The places of numbers, those of the smallest first, and where those of each begin."""
+    """A counting sort: the positions of each number, smallest first, and where each starts."""
     start = np.zeros(numbers + 1, dtype=np.int64)
     for i in range(which.shape[0]):
         start[which[i] + 1] += 1
@@ -147,12 +148,12 @@ def by_number(which: Array, numbers: int) -> tuple[Array, Array]:
 
 @kernel
 def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Array) -> None:
-    """Whether any column of each list is a wanted one."""
+    """Whether each list contains a wanted column."""
     columns = slot.shape[0]
     for i in range(begin.shape[0]):
         out[i] = False
-        for place in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[place])
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
             if stand < columns and slot[stand] != 0:
                 out[i] = True
                 break
@@ -169,18 +170,18 @@ def count_by_step(
     last: Array,
     out: Array,
 ) -> None:
-    """Adds to `out[w, step]` the queries whose nearest pair in the w-th wanted column is of a step.
+    """Add to `out[w, step]` the queries whose nearest pair in the w-th wanted column has a step.
 
     The pairs come by ascending query, and those of a query by ascending step; `last[w]` is the
     last query that was counted for a column, plus one.
     """
     columns = slot.shape[0]
     for i in range(query.shape[0]):
-        one = query[i] + 1
-        for place in range(begin[i], begin[i] + length[i]):
-            stand = np.int64(entries[place])
+        mark = query[i] + 1
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
             if stand < columns and slot[stand] != 0:
                 wanted = slot[stand] - 1
-                if last[wanted] != one:
-                    last[wanted] = one
+                if last[wanted] != mark:
+                    last[wanted] = mark
                     out[wanted, step[i]] += 1

@@ -1,10 +1,8 @@
-"""Which points may lie within a distance of which queries? Down the tree: compiled.
+"""Compiled: find candidate pairs within a distance by descending the tree.
 
-Many queries go down together. At a node, those whose distance from its box is too large stay
-behind; at a leaf, the bound of each of its 64 points is summed up over ever more coordinates, until
-it is too large for all of them.
-
-What comes out are candidates: every pair within the distance is among them.
+Many queries descend together. At a node, queries too far from its box are dropped; at a leaf, the
+bounds of its 64 points are summed over more and more coordinates until they are too large for all
+points. Every pair within the distance is among the candidates.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ from lakejoin.kernels.vectors.ordering import LEAF, middle
 
 Array = np.ndarray[Any, Any]
 
-_STEP = 16  # coordinates from one look at the bounds to the next
+_STEP = 16  # coordinates between two checks of the bounds
 DEPTH = 64
-_SUMMED = 1e-5  # of a sum in float32 that may be lost
-# Sums may be reordered and fused: the slack of the limits is far larger than what that changes.
+_SUMMED = 1e-5  # relative error of a sum in float32
+# Sums may be reordered and fused: the slack of the limits is far larger than that error.
 _FAST = {"reassoc", "contract", "nsz"}  # infinite rests must stay so
 
 
@@ -38,11 +36,11 @@ class Tree(NamedTuple):
 
 
 class Descent(NamedTuple):
-    """Where a descent stands, so that it can go on when its candidates have been taken away.
+    """The state of a descent, so that it can continue after its candidates have been taken.
 
-    `stack` has, by level, a node, its leaves and the place of its queries in `active`; `top[0]` is
-    how many levels are used. `leaves` marks those that were read. `tally[0]` counts the bounds that
-    were computed.
+    `stack` has, by level, a node, its leaves and the range of its queries in `active`; `top[0]` is
+    the number of levels in use. `leaves` marks those that were read. `tally[0]` counts the computed
+    bounds.
     """
 
     stack: Array
@@ -53,7 +51,7 @@ class Descent(NamedTuple):
 
 
 def new_descent(queries: int, leaves: int) -> Descent:
-    """A descent at the root."""
+    """Start a descent at the root."""
     stack = np.zeros((DEPTH, 5), dtype=np.int64)
     stack[0] = 0, 0, leaves, 0, queries
     active = np.zeros((DEPTH + 1) * max(queries, 1), dtype=np.int32)
@@ -64,7 +62,7 @@ def new_descent(queries: int, leaves: int) -> Descent:
 
 @njit(fastmath=_FAST)
 def _gap(low: Array, high: Array, scale: Array, query: Array) -> float:
-    """The squared distance of a query from a box."""
+    """The squared distance between a query and a box."""
     total = np.float32(0)
     for j in range(low.shape[0]):
         at = query[j]
@@ -83,7 +81,7 @@ def _limit(reach: float, error: float) -> float:
 @njit
 def stays(tree_low: Array, tree_high: Array, span: Array, scale: Array, node: int,
           query: Array, rest: float, reach: float) -> bool:  # fmt: skip
-    """Whether no point of a node can be within reach of a query."""
+    """Whether no point below a node can be within reach of a query."""
     out = max(span[node, 0] - rest, rest - span[node, 1], np.float32(0))
     limit = _limit(reach, span[node, 2])
     if out * out > limit:
@@ -97,15 +95,15 @@ def reached_share(tree: Tree, queries: Array, rests: Array, reach: float, nodes:
     low, high, span, scale = tree.low, tree.high, tree.span, tree.scale
     within = 0
     for i in range(nodes.shape[0]):
-        for one in range(queries.shape[0]):
-            if not stays(low, high, span, scale, nodes[i], queries[one], rests[one], reach):
+        for q in range(queries.shape[0]):
+            if not stays(low, high, span, scale, nodes[i], queries[q], rests[q], reach):
                 within += 1
     return within / max(nodes.shape[0] * queries.shape[0], 1)
 
 
 @njit(fastmath=_FAST)
 def _add(decoded: Array, query: Array, begin: int, end: int, sums: Array, limit: float) -> bool:
-    """Adds to the bound of each point what some coordinates give; whether any is in the limit."""
+    """Add some coordinates to the bound of each point; whether any is within the limit."""
     for j in range(begin, end):
         at = query[j]
         for slot in range(LEAF):
@@ -142,11 +140,11 @@ def descend(
     state: Descent,
     out: Array,
 ) -> int:
-    """Writes candidates as (query, position, whether it is surely within) until `out` is full.
+    """Write candidates as (query, position, whether it is surely within) until `out` is full.
 
-    `queries` and `rests` are coordinates in float32. `reach` is the radius and what rounding may
-    have added to a distance, `sure` is it less that. Returns how many there are; `state.top[0]` is
-    0 once the whole tree was seen. `out` must have room for 64 candidates of every query.
+    `queries` and `rests` are coordinates in float32. `reach` is the radius plus the possible
+    rounding error of a distance, `sure` the radius minus it. Returns their number; `state.top[0]`
+    is 0 once the whole tree was searched. `out` must have room for 64 candidates per query.
     """
     scale, blocks, rest = tree.scale, tree.blocks, tree.rest
     low, high, span = tree.low, tree.high, tree.span
@@ -165,9 +163,9 @@ def descend(
         top -= 1
         upto = end
         for i in range(begin, end):
-            one = active[i]
-            if not stays(low, high, span, scale, node, queries[one], rests[one], reach):
-                active[upto] = one
+            q = active[i]
+            if not stays(low, high, span, scale, node, queries[q], rests[q], reach):
+                active[upto] = q
                 upto += 1
         begin, end = end, upto
         if begin == end:
@@ -184,9 +182,9 @@ def descend(
         limit = _limit(reach, error)
         ready = np.int64(0)
         for i in range(begin, end):
-            one = active[i]
-            query = queries[one]
-            _begin(rest, first * LEAF, rests[one], sums)
+            q = active[i]
+            query = queries[q]
+            _begin(rest, first * LEAF, rests[q], sums)
             at = np.int64(0)
             some = True
             while at < kept:
@@ -202,10 +200,10 @@ def descend(
             if some:
                 for slot in range(LEAF):
                     if sums[slot] <= limit:
-                        place = first * LEAF + slot
-                        out[found, 0] = one
-                        out[found, 1] = place
-                        out[found, 2] = _surely(sums[slot], rest[place], rests[one], error, sure)
+                        position = first * LEAF + slot
+                        out[found, 0] = q
+                        out[found, 1] = position
+                        out[found, 2] = _surely(sums[slot], rest[position], rests[q], error, sure)
                         found += 1
     state.top[0] = top
     state.tally[0] += bounds
@@ -214,10 +212,10 @@ def descend(
 
 @njit
 def _surely(bound: float, rest: float, other: float, error: float, sure: float) -> int:
-    """Whether a point is within the radius, wherever it was rounded from and points its rest."""
+    """Whether a point is within the radius, whatever its rounding and its rest's direction."""
     between = np.float64(other) - np.float64(rest)
-    # The bound was summed up in float32, from the square of `between` on. What is left of the
-    # slack at the end is more than axes in single precision are too short.
+    # The bound was summed in float32, starting from the square of `between`. The slack that remains
+    # is larger than the error of axes in single precision.
     beside = np.sqrt(max(bound - between * between, 0.0) + _SUMMED * bound) + error
     both = np.float64(rest) + np.float64(other)
     return 1 if sure > 0 and beside * beside + both * both <= sure * sure * 0.99998 else 0

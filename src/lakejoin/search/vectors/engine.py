@@ -1,18 +1,17 @@
-"""Exact search: the columns that hold the most vectors within a radius of mine.
+"""Exact search for the columns with the most vectors within a radius of the query's vectors.
 
 A segment is searched in four steps.
 
 1. Candidates: pairs whose lower bound is within the radius, from the compact form alone.
-2. Counting them by column gives each column's largest possible score. Only columns whose largest
-   score is enough can be found; the others are done with, unmeasured (lemma 7 of PEXESO, for all of
-   a column's values at once).
-3. The candidates of the columns that are left are measured, in float64, on whole vectors. For the
-   best k, the columns with the largest possible scores go first, and what they reach is the least
-   score that the others need.
+2. Counting them by column gives an upper bound of each column's score. Columns whose bound is too
+   small are dropped unmeasured (lemma 7 of PEXESO, for all of a column's values at once).
+3. The candidates of the remaining columns are measured, in float64, on whole vectors. For the best
+   k, the columns with the largest bounds are measured first, and their scores are the least that
+   the others need.
 4. Counting the pairs that are within the radius gives the scores.
 
-Whatever a search computes beside that is bounded: where there are too many candidates to keep, all
-are measured and counted part by part.
+Memory is bounded: if there are too many candidates to keep, all are measured and counted in
+batches.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ __all__ = ["Nearness", "Space", "VectorSearch"]
 
 Array = np.ndarray[Any, Any]
 
-_NEAR = 1 << 22  # pairs that are kept for the evidence
-_SEGMENT, _COLUMN, _MATCHED, _PAIRS, _SCORE, _SIZE = range(6)  # rows of what a segment gave
+_NEAR = 1 << 22  # pairs kept for the evidence
+_SEGMENT, _COLUMN, _MATCHED, _PAIRS, _SCORE, _SIZE = range(6)  # rows of a segment's results
 
 
 class VectorSearch:
-    """Searches the vectors of some segments; safe from several threads."""
+    """Searches the vectors of some segments; thread-safe."""
 
     def __init__(self, spaces: Sequence[Space]) -> None:
         self.spaces = spaces
@@ -46,10 +45,9 @@ class VectorSearch:
     def search(
         self, queries: Array, nearness: Nearness, excluded: Excluded | None = None
     ) -> VectorHits:
-        """The columns that score the most, best first.
+        """The columns with the highest scores, best first.
 
-        Of columns that score alike those with fewer vectors come first, then those of an earlier
-        segment, then those with a smaller number.
+        Ties are broken by fewer vectors, then by segment, then by column index.
         """
         counters = VectorCounters()
         rows = np.zeros((6, 0), dtype=np.int64)
@@ -57,13 +55,13 @@ class VectorSearch:
         room = _NEAR
         least = max(nearness.least, 1)
         for number in range(len(self.spaces)):
-            one = self._one(number, queries, nearness, excluded)
-            scores = one.scores(least, rows[_SCORE])
-            found = _rows(number, one.space.lists, scores, nearness.measure)
+            search = self._search_of(number, queries, nearness, excluded)
+            scores = search.scores(least, rows[_SCORE])
+            found = _rows(number, search.space.lists, scores, nearness.measure)
             rows = np.concatenate([rows, found], axis=1)
-            room -= 0 if one.near is None else one.near.shape[1]
-            near.append(one.near if room >= 0 else None)
-            counters.add(one.counters)
+            room -= 0 if search.near is None else search.near.shape[1]
+            near.append(search.near if room >= 0 else None)
+            counters.add(search.counters)
             k = nearness.k
             if k is not None and rows.shape[1] >= k:
                 least = max(least, int(np.sort(rows[_SCORE])[-k]))
@@ -76,13 +74,13 @@ class VectorSearch:
     def reached(
         self, queries: Array, radii: Array, least: int, excluded: Excluded | None = None
     ) -> Array:
-        """How many columns hold a partner for at least `least` of my values, by radius (rising)."""
+        """By ascending radius, how many columns match at least `least` of the query's vectors."""
         radii = np.asarray(radii, dtype=np.float64)
         nearness = Nearness(float(radii[-1]), least=max(least, 1))
         total = np.zeros(len(radii), dtype=np.int64)
         for number in range(len(self.spaces)):
-            one = self._one(number, queries, nearness, excluded)
-            total += one.reached(radii, nearness.least)
+            search = self._search_of(number, queries, nearness, excluded)
+            total += search.reached(radii, nearness.least)
         return total
 
     def pairs(
@@ -93,9 +91,9 @@ class VectorSearch:
         column: int,
         hits: VectorHits | None = None,
     ) -> Pairs:
-        """The pairs of my values and those of a column that are within the radius.
+        """The pairs of query vectors and vectors of a column within the radius.
 
-        With the `hits` of the search that found the column, little is computed again.
+        With the `hits` of the search that found the column, little is recomputed.
         """
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         space = self.spaces[segment]
@@ -109,7 +107,7 @@ class VectorSearch:
         order = np.lexsort((ids, far, query))
         return Pairs(query[order], ids[order], far[order])
 
-    def _one(
+    def _search_of(
         self, number: int, queries: Array, nearness: Nearness, excluded: Excluded | None
     ) -> SegmentSearch:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
@@ -118,7 +116,7 @@ class VectorSearch:
 
 
 def _rows(number: int, lists: ColumnLists, scores: Scores, measure: str) -> Array:
-    """What a segment gave: a column for each column that was found."""
+    """The results of a segment as a matrix with one column per lake column."""
     return np.stack(
         [
             np.full(len(scores.stands), number, dtype=np.int64),

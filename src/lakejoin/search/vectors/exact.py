@@ -1,8 +1,8 @@
-"""How far apart are two vectors, in float64, and is that within a radius?
+"""Compiled: distances of vectors in float64, and whether they are within a radius.
 
-Whether it is can be told from sums in single precision for nearly all. All terms of such a sum are
-positive, so it is off by no more than a share of itself: 2^-24 for each of its terms and some more.
-Only what is nearer to the radius than that is summed up in double precision.
+Sums in single precision decide nearly all pairs. All terms of such a sum are positive, so its
+relative error is at most 2^-24 per term, and a little more. Only pairs closer to the radius than
+that are summed in double precision.
 """
 
 from __future__ import annotations
@@ -20,37 +20,36 @@ Array = np.ndarray[Any, Any]
 METRICS = ("l2", "l1", "angular")
 _L1, _ANGULAR = 1, 2
 _ROUNDING = 1e-9
-# Twice what each term of a sum in single precision may add to its error, and how many more terms
-# there are to be than numbers.
+# Twice the relative error per term of a sum in single precision, and extra terms for safety.
 _TERM, _MORE = 2.0**-23, 8
-SMALL = 1e-30  # squares of what is smaller may be lost
+SMALL = 1e-30  # squares below this may underflow
 
 
 def limit(radius: float) -> float:
     """The largest distance that counts as within a radius.
 
-    A little more than the radius, so that a distance that would equal it counts however it was
-    summed up. Nothing but equal vectors is within a radius of zero.
+    A little more than the radius, so that a distance equal to it counts whatever the order of
+    summation. Only equal vectors are within a radius of zero.
     """
     return radius * (1.0 + _ROUNDING)
 
 
 def rounding(dimension: int) -> float:
-    """Twice the share that a sum over so many numbers may be off in single precision."""
+    """Twice the relative error of a sum over `dimension` numbers in single precision."""
     return _TERM * (dimension + _MORE)
 
 
 def check_metric(metric: str) -> None:
-    """Raises for a metric that there is not."""
+    """Raise for an unknown metric."""
     if metric not in METRICS:
-        raise InputError(f"no metric {metric!r}; there are {', '.join(METRICS)}")
+        raise InputError(f"unknown metric {metric!r}: use one of {', '.join(METRICS)}")
 
 
 def straight(radius: float, metric: str) -> float:
-    """The straight distance beyond which no two vectors are within a radius of a metric.
+    """The L2 distance beyond which no two vectors are within a radius of a metric.
 
-    The straight distance of two vectors is at most that by `l1`; of vectors of length 1 it is the
-    chord of their angle.
+    The L2 distance is at most the L1 distance; for vectors of length 1 it is the chord of their
+    angle.
 
     >>> straight(0.3, "l1"), round(straight(np.pi / 2, "angular"), 6)
     (0.3, 1.414214)
@@ -62,7 +61,7 @@ def straight(radius: float, metric: str) -> float:
 
 @njit(fastmath={"reassoc", "contract"})
 def squared(a: Array, b: Array) -> float:
-    """The squared straight distance of two vectors."""
+    """The squared L2 distance of two vectors."""
     total = 0.0
     for j in range(a.shape[0]):
         off = np.float64(a[j]) - np.float64(b[j])
@@ -72,7 +71,7 @@ def squared(a: Array, b: Array) -> float:
 
 @njit(fastmath={"reassoc", "contract"})
 def absolute(a: Array, b: Array) -> float:
-    """The distance of two vectors by `l1`."""
+    """The L1 distance of two vectors."""
     total = 0.0
     for j in range(a.shape[0]):
         total += abs(np.float64(a[j]) - np.float64(b[j]))
@@ -81,7 +80,7 @@ def absolute(a: Array, b: Array) -> float:
 
 @njit(fastmath={"reassoc", "contract"})
 def _single(a: Array, b: Array, metric: int) -> float:
-    """The distance by `l1`, or the squared straight one, in single precision."""
+    """The L1 distance, or the squared L2 distance, in single precision."""
     total = np.float32(0)
     if metric == _L1:
         for j in range(a.shape[0]):
@@ -148,7 +147,7 @@ def within(
 ) -> Array:
     """Whether the distances of queries[query[i]] and vectors[vector[i]] are within a radius.
 
-    The same as by `distances` and `limit`, and quicker.
+    The same as with `distances` and `limit`, but faster.
 
     >>> rows = np.eye(2, dtype=np.float32)
     >>> within(rows, rows, np.array([0, 0]), np.array([0, 1]), "l1", 1.9).tolist()

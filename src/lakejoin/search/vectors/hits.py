@@ -1,4 +1,4 @@
-"""What a search among vectors found, and what that took."""
+"""The hits of a search among vectors, and counters of its work."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class VectorCounters(Summed):
-    """What a search computed, summed over the segments.
+    """The work of a search, summed over the segments.
 
-    Of `values` vectors in the lake, times those of mine, `bounded` pairs had a bound computed;
-    `verified` pairs were measured, for which `encoded` vectors of the lake were taken, and `near`
-    pairs are within the radius (of those that were looked at: pairs that only columns without a
-    chance have are not). `methods` says what ran how often.
+    Of all pairs of a query vector and one of `values` lake vectors, bounds were computed for
+    `bounded`; `verified` pairs were measured, for which `encoded` vectors of the lake were needed,
+    and `near` of them are within the radius (pairs of columns without a chance are not measured).
+    `methods` says what ran how often.
 
     >>> total = VectorCounters(verified=3, methods={"tree": 1})
     >>> total.add(VectorCounters(verified=2, methods={"flat": 1}))
@@ -39,8 +39,8 @@ class VectorCounters(Summed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of a value of mine and one of theirs, by (place, distance, id): `place` is that of mine
-    in the query, `id` numbers theirs."""
+    """Pairs of a query value, by its position `place` in the query, and a lake value, by its `id`;
+    sorted by (place, distance, id)."""
 
     place: Array
     id: Array
@@ -52,10 +52,10 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorHits:
-    """Columns found, best first: `matched` of my values have a partner there, in `pairs` pairs.
+    """Columns, best first: `matched` query values have a match there, in `pairs` pairs.
 
-    `near` has, by segment, the pairs (place, id) of which those of the found columns are a part,
-    for the evidence; None where there were too many to keep.
+    `near` has, by segment, the pairs (place, id) that include those of these columns, for the
+    evidence; None if there were too many to keep.
     """
 
     segment: Array

@@ -1,7 +1,7 @@
-"""Which of my vectors are near which of a column's? All pairs at once.
+"""Measure pairs of query vectors and lake vectors, and find all near pairs of one column.
 
-A search keeps the pairs that it finds for the evidence; where they were too many, those with one
-column are found again here, which is less than to search the lake once more.
+A search keeps its near pairs for the evidence; if there were too many, the pairs of one column are
+found again here, which is cheaper than searching the lake again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-TAKEN = 1 << 16  # vectors that are taken at once
-_MINE, _THEIRS = 1024, 4096  # vectors of a block
+TAKEN = 1 << 16  # vectors read at once
+_MINE, _THEIRS = 1024, 4096  # query vectors and lake vectors per block
 
 
 def between(
@@ -40,7 +40,7 @@ def near_enough(
     source: VectorSource, queries: Array, query: Array, unique: Array, which: Array,
     metric: str, radius: float,
 ) -> Array:  # fmt: skip
-    """Whether queries[query[i]] and the vectors with the ids unique[which[i]] are in the radius."""
+    """Whether queries[query[i]] and the vectors with ids unique[which[i]] are within the radius."""
     out = np.empty(len(query), dtype=np.bool_)
     for some, vectors, rows in _by_vector(source, unique, which):
         out[some] = within(queries, vectors, query[some], rows, metric, radius)
@@ -50,9 +50,9 @@ def near_enough(
 def _by_vector(
     source: VectorSource, unique: Array, which: Array
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """(places of pairs, a matrix, the rows of their vectors in it), until all pairs have come.
+    """Yield (positions of pairs, a matrix, the rows of their vectors in it) for all pairs.
 
-    Vector by vector, so that each is read from memory once; my own are few and stay at hand.
+    Vector by vector, so that each is read from memory once; the query's are few and stay cached.
     """
     order, start = by_number(which, len(unique))
     for begin in range(0, len(unique), TAKEN):
@@ -71,7 +71,7 @@ def measured(source: VectorSource, queries: Array, query: Array, ids: Array, met
 def near_pairs(
     space: Space, queries: Array, ids: Array, nearness: Nearness
 ) -> tuple[Array, Array, Array]:
-    """(query, id, distance) of all pairs of my vectors and those with some ids in the radius."""
+    """(query, id, distance) of all pairs of query vectors and vectors `ids` within the radius."""
     parts: list[tuple[Array, Array, Array]] = []
     mine = np.flatnonzero(matches_any(queries, space.compact.zeros))
     for begin in range(0, len(ids), _THEIRS):
@@ -93,7 +93,7 @@ def near_pairs(
 
 
 def _maybe(mine: Array, theirs: Array, nearness: Nearness) -> tuple[Array, Array]:
-    """The pairs whose straight distance in single precision says that they may be near."""
+    """The pairs that may be near by their L2 distance in single precision."""
     own = np.einsum("ij,ij->i", mine, mine)[:, None]
     other = np.einsum("ij,ij->i", theirs, theirs)[None, :]
     squared = own + other - 2.0 * (mine @ theirs.T)

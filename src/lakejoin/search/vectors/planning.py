@@ -1,9 +1,8 @@
-"""Which way to the candidates is the quickest? An estimate of each, from some leaves and queries.
+"""Choose the fastest method to find candidates, from estimates on some leaves and queries.
 
-Boxes pay where they leave most leaves behind; bounds of all points where those leave most points
-behind; and where little is left behind at all, products of whole vectors settle every pair at once,
-if the vectors are at hand. The costs were measured; they decide how long a search takes, and never
-what it finds.
+The tree pays if its boxes exclude most leaves; a scan of all bounds if these exclude most points;
+and if little is excluded, products of whole vectors decide every pair at once, provided that the
+vectors are in memory. The costs were measured; they affect the time of a search, never its result.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 TREE, FLAT, WHOLE = "tree", "flat", "whole"
-_SOME = 32  # queries, and leaves, that are looked at
-# Nanoseconds: a pair at a leaf of the tree, a pair among all, and a point decoded for all queries.
+_SOME = 32  # queries and leaves in the sample
+# Nanoseconds for a pair at a leaf of the tree, for a pair in a scan, and to decode a point.
 _AT_LEAF, _AMONG_ALL, _DECODED = 5.0, 2.5, 20.0
-# A candidate that is measured, and more for each of its numbers.
+# To measure a candidate, and more per dimension.
 _MEASURED, _NUMBER = 100.0, 1.5
-# Whole vectors: a number read for all queries, a number multiplied, and a product looked at.
+# Whole vectors: to read a number, to multiply one, and to check a product.
 _READ, _MULTIPLIED, _LOOKED = 1.0, 0.02, 1.0
-_CLEAR = 0.25  # of what a look at all would take: what is less needs no further look
+_CLEAR = 0.25  # share of a scan's cost below which the tree is chosen without further estimates
 
 
 def cheapest(
     compact: Compact, tree: Tree, queries: Array, rests: Array, reach: float, at_hand: bool
 ) -> str:
-    """`tree`, `flat` or `whole`; the last only where whole vectors are `at_hand`."""
+    """`tree`, `flat` or `whole`; the last only if whole vectors are in memory (`at_hand`)."""
     nodes = compact.leaf_nodes
     if not len(nodes) or not len(queries):
         return TREE
@@ -56,7 +55,7 @@ def cheapest(
 
 
 def _left(compact: Compact, queries: Array, rests: Array, reach: float, leaves: Array) -> float:
-    """The share of pairs, of some queries and all points of some leaves, that bounds leave."""
+    """The share of pairs, of sampled queries and leaves, that the bounds do not exclude."""
     compact.check(leaves)
     points = compact.blocks[leaves].transpose(0, 2, 1) * compact.scale.astype(np.float32)
     points = points.reshape(-1, points.shape[2])

@@ -1,7 +1,7 @@
-"""Which points may lie within a distance of which queries? Looking at all of them: compiled.
+"""Compiled: find candidate pairs within a distance by scanning the bounds of all points.
 
-Where boxes leave hardly anything behind, the bounds of all points are computed as products of
-matrices, since nothing is as quick as the library that a machine has for these:
+If boxes exclude hardly anything, the bounds of all points are computed as matrix products, for
+which BLAS libraries are the fastest:
 
     |a - b|^2 + (r - s)^2  =  (|a|^2 + r^2)  +  (|b|^2 + s^2)  -  2 (a b + r s)
 
@@ -19,12 +19,12 @@ from lakejoin.kernels.vectors.ordering import LEAF
 
 Array = np.ndarray[Any, Any]
 
-QUERIES = 256  # that are looked at together
-# With so many leaves: an odd number, because rows that are a power of two apart share their places
-# in a processor's cache; few enough that all of it stays there.
+QUERIES = 256  # queries per block
+# Leaves per block: an odd number, because rows a power of two apart collide in the processor's
+# cache; few enough that a block fits into it.
 LEAVES = 11
 _NEVER = np.float32(1e30)  # the bound of a point that matches nothing
-# What single precision may change of a squared bound, as a share of the numbers it is summed from.
+# Error of a squared bound in single precision, as a share of the numbers it is summed from.
 SINGLE = 1e-5
 
 
@@ -41,7 +41,7 @@ def rows_of(queries: Array, rests: Array) -> tuple[Array, Array]:
 def decode(
     blocks: Array, rest: Array, scale: Array, first: int, last: int, columns: Array
 ) -> float:
-    """The columns of the points of some leaves; the largest |b|^2 + s^2."""
+    """Decode the columns of the points of some leaves; returns the largest |b|^2 + s^2."""
     kept = blocks.shape[1]
     most = np.float32(0)
     total = np.empty(LEAF, dtype=np.float32)
@@ -51,7 +51,7 @@ def decode(
         total[:] = 0
         for j in range(kept):
             step, rounded, column = scale[j], block[j], columns[j, at : at + LEAF]
-            for slot in range(LEAF):  # from 0 on, so that several are decoded at once
+            for slot in range(LEAF):  # from 0 on, so that it is vectorized
                 x = np.float32(rounded[slot]) * step
                 column[slot] = x
                 total[slot] += x * x
@@ -71,7 +71,7 @@ def decode(
 def pick(
     products: Array, limits: Array, own: Array, first_query: int, first_leaf: int, out: Array
 ) -> int:
-    """Writes, as (query, position, 0), the pairs whose bound is within the limit of the leaf.
+    """Write, as (query, position, 0), the pairs whose bound is within the limit of the leaf.
 
     `own` is |a|^2 + r^2 by query; `out` has room for all pairs.
     """

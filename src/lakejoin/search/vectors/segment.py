@@ -1,10 +1,10 @@
-"""The vectors of one segment, searched: candidates, bounds by column, measured pairs, scores."""
+"""Search the vectors of one segment: candidates, bounds by column, measured pairs, scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,18 @@ from lakejoin.search.vectors.space import Nearness, Space
 
 Array = np.ndarray[Any, Any]
 
-_KEPT = 1 << 22  # candidates of a segment that are kept at once, some 110 bytes each
-_TURN = 4096  # queries that are looked at together where candidates are not kept
-_DEAR = 1 << 12  # candidates that are not measured at once where texts are encoded for it
-_TURN_SHARE = 0.15  # of the candidates, that is measured first
-_NOTED = 1 << 27  # (column, query) pairs whose nearest partner is noted at once, a byte each
+_KEPT = 1 << 22  # candidates of a segment kept in memory, some 110 bytes each
+_TURN = 4096  # queries per block if candidates are not kept
+_DEAR = 1 << 12  # candidates up to which all are measured at once, if texts must be encoded
+_TURN_SHARE = 0.15  # share of the candidates that is measured first
+_NOTED = 1 << 27  # (column, query) pairs whose nearest match is kept at once, a byte each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Columns by their stands: how many of my values have a partner there, and in how many pairs.
+    """Columns by stand: how many query vectors have a match there, and in how many pairs.
 
-    Columns without a pair are left out.
+    Only columns with a pair.
     """
 
     stands: Array
@@ -45,17 +45,17 @@ class Scores:
     pairs: Array
 
     def by(self, measure: str) -> Array:
-        """The scores by a measure."""
+        """The scores for a measure."""
         return self.hits if measure == "hit" else self.pairs
 
     def take(self, chosen: Array) -> Scores:
-        """The columns at some places, or where a mask is set."""
+        """The columns at these positions, or where a mask is set."""
         return Scores(self.stands[chosen], self.hits[chosen], self.pairs[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Listed:
-    """Candidates by query, and where the lists of columns of their vectors are."""
+    """Candidates by query, and the lists of columns of their vectors."""
 
     found: Candidates
     begin: Array
@@ -69,7 +69,7 @@ class _Listed:
 
 
 class SegmentSearch:
-    """One search of one segment. `near` are the pairs (query, id) that it found, if kept."""
+    """One search of one segment. `near` are its pairs (query, id), if kept."""
 
     def __init__(
         self, space: Space, queries: Array, nearness: Nearness, excluded: Array | None
@@ -84,12 +84,10 @@ class SegmentSearch:
     # -- scores ---------------------------------------------------------------------------------
 
     def scores(self, least: int, best: Array) -> Scores:
-        """The columns that score at least `least`, and are not surely behind the best k.
+        """The columns that score at least `least` and may be among the best k.
 
-        `best` are the scores that other segments gave.
+        `best` are the scores of other segments.
         """
-        if self.nearness.method in ("grid", "groups"):
-            self._allow_by_paper(least)
         kept = self._kept()
         if kept is None:
             steps, pairs = self._streamed(np.array([self.nearness.radius]))
@@ -104,37 +102,28 @@ class SegmentSearch:
             found = self._count(within)
         return found.take(found.by(self.nearness.measure) >= least)
 
-    def _allow_by_paper(self, least: int) -> None:
-        """Leaves only the columns that a method of the papers finds."""
-        nearness = self.nearness
-        method = self.space.paper(nearness.method, nearness.metric)
-        counts = method.counts(self.queries, nearness.radius, nearness.measure, least, self.allowed)
-        self.allowed = self.allowed & (counts >= least)
-        # The lake's vectors are counted once, by this search itself.
-        self.counters.add(replace(method.counters, segments=0, values=0))
-
     def _leading(
         self, kept: _Listed, upper: Scores, least: int, best: Array
     ) -> tuple[_Listed, int]:
-        """Measures the columns that can score the most: what they reach, the others have to.
+        """Measure the columns with the largest bounds: the others need at least their scores.
 
-        Gives the candidates, those of these columns settled, and the least score that counts.
+        Returns the candidates, those of these columns decided, and the least score that counts.
         """
         k, most = self.nearness.k, upper.by(self.nearness.measure)
         if k is None or len(most) <= k:
             return kept, least
         lead = upper.stands[most >= _kth(most, k)]
         kept = self._settled(kept, np.flatnonzero(self._in(kept, lead)))
-        # A column beside these is counted in part, which is no more than it has.
+        # Other columns are counted in part, which is never too high.
         first = self._count(kept.take(kept.found.sure)).by(self.nearness.measure)
         reached = np.concatenate([best, first])
         return kept, max(least, _kth(reached, k) if len(reached) >= k else least)
 
     def _winnowed(self, kept: _Listed, least: int) -> _Listed:
-        """Where vectors are made from texts: measures my values with few candidates first.
+        """If vectors are encoded from texts: measure queries with few candidates first.
 
-        Columns that these leave without a chance need not be measured for those with many. It goes
-        on as long as each turn takes away more than it costs.
+        Columns that lose their chance that way need not be measured for queries with many. This
+        continues as long as each round removes more candidates than it measures.
         """
         before = len(kept.found) - np.count_nonzero(kept.found.sure)
         while before > _DEAR and self.space.source.whole() is None:
@@ -154,12 +143,12 @@ class SegmentSearch:
         return kept
 
     def _with_a_chance(self, kept: _Listed, upper: Scores, least: int) -> _Listed:
-        """The candidates of columns whose largest possible score is enough."""
+        """The candidates of columns whose bound is enough."""
         wanted = upper.stands[upper.by(self.nearness.measure) >= least]
         return kept.take(self._in(kept, wanted))
 
     def _settled(self, kept: _Listed, chosen: Array) -> _Listed:
-        """Measures some candidates: they are sure then, or gone."""
+        """Measure some candidates: then they are sure, or dropped."""
         within = self._within(kept.found.take(chosen))
         sure, stay = kept.found.sure.copy(), np.ones(len(kept.found), dtype=np.bool_)
         sure[chosen] = stay[chosen] = within
@@ -173,13 +162,13 @@ class SegmentSearch:
     # -- by radius ------------------------------------------------------------------------------
 
     def reached(self, radii: Array, least: int) -> Array:
-        """How many columns hold a partner for at least `least` of my values, by radius."""
+        """By radius, how many columns match at least `least` query vectors."""
         kept = self._kept()
         steps = self._streamed(radii)[0] if kept is None else self._by_step(kept, radii, least)
         return np.count_nonzero(np.cumsum(steps, axis=1) >= least, axis=0)
 
     def _by_step(self, kept: _Listed, radii: Array, least: int) -> Array:
-        """By column that can reach `least`: how many values have the nearest partner in a step."""
+        """By column that can reach `least`, how many queries have their nearest match by step."""
         upper = self._count(kept)
         wanted = upper.stands[upper.hits >= least]
         part = kept.take(self._in(kept, wanted))
@@ -195,11 +184,11 @@ class SegmentSearch:
         return steps
 
     def _streamed(self, radii: Array) -> tuple[Array, Array]:
-        """Where candidates are too many to keep: by column, how many values have the nearest
-        partner in each step, and how many pairs are within the largest radius.
+        """For too many candidates to keep: by column, how many queries have their nearest match in
+        each step, and how many pairs are within the largest radius.
 
-        They come by vector, so that each is taken once for many queries: for 4,096, or as many as
-        there is room to note the nearest partner of in every column.
+        They come by vector, so that each is read once for many queries: for 4,096, or as many as
+        there is room to keep the nearest match in every column.
         """
         limits, columns = _limits(radii), len(self.allowed)
         steps = np.zeros((columns, len(radii)), dtype=np.int32)
@@ -222,7 +211,7 @@ class SegmentSearch:
         return steps, pairs
 
     def _stepped(self, found: Candidates, limits: list[float]) -> tuple[Candidates, Array]:
-        """Those of the candidates that are within the last limit, and the step of each."""
+        """The candidates within the last limit, and the step of each."""
         if len(limits) == 1:
             found = found.take(self._measured(found))
             return found, np.zeros(len(found), dtype=np.int64)
@@ -234,16 +223,15 @@ class SegmentSearch:
 
     def _find(self, again: bool = False) -> Finding:
         nearness = self.nearness
-        paper = nearness.method in ("grid", "groups")
         radius = limit(straight(nearness.radius, nearness.metric))
-        finding = self.space.finder.find(self.queries, radius, "auto" if paper else nearness.method)
-        name = nearness.method if paper else finding.name
+        finding = self.space.finder.find(self.queries, radius, nearness.method)
         if not again:
-            self.counters.methods[name] = self.counters.methods.get(name, 0) + 1
+            methods = self.counters.methods
+            methods[finding.name] = methods.get(finding.name, 0) + 1
         return finding
 
     def _kept(self) -> _Listed | None:
-        """All candidates at once; None where they are too many."""
+        """All candidates at once; None if there are too many."""
         parts, total = [], 0
         finding = self._find()
         for part in finding:
@@ -253,7 +241,7 @@ class SegmentSearch:
                 return None
         self.counters.bounded += finding.bounded
         found = together(parts)
-        if self.nearness.metric == "l1":  # the straight distance is smaller: none is sure
+        if self.nearness.metric == "l1":  # the L2 distance is smaller: none is sure
             found = Candidates(found.query, found.id, np.zeros(len(found), dtype=np.bool_))
         return self._listed(found)
 
@@ -273,23 +261,23 @@ class SegmentSearch:
         return within
 
     def _measured(self, found: Candidates) -> Array:
-        """Whether each candidate is within the radius, whatever it was taken for."""
+        """Whether each candidate is within the radius, measured even if it is sure."""
         metric, radius = self.nearness.metric, self.nearness.radius
-        return near_enough(self.space.source, *self._apart(found), metric, radius)
+        return near_enough(self.space.source, *self._measurable(found), metric, radius)
 
     def _distances(self, found: Candidates) -> Array:
-        return between(self.space.source, *self._apart(found), self.nearness.metric)
+        return between(self.space.source, *self._measurable(found), self.nearness.metric)
 
-    def _apart(self, found: Candidates) -> tuple[Array, Array, Array, Array]:
-        """My vectors, the place of each candidate's among them, the ids of the others, and the
-        place of each candidate's among those."""
+    def _measurable(self, found: Candidates) -> tuple[Array, Array, Array, Array]:
+        """The query vectors, each candidate's position among them, the distinct vector ids, and
+        each candidate's position among these."""
         unique, which = self._distinct(found.id)
         self.counters.verified += len(found)
         self.counters.encoded += len(unique)
         return self.queries, found.query, unique, which
 
     def _distinct(self, ids: Array) -> tuple[Array, Array]:
-        """The distinct ids, and the place of each of all among them."""
+        """The distinct ids, and the position of each id among them."""
         free = self.space.slots
         try:
             slot = free.pop()
@@ -305,7 +293,7 @@ class SegmentSearch:
 
     @contextmanager
     def _board(self) -> Iterator[Board]:
-        """A board that nobody else uses; whoever uses it wipes it."""
+        """A free board; whoever uses it clears it."""
         boards = self.space.boards
         try:
             board = boards.pop()
@@ -316,7 +304,7 @@ class SegmentSearch:
 
     @contextmanager
     def _marked(self, stands: Array) -> Iterator[Array]:
-        """By stand, the place of each wanted column among them, plus one."""
+        """By stand, the position of each wanted column among them, plus one."""
         with self._board() as board:
             board.slot[stands] = np.arange(1, len(stands) + 1)
             yield board.slot
@@ -340,14 +328,14 @@ class SegmentSearch:
         )
 
     def _read(self, board: Board, number: int) -> Scores:
-        """The counts of the columns that were touched, which are then wiped."""
+        """The counts of the touched columns, which are then cleared."""
         stands = board.touched[:number].astype(np.int64)
         scores = Scores(stands, board.hits[stands].astype(np.int64), board.pairs[stands])
         board.wipe(stands)
         return scores
 
     def _in(self, part: _Listed, stands: Array) -> Array:
-        """Whether the vector of each candidate is in any of some columns."""
+        """Whether the vector of each candidate is in any of the given columns."""
         out = np.empty(len(part.found), dtype=np.bool_)
         with self._marked(stands) as slot:
             in_columns(part.begin, part.length, part.entries, slot, out)

@@ -1,4 +1,4 @@
-"""The texts of a segment as vectors: kept ones, or encoded again where they are needed."""
+"""The vectors of a segment's texts: stored, or encoded again when needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def text_space(segment: Segment, encoder: Encoder) -> Space:
-    """What a segment's texts mean, by the encoder that its index was made with."""
+    """Open the vectors of a segment's texts; `encoder` must be the one that the index used."""
     meaning = segment.meaning
     source = meaning.source(segment.dictionary.texts, encoder)
     return Space(meaning.compact, source, PostingLists(segment, meaning.codes.all()))

@@ -1,12 +1,13 @@
-"""Pairs within a radius by products of whole vectors: compiled, but for the products.
+"""Compiled: find pairs within a radius by products of whole vectors.
 
-Where a radius is so large that bounds leave much open, measuring what they leave takes longer than
-a product of all my vectors with all others, if these are at hand. It is in single precision, and
+If the radius is so large that bounds exclude little, measuring the rest takes longer than the
+product of all query vectors with all others, provided that these are in memory. It is computed in
+single precision, and the error of
 
     |q - v|^2  =  |q|^2 + |v|^2 - 2 q v
 
-is off by at most 2^-24 (|q|^2 + |v|^2) for each number of a vector and for some more steps: pairs
-that are nearer to the radius than twice that are left open, the others are settled.
+is at most 2^-24 (|q|^2 + |v|^2) per dimension and for a few more steps: pairs closer to the radius
+than twice that remain open, the others are decided.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ from lakejoin.search.vectors.exact import SMALL, rounding
 
 Array = np.ndarray[Any, Any]
 
-_VECTORS = 512  # that are looked at together
-_LOST = np.float32(1e-33)  # more than is lost of products that are too small for single precision
+_VECTORS = 512  # vectors per block
+_LOST = np.float32(1e-33)  # more than products can lose by underflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """All vectors, and the squares of their lengths (NaN: it matches nothing)."""
+    """All vectors, and their squared lengths (NaN for a vector that matches nothing)."""
 
     vectors: Array
     squares: Array
 
     @classmethod
     def of(cls, vectors: Array, zeros: bool) -> Self:
-        """Of vectors in float32; those that are zero match nothing unless `zeros`."""
+        """From vectors in float32; zero vectors match nothing unless `zeros`."""
         squares = np.empty(len(vectors), dtype=np.float32)
         _squares(vectors, zeros, squares)
         return cls(vectors, squares)
 
     def pairs(self, queries: Array, radius: float) -> Iterator[Array]:
-        """Pairs within a straight distance, as (query, number, whether it is sure), part by part.
+        """Yield batches of pairs within an L2 distance, as (query, vector id, whether it is sure).
 
-        All queries are finite.
+        All queries must be finite.
         """
         own = np.empty(len(queries), dtype=np.float32)
         _squares(queries, True, own)
@@ -72,9 +73,9 @@ def _square(vector: Array) -> float:
 
 @kernel
 def _squares(vectors: Array, zeros: bool, out: Array) -> None:
-    """The squared length of every vector; NaN for one that is not finite, or zero, if told so."""
+    """The squared length of every vector; NaN if it is not finite, or zero and not `zeros`."""
     for i in range(vectors.shape[0]):
-        total = _square(vectors[i])  # which in double precision is zero for zeros alone
+        total = _square(vectors[i])  # in double precision 0 only for zero vectors
         out[i] = total if total < np.inf and (zeros or total > 0.0) else np.nan
 
 
@@ -83,9 +84,9 @@ def _pick(
     products: Array, squares: Array, own: Array, low: Array, reach: float, off: float, first: int,
     out: Array,
 ) -> int:  # fmt: skip
-    """Writes, as (query, number, whether it is sure), the pairs that may be within reach.
+    """Write, as (query, vector id, whether it is sure), the pairs that may be within reach.
 
-    They are where a product is at least `low` of the query and half the square of the vector.
+    These have a product of at least `low` of the query plus half the square of the vector.
     """
     found = 0
     half = np.float32((1.0 - off) / 2)

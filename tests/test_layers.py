@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("api", "client"),
     ("enrich",),
     ("opened",),
+    ("lake_table",),
     ("spark",),
     ("discovery",),
     ("search", "joins"),

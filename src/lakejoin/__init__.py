@@ -1,4 +1,4 @@
-"""lakejoin finds the tables of a data lake that join with yours, shows why, and joins them.
+"""Find the tables of a data lake that join with yours, see why, and join them.
 
 >>> import lakejoin
 >>> lake = lakejoin.open("data.index")  # doctest: +SKIP
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used, so that `import lakejoin` stays light."""
+    """Import a public name on first use, so that `import lakejoin` stays fast."""
     if name in ("index", "join", "open", "predicates", "relations"):
         from lakejoin import api
 

@@ -1,4 +1,4 @@
-"""`python -m lakejoin`, and the script that spark-submit runs."""
+"""Run the command line: for `python -m lakejoin`, and as the script for spark-submit."""
 
 from lakejoin.app.cli import main
 

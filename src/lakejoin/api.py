@@ -1,5 +1,4 @@
-"""The few names that a Python user needs: `read`, `index`, `open`, `join`, `predicates`,
-`relations`, and the opened `Lake`."""
+"""The public functions `index`, `open`, `join`, `predicates` and `relations`."""
 
 from __future__ import annotations
 
@@ -7,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.opened import Lake, PathLike, index_place, side_of
-from lakejoin.store.snapshot import Snapshot
+from lakejoin.lake_table import side_of
+from lakejoin.opened import Lake, PathLike, index_place, open_lake
 
 if TYPE_CHECKING:
     from lakejoin.encoders.opening import Given
@@ -35,16 +34,16 @@ def index(
     options: BuildOptions | None = None,
     listener: Listener | None = None,
 ) -> BuildReport:
-    """Builds or refreshes the index of a lake and says what was done.
+    """Build or refresh the index of a lake; returns a report of what was done.
 
-    `lake` is a file, a folder, a glob or several of them (left out: what the index was made from).
-    `spark` is a session of yours, which is left running; without one, the running session is used,
-    or one is made (by `master` and `conf`) and stopped again.
+    `lake` is a file, a folder, a glob, or several of them; by default, the files that the index was
+    built from. `spark` is a Spark session of yours, which is left running. Without it, the running
+    session is used, or one is started (with `master` and `conf`) and stopped again.
 
-    `parts` are to be added to the index, "meaning" and "distance", for searches by these; an empty
-    list takes both away. Left out, an index keeps those that it has; a new one gets both where the
-    lake is small. `encoder` makes the vectors of "meaning": a name, a path, or a function from
-    strings to vectors (see `lakejoin.encoders`). Other `options` are `BuildOptions`.
+    `parts` adds what searches by "meaning" and by "distance" need; an empty list removes both. By
+    default an index keeps the parts it has, and a new index of a small lake gets both. `encoder`
+    makes the vectors for "meaning": a name, a path, or a function from strings to vectors (see
+    `lakejoin.encoders`). All other options are in `BuildOptions`.
 
     >>> report = lakejoin.index("data/", index="data.index")  # doctest: +SKIP
     """
@@ -60,7 +59,7 @@ def index(
         options = replace(options, encoder=encoder)
     lakes = [lake] if isinstance(lake, str | os.PathLike) else list(lake)
     return build_index(
-        [os.fspath(one) for one in lakes],
+        [os.fspath(path) for path in lakes],
         index_place(index),
         options,
         Cluster(spark, master, conf or {}),
@@ -69,12 +68,12 @@ def index(
 
 
 def open(index: PathLike | None = None) -> Lake:
-    """Opens an index: no JVM, a few milliseconds.
+    """Open an index; takes a few milliseconds and needs no Java.
 
     >>> lakejoin.open("data.index").info()["tables"]  # doctest: +SKIP
     1519
     """
-    return Lake(Snapshot(index_place(index)))
+    return open_lake(index)
 
 
 def join(
@@ -93,21 +92,22 @@ def join(
     encoder: Given = None,
     progress: Progress | None = None,
 ) -> Join:
-    """How two tables join, and the joined table; a `Join` that is false where none was found.
+    """Find out how two tables join; returns a `Join`, which is false if no join was found.
 
     Each table is a frame (pandas, polars, Arrow, DuckDB, a mapping of columns), the path of a file,
     or a `LakeTable`. `on` fixes the columns: `"code"` or `"code=iso"`, `{"code": "iso"}`, or a list
-    of names and of pairs. `how` is `inner`, `left`, `right` or `full`.
+    of names and pairs. `how` is `inner`, `left`, `right` or `full`.
 
-    `by="auto"` finds columns with equal values, or learns programs that rewrite values of either
-    side, and then matches the rows that are left over by likeness, as far as the estimated
-    `precision` allows. `by` may also be `equal`, `transform` or `fuzzy` alone; `meaning` joins each
-    left row with the nearest meaning within `tau`, `nearest` with the nearest number, moment or
-    place (two pairs of columns: latitude and longitude), at most `within` away. Left out, it is
-    `auto`; where `on` is given and rows meet by equal values, nothing else is tried.
+    `by="auto"` finds columns with equal values, or learns programs that rewrite the values of one
+    side, and then matches the remaining rows by similarity, as far as the estimated `precision`
+    allows. `by` may also be `equal`, `transform` or `fuzzy` alone. `meaning` joins each left row
+    with the row nearest in meaning, within `tau`. `nearest` joins it with the nearest number, time
+    or coordinates (two pairs of columns: latitude and longitude), at most `within` away. The
+    default is `auto`; but if `on` is given and any rows match by equal values, nothing else is
+    tried.
 
-    `one_to_one` gives each row at most one partner. `aggregate` makes one row of all partners of a
-    left row: `"first"` for every right column, or `{"price": "mean"}` for some.
+    `one_to_one` gives each row at most one partner. `aggregate` merges all partners of a left row
+    into one row: `"first"` for every right column, or `{"price": "mean"}` for some.
 
     >>> towns = {"town": ["Bern", "Ulm", "Zug"], "people": [134, 126, 31]}
     >>> codes = {"place": ["ULM", "bern"], "code": ["UL", "BE"]}
@@ -121,11 +121,11 @@ def join(
     from lakejoin.joins.sides import rules_of
 
     sides = side_of(left, NAMES[0]), side_of(right, NAMES[1])
-    mine, theirs = (side.rows for side in sides)
+    left_rows, right_rows = (side.rows for side in sides)
     if isinstance(aggregate, Mapping):
         aggregate = [f"{column}={function}" for column, function in aggregate.items()]
     options = JoinOptions(
-        pairs_given(on, mine.column_names, theirs.column_names),
+        pairs_given(on, left_rows.column_names, right_rows.column_names),
         how,
         by,
         one_to_one,
@@ -137,7 +137,7 @@ def join(
         encoder,
         rules=rules_of(sides),
     )
-    return join_tables(mine, theirs, options, progress, (sides[0].name, sides[1].name))
+    return join_tables(left_rows, right_rows, options, progress, (sides[0].name, sides[1].name))
 
 
 def predicates(
@@ -149,19 +149,18 @@ def predicates(
     most: int | None = 100_000,
     progress: Progress | None = None,
 ) -> Predicates:
-    """Which columns should be equated? The best join predicates for what is wanted of the result.
+    """Find the best join predicates (sets of column pairs to equate) for a preference.
 
     Each table is a frame (pandas, polars, Arrow, DuckDB, a mapping of columns), the path of a file,
-    or a `LakeTable`. Nothing is asked of names or types: every set of pairs of columns whose join
-    is not empty is a candidate, and only those are shown that are closed, so that they have all
-    pairs which are equal in every row of their join. Values are equal as the search counts them; as
-    in the index, where one of the tables lies in it.
+    or a `LakeTable`. Names and types do not matter: every set of column pairs with a non-empty join
+    is a candidate. Only closed predicates are returned: those that contain every pair that is equal
+    in all rows of their join. Values are compared in canonical form, by the rules of the index if
+    one of the tables is in it.
 
     `prefer` is `"coverage"` (h1), `"groups"` (h2), `"compact"` (h3), `"balanced"` (h4) or
-    `"strength"` (h5), several of them, or a function of the `Facts` of a join. A function may have
-    a method `bound`, which must be no less for a predicate than the function is for it and for all
-    that join more columns; without one all predicates are looked at, though no more than `most`
-    (None: all).
+    `"strength"` (h5), several of them, or a function of the `Facts` of a join. Such a function may
+    have a method `bound`: an upper bound of its value for a predicate and for all predicates that
+    add column pairs to it. Without `bound` every predicate is examined, up to `most` (None: all).
 
     >>> people = {"id": [1, 2, 3], "boss": [3, 3, 1]}
     >>> calls = {"caller": [2, 2, 3, 1, 3], "minutes": [1, 3, 3, 2, 1]}
@@ -176,11 +175,11 @@ def predicates(
     from lakejoin.joins.sides import rules_of
 
     tables = left, right, *more
-    once: dict[int, Side] = {}  # a table that is given twice is one, and read once
-    for place, one in enumerate(tables, 1):
-        if id(one) not in once:
-            once[id(one)] = side_of(one, f"table {place}")
-    sides = [once[id(one)] for one in tables]
+    by_id: dict[int, Side] = {}  # a table that is passed twice is read once
+    for position, table in enumerate(tables, 1):
+        if id(table) not in by_id:
+            by_id[id(table)] = side_of(table, f"table {position}")
+    sides = [by_id[id(table)] for table in tables]
     options = PredicateOptions(prefer, n, rules_of(sides), most=most)
     return best_predicates(sides, options, progress)
 
@@ -188,15 +187,15 @@ def predicates(
 def relations(
     tables: PathLike | Lake | Mapping[str, Any] | None = None, progress: Progress | None = None
 ) -> Relations:
-    """The likely key relations among all tables: which columns refer to the key of which table.
+    """Find the likely foreign keys: which columns refer to the key of which table.
 
-    `tables` is a folder, a glob, a file that holds several (SQLite, Excel), an opened `Lake`, or a
-    mapping of names to frames; left out, it is the lake in the usual place.
+    `tables` is a folder, a glob, a file with several tables (SQLite, Excel), an opened `Lake`, or a
+    mapping of names to frames; by default, the lake of the default index.
 
     >>> films = {"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]}
     >>> roles = {"film_id": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]}
     >>> found = relations({"films": films, "roles": roles})
-    >>> [(one.table, one.columns, one.key_table, one.key_columns) for one in found]
+    >>> [(r.table, r.columns, r.key_table, r.key_columns) for r in found]
     [('roles', ('film_id',), 'films', ('film_id',))]
     """
     from lakejoin.joins.predicates.database import related, tables_at, tables_given
@@ -205,8 +204,10 @@ def relations(
     if tables is None:
         tables = open()
     if isinstance(tables, Lake):
-        given = [TableGiven(one.name, one.to_arrow, one.entry.losses) for one in tables.tables()]
-        return related(given, tables.snapshot.manifest.options.rules, progress)
+        lake_tables = [
+            TableGiven(table.name, table.to_arrow, table.entry.losses) for table in tables.tables()
+        ]
+        return related(lake_tables, tables.snapshot.manifest.options.rules, progress)
     if isinstance(tables, Mapping):
         return related(tables_given(tables), None, progress)
     found, notes = tables_at(os.fspath(tables), progress, index_place(None).uri)

@@ -2,24 +2,24 @@
 
 ```
 LakejoinError              the base: catch this one to catch all of them
-├── InputError             what the caller gave is wrong: a path, a column, an option
-│   ├── UnreadableFile     a file exists but no table can be read from it
-│   ├── UnknownTable       no table of that name in the index
-│   └── UnusableTarget     a column from which nothing can be learned
+├── InputError             the caller passed something wrong: a path, a column, an option
+│   ├── UnreadableFile     the file exists, but no table can be read from it
+│   ├── UnknownTable       the index has no table of that name
+│   └── UnusableTarget     nothing can be learned about the target column
 ├── IndexProblem           something is wrong with an index on disk
-│   ├── MissingIndex       there is no index at that place
-│   ├── NewerIndex         the index was written by a newer version
+│   ├── MissingIndex       there is no index at that location
+│   ├── NewerIndex         the index was written by a newer version of lakejoin
 │   ├── DamagedIndex       a file of the index is truncated or altered
 │   └── BusyIndex          another process is building this index
 ├── MissingPart            an optional library, or Java, is not installed
-├── NoJoin                 two tables do not join, as far as can be found
-├── ServerProblem          a lakejoin server did not answer as it should
-│   ├── NoServer           nothing answers at that address, or no lakejoin server
-│   └── BusyServer         it has too much to do, or took longer than it may: try again
-└── BuildFailed            the pipeline stopped; the previous index is untouched
+├── NoJoin                 no join was found between two tables
+├── ServerProblem          a lakejoin server failed or gave an unexpected answer
+│   ├── NoServer           no lakejoin server answers at that address
+│   └── BusyServer         the server is overloaded or hit its time limit: try again
+└── BuildFailed            the build stopped; the previous index is untouched
 ```
 
-Each message is one sentence that names the thing and, where there is one, the way out.
+Each message is one sentence that names the problem and, if there is one, the way out.
 
 >>> raise MissingIndex("no index at /nowhere; build one with: lakejoin index LAKE")
 Traceback (most recent call last):
@@ -34,19 +34,19 @@ from typing import Any
 
 
 class LakejoinError(Exception):
-    """The base of all errors that lakejoin raises on purpose."""
+    """Base class of all errors that lakejoin raises on purpose."""
 
     exit_code = 1
 
 
 class InputError(LakejoinError):
-    """What the caller gave is wrong: a path, a column, an option."""
+    """The caller passed something wrong: a path, a column, an option."""
 
     exit_code = 2
 
 
 class UnreadableFile(InputError):
-    """A file exists but no table can be read from it; `reason` is a short stable phrase."""
+    """The file exists, but no table can be read from it; `reason` is a short stable phrase."""
 
     def __init__(self, path: str, reason: str, detail: str = "") -> None:
         super().__init__(f"{path}: {reason}" + (f" ({detail})" if detail else ""))
@@ -59,11 +59,11 @@ class UnreadableFile(InputError):
 
 
 class UnknownTable(InputError):
-    """No table of that name is in the index."""
+    """The index has no table of that name."""
 
 
 class UnusableTarget(InputError, ValueError):
-    """A column that is to be predicted, and from which nothing can be learned."""
+    """The target column is unusable: nothing can be learned about it."""
 
 
 class IndexProblem(LakejoinError):
@@ -73,7 +73,7 @@ class IndexProblem(LakejoinError):
 
 
 class MissingIndex(IndexProblem):
-    """There is no index at that place."""
+    """There is no index at that location."""
 
 
 class NewerIndex(IndexProblem):
@@ -95,23 +95,23 @@ class MissingPart(LakejoinError):
 
 
 class NoJoin(LakejoinError):
-    """Two tables do not join, as far as can be found; the message names the best attempt."""
+    """No join was found between two tables; the message names the best attempt."""
 
 
 class ServerProblem(LakejoinError):
-    """A lakejoin server did not answer as it should."""
+    """A lakejoin server failed or gave an unexpected answer."""
 
     exit_code = 6
 
 
 class NoServer(ServerProblem):
-    """Nothing answers at that address, or something that is no lakejoin server."""
+    """No lakejoin server answers at that address."""
 
 
 class BusyServer(ServerProblem):
-    """The server has too much to do, or stopped what took longer than it allows.
+    """The server is overloaded, or the request hit its time limit.
 
-    `retry_after` is in how many seconds it may be asked again, where the server said so.
+    `retry_after` is the number of seconds to wait before trying again, if the server sent one.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -120,13 +120,13 @@ class BusyServer(ServerProblem):
 
 
 class BuildFailed(LakejoinError):
-    """The pipeline stopped; the previous index is untouched."""
+    """The build stopped; the previous index is untouched."""
 
     exit_code = 5
 
 
 def disk_is_full(problem: BaseException) -> bool:
-    """Whether an error says that there is no room left.
+    """Whether an error means that the disk is full.
 
     >>> disk_is_full(OSError(errno.ENOSPC, "No space left on device"))
     True
@@ -135,7 +135,7 @@ def disk_is_full(problem: BaseException) -> bool:
 
 
 def needed(library: str) -> Any:
-    """A library that only some calls need, or the sentence that says how to get it.
+    """Import an optional library; if it is missing, raise an error that says how to install it.
 
     >>> needed("json").dumps([1])
     '[1]'

@@ -1,4 +1,4 @@
-"""The nouns that every layer shares: frozen dataclasses with no behaviour beyond themselves."""
+"""Frozen dataclasses that every layer shares: tables, columns, profiles, limits and rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ColumnType(StrEnum):
-    """What kind of values a column holds.
+    """The type of a column's values.
 
     >>> ColumnType("integer") is ColumnType.INTEGER
     True
@@ -30,10 +30,10 @@ class ColumnType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a delimited text file is written, and how sure we are of it.
+    """The format of a delimited text file, and the confidence of its detection.
 
-    `skip_rows` lines stand before the header (or the data), `skip_footer` lines after the data.
-    `opinions` says which detector voted for which delimiter, so that a doubt can be explained.
+    `skip_rows` lines come before the header (or the data), `skip_footer` lines after the data.
+    `opinions` records which detector voted for which delimiter, to explain a doubtful choice.
 
     >>> Dialect(delimiter=";").header
     True
@@ -53,7 +53,7 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that was left out of a table while reading it, counted and never silent.
+    """Rows or cells that were dropped while reading a table, with a count; never silent.
 
     >>> Loss("row too long", 3, "first at line 17").count
     3
@@ -66,10 +66,10 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of the lake as the listing saw it.
+    """A file of the lake as it was listed.
 
-    `name` is the path relative to the lake's root (the stable name shown to users), `uri` where to
-    open it, and `size` and `mtime_ns` tell whether it has changed.
+    `name` is the path relative to the lake's root (the stable name shown to users); `uri` is where
+    to open it; `size` and `mtime_ns` show whether it has changed.
     """
 
     name: str
@@ -80,10 +80,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class ColumnProfile:
-    """What a column looks like, from its distinct values and how often each occurs.
+    """Statistics of a column, computed from its distinct values and their counts.
 
-    `uniqueness` is distinct / non-null rows; `key_likeness` (0..1) says how much the column looks
-    like something to join on: nearly unique, nearly without nulls, short text or integers.
+    `uniqueness` is distinct values / non-null rows. `key_likeness` (0 to 1) rates how well the
+    column would serve as a join key: nearly unique, few nulls, short text or integers.
     """
 
     type: ColumnType
@@ -100,7 +100,7 @@ class ColumnProfile:
 
 
 def null_id(dtype: np.dtype[Any]) -> int:
-    """The local id that stands for a null in cells of an unsigned type: all bits set.
+    """The local id of a null in cells of an unsigned type: all bits set.
 
     >>> import numpy as np
     >>> null_id(np.dtype(np.uint8))
@@ -111,13 +111,13 @@ def null_id(dtype: np.dtype[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ColumnData:
-    """One column, encoded against itself: what the index takes.
+    """One column, encoded with a dictionary of its own: the input of the index.
 
     `tokens` are the distinct canonical values. `spellings` are the distinct original texts that
     differ from their canonical value, and `spelling_token[i]` is the token of `spellings[i]`.
-    `cells` has one local id a row in the narrowest unsigned type that fits: ids below
-    `len(tokens)` are tokens written canonically, the next `len(spellings)` are spellings, and
-    `null_id(cells.dtype)` (all bits set) is a null.
+    `cells` has one local id per row, in the narrowest unsigned type that fits: ids below
+    `len(tokens)` are tokens written canonically, the next `len(spellings)` ids are spellings, and
+    `null_id(cells.dtype)` is a null.
     """
 
     name: str
@@ -130,10 +130,10 @@ class ColumnData:
 
 @dataclass(frozen=True, slots=True)
 class TableData:
-    """One table ready to be indexed, with where it came from and what was lost on the way.
+    """One table ready to be indexed, with its source and what was dropped while reading it.
 
-    `notes` are sentences about how it was read: columns that were renamed, a joined header.
-    `columns` are taken once, in order: a large table makes them one by one as they are taken.
+    `notes` are sentences about how it was read, such as renamed columns or a joined header.
+    `columns` can be iterated once, in order: a large table makes each column when it is needed.
     """
 
     name: str
@@ -148,7 +148,7 @@ class TableData:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a part of one, from which no table was read, and why.
+    """A file, or a part of a file, that was skipped, and why.
 
     >>> str(Skipped("a/b.csv", "empty file"))
     'a/b.csv: empty file'
@@ -164,11 +164,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """The bounds that keep one file from starving its reader.
+    """Limits that keep one file from exhausting its reader.
 
-    `cell_bytes`: a longer cell is cut to a null and counted. `columns`: a wider file is skipped.
-    `expanded_bytes`: a compressed file that unfolds beyond this is skipped. `batch_bytes`: how
-    much text is parsed at once. `child_seconds` and `child_bytes` bound the isolated retry.
+    `cell_bytes`: a longer cell becomes a null and is counted. `columns`: a wider file is skipped.
+    `expanded_bytes`: a compressed file that expands beyond this is skipped. `batch_bytes`: how
+    much text is parsed at once. `child_seconds` and `child_bytes` limit the retry in a child
+    process.
     """
 
     cell_bytes: int = 1 << 20
@@ -181,9 +182,9 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class ValueRules:
-    """How cells become canonical values: `fold` off is `--values exact`.
+    """How cells become canonical values; `fold=False` is `--values exact`.
 
-    The rules travel with the index, so that a query is always folded as the lake was.
+    The rules are stored in the index, so that queries are folded exactly like the lake.
     """
 
     fold: bool = True

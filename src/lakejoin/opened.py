@@ -1,35 +1,32 @@
-"""An opened index: the lake and its tables, as a Python user has them in hand."""
+"""An opened index: `Lake`, with its tables, searches, join graph and paths."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from lakejoin.errors import needed
+from lakejoin.lake_table import LakeTable
 from lakejoin.storage import Place
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lakejoin.discovery.fused.answer import FusedAnswer
     from lakejoin.discovery.fused.searching import Asked
     from lakejoin.discovery.graph.joingraph import JoinGraph
     from lakejoin.discovery.paths.answer import Paths
     from lakejoin.discovery.union.answer import UnionAnswer
     from lakejoin.encoders.opening import Given
-    from lakejoin.joins.sides import Side
     from lakejoin.model import Skipped
     from lakejoin.search.answer import Answer, Answers, Failed
     from lakejoin.search.choice import On
     from lakejoin.search.mine import MyTable
     from lakejoin.search.searcher import Searcher
-    from lakejoin.store.catalog import ColumnEntry, TableEntry
     from lakejoin.store.meaning import MeaningOptions
-    from lakejoin.store.segment import Segment
+
+__all__ = ["DEFAULT_INDEX", "Lake", "LakeTable", "PathLike", "index_place", "open_lake"]
 
 DEFAULT_INDEX = ".lakejoin"
 
@@ -37,19 +34,24 @@ PathLike = str | os.PathLike[str]
 
 
 def index_place(index: PathLike | None) -> Place:
-    """Where the index is: as given, else `LAKEJOIN_INDEX`, else `./.lakejoin`."""
+    """The location of the index: `index`, else `$LAKEJOIN_INDEX`, else `./.lakejoin`."""
     return Place.of(index or os.environ.get("LAKEJOIN_INDEX") or DEFAULT_INDEX)
 
 
+def open_lake(index: PathLike | None) -> Lake:
+    """Open the newest version of an index."""
+    return Lake(Snapshot(index_place(index)))
+
+
 class Lake:
-    """An opened index: one version of it, which stays as it is while a build commits another."""
+    """One version of an index; it stays unchanged while a build commits a newer version."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
     @property
     def _index(self) -> str | None:
-        """Where the index is, unless a command finds it without being told."""
+        """The location of the index; None for the default, which commands find by themselves."""
         place = self._snapshot.place.uri
         return None if place == index_place(None).uri else place
 
@@ -61,11 +63,11 @@ class Lake:
         return self._snapshot.manifest.totals.tables
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        """A copy, or one that was pickled, opens the index again."""
-        return _opened_at, (self._snapshot.place.uri,)
+        """Copies and unpickled lakes open the index again."""
+        return _lake_at, (self._snapshot.place.uri,)
 
     def info(self) -> dict[str, Any]:
-        """The figures of the index, with the keys of `lakejoin info --json`."""
+        """Figures about the index, with the keys of `lakejoin info --json`."""
         manifest = self._snapshot.manifest
         totals = manifest.totals
         return {
@@ -86,12 +88,12 @@ class Lake:
         }
 
     def tables(self, pattern: str | None = None) -> list[LakeTable]:
-        """The tables by name: all, those that fit a glob, or those whose name contains a text."""
+        """The tables in order of their names; `pattern` is a glob, or a part of a name."""
         found = self._snapshot.tables(pattern)
         return [LakeTable(self._snapshot, segment, entry) for segment, entry in found]
 
     def table(self, name: str) -> LakeTable:
-        """The table of that name."""
+        """The table with this name."""
         return LakeTable(self._snapshot, *self._snapshot.table(name))
 
     @overload
@@ -119,7 +121,6 @@ class Lake:
         initial: str | int | None = ...,
         tau: float | str | None = ...,
         encoder: Given = ...,
-        method: str | None = ...,
         measure: str | None = ...,
         within: float | str | None = ...,
         metric: str | None = ...,
@@ -139,7 +140,6 @@ class Lake:
         initial: str | int | None = ...,
         tau: float | str | None = ...,
         encoder: Given = ...,
-        method: str | None = ...,
         measure: str | None = ...,
         within: float | str | None = ...,
         metric: str | None = ...,
@@ -158,44 +158,44 @@ class Lake:
         *,
         tau: float | str | None = None,
         encoder: Given = None,
-        method: str | None = None,
         measure: str | None = None,
         within: float | str | None = None,
         metric: str | None = None,
     ) -> Answer | Answers | FusedAnswer:
-        """The tables of the lake that join with `table`, the best first; or, by one engine, the
-        columns that do.
+        """Find the tables of the lake that join with `table`, best first; with a single engine,
+        find the columns that join with one column.
 
         `table` is a path, the name of a table in the lake, a `LakeTable`, or a frame (pandas,
-        polars, Arrow, DuckDB, a mapping of columns, a list of values). `on` is the name of a
-        column or its zero-based place; two or more are a composite key, whatever the columns of
-        other tables are called, and `{"country": "land", "name": None}` allows only their column
+        polars, Arrow, DuckDB, a mapping of columns, a list of values). `on` is a column name or a
+        zero-based column index. Two or more columns are a composite key, which is matched whatever
+        the lake columns are called; `{"country": "land", "name": None}` allows only the lake column
         `land` for `country`.
 
-        `by="fused"`, as where it is left out: the `k` tables (10) that join best, whichever of my
-        columns they join by, as a `FusedAnswer`. `on` left out is every column that may be a key.
-        What only meets by accident is told apart (`answer.misses`); the table itself and its copies
-        are left out. The other options are for one engine each, which answers its own question, for
-        one column (left out, the most key-like text column; `"*"` is each by itself, and gives
-        `Answers`) or for the tables that hold most combinations of a composite key:
+        `by="fused"`, the default, returns a `FusedAnswer`: the `k` (10) tables that join best, on
+        any column. By default `on` is every column that may be a key. Tables that overlap only by
+        coincidence are kept apart in `answer.misses`; the table itself and its copies are left out.
 
-        `by="overlap"`: the `k` columns (10) that share the most distinct values, exactly.
+        Every other `by` runs a single engine, for one column (by default the text column that is
+        most like a key; `"*"` searches each column separately and returns `Answers`), or for a
+        composite key (then the tables that contain the most of its combinations):
+
+        `by="overlap"`: the `k` (10) columns that share the most distinct values, counted exactly.
         `by="containment"`: every column that contains at least `min` (0.6) of the values. Small
-        queries are counted; for others sketches find the columns, and each is then verified.
-        `verified=False` shows what the sketches tell. `others` leaves out the table itself and its
-        exact copies. `algorithm` says how overlaps are counted (`by="overlap"` only). A composite
-        key is always counted exactly; `initial` is the key column by which rows are fetched: its
-        name, its place in `table`, `"cardinality"` for the one with the fewest distinct values, or
-        `"items"`, as where it is left out, for the cheapest. It changes the time, not the answer.
+        queries are counted; for larger ones sketches find the columns and each is then verified;
+        `verified=False` returns the estimates of the sketches. `others` leaves out the table itself
+        and its exact copies. `algorithm` selects how overlaps are counted (`by="overlap"` only).
+        Composite keys are always counted exactly; `initial` is the key column that rows are fetched
+        by: its name, its index in `table`, `"cardinality"` for the column with the fewest distinct
+        values, or `"items"` (the default) for the cheapest. It affects the speed, not the answer.
 
-        `by="meaning"`: every text column of which at least `min` (0.6) of the values have a partner
-        within `tau`, a share of the largest distance of two vectors, or the best `k`. Left out, tau
-        is the encoder's own; `"auto"` chooses it (`answer.taus`). `encoder` has to be the index's,
-        and may be left out unless it is a function. `by="distance"`: the same for numbers, places
-        and vectors that lie `within="500m"` (places), `"1%"` or `0.5` of each other; two columns of
-        `on` are a latitude and a longitude. `measure="all"` counts pairs, and not values that have
-        a partner. `method` (by meaning) changes the time and not the answer; `metric` is for
-        vectors: `"l2"`, `"l1"`, `"angular"`, `"haversine"`.
+        `by="meaning"`: every text column in which at least `min` (0.6) of the values have a partner
+        within `tau` (a share of the largest possible distance of two vectors), or the best `k`. By
+        default tau is the encoder's own; `"auto"` chooses it (`answer.taus`). `encoder` must be the
+        one of the index; pass it only if it is a function. `by="distance"`: the same for numbers,
+        coordinates and vectors within a distance: `within="500m"` (coordinates), `"1%"` or `0.5`;
+        two columns in `on` are latitude and longitude. `measure="all"` counts pairs instead of
+        values that have a partner. `metric` is for vectors: `"l2"`, `"l1"`, `"angular"`,
+        `"haversine"`.
 
         >>> lakejoin.open("data.index").search("mine.csv")[0].table  # doctest: +SKIP
         >>> lakejoin.open("data.index").search("mine.csv", ["first", "last"])  # doctest: +SKIP
@@ -209,32 +209,32 @@ class Lake:
         from lakejoin.search.needed_part import check_part
         from lakejoin.search.options import SearchOptions
 
-        near = NearAsked(tau, encoder, method, measure, within, metric).near(by)
+        near = NearAsked(tau, encoder, measure, within, metric).near(by)
         options = SearchOptions(by, k, min, others, verified, algorithm, initial, near)
         check_part(self._snapshot, by, self._index)
-        mine, notes = self._mine(table)
+        query_table, notes = self._query_table(table)
         found = []
         try:
             if by == "fused":
-                return self._fused(mine, on, options.k, notes, since)
-            choice = choose(mine, on, self._snapshot.manifest.options.all_columns, by)
+                return self._fused(query_table, on, options.k, notes, since)
+            choice = choose(query_table, on, self._snapshot.manifest.options.all_columns, by)
             notes = (*notes, choice.said) if choice.said else notes
             if by == "distance":
-                return self._searcher.search_near(mine, choice.places, options, notes, since)
+                return self._searcher.search_near(query_table, choice.places, options, notes, since)
             if choice.is_key:
-                return self._searcher.search_key(mine, choice, options, notes, since)
+                return self._searcher.search_key(query_table, choice, options, notes, since)
             for place in choice.places:
-                found.append(self._searcher.search(mine, place, options, notes, since))
+                found.append(self._searcher.search(query_table, place, options, notes, since))
                 since = time.perf_counter()
         finally:
-            mine.forget()  # an answer needs less than the whole table, encoded
+            query_table.forget()  # an answer needs less than the whole encoded table
         return Answers(found) if choice.every else found[0]
 
     def search_progressively(
         self, table: Any, on: On = None, k: int | None = None
     ) -> Iterator[FusedAnswer]:
-        """The answers of a fused search as they get better: the first at once, from sketches, and
-        the last one (`answer.final`) as `search` gives it.
+        """Yield the answers of a fused search as they improve: the first at once, from sketches;
+        the last (`answer.final`) is the answer that `search` returns.
 
         >>> for answer in lake.search_progressively("mine.csv"):  # doctest: +SKIP
         ...     print(answer[:3])
@@ -244,27 +244,31 @@ class Lake:
         from lakejoin.search.options import SearchOptions
 
         k = SearchOptions("fused", k).k
-        mine, notes = self._mine(table)
+        query_table, notes = self._query_table(table)
         try:
-            yield from fused_answers(self._searcher, mine, self._asked(mine, on, k, notes, since))
+            yield from fused_answers(
+                self._searcher, query_table, self._fused_request(query_table, on, k, notes, since)
+            )
         finally:
-            mine.forget()
+            query_table.forget()
 
     def _fused(
-        self, mine: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
+        self, query_table: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
     ) -> FusedAnswer:
         from lakejoin.discovery.fused.searching import fused_search
 
-        return fused_search(self._searcher, mine, self._asked(mine, on, k, notes, since))
+        return fused_search(
+            self._searcher, query_table, self._fused_request(query_table, on, k, notes, since)
+        )
 
-    def _asked(
-        self, mine: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
+    def _fused_request(
+        self, query_table: MyTable, on: On, k: int | None, notes: tuple[str, ...], since: float
     ) -> Asked:
         from lakejoin.discovery.fused.searching import Asked
         from lakejoin.search.choice import choose
 
         all_columns = self._snapshot.manifest.options.all_columns
-        choice = None if on is None else choose(mine, on, all_columns)
+        choice = None if on is None else choose(query_table, on, all_columns)
         return Asked(choice, k, notes, since)
 
     def search_many(
@@ -274,11 +278,11 @@ class Lake:
         threads: int | None = None,
         **options: Any,
     ) -> Iterator[Answer | Answers | FusedAnswer | Failed]:
-        """The answers for many queries, in their order, worked out by several threads.
+        """Search for many queries with several threads; yields the answers in order.
 
-        A query is a table as `search` takes it, or a pair of a table and its column (or the columns
-        of a composite key). Options are those of `search`. A query that cannot be answered gives a
-        `Failed` with its error; the others are answered all the same.
+        A query is a table as for `search`, or a pair of a table and its column (or the columns of a
+        composite key). The options are those of `search`. A query that fails yields a `Failed` with
+        its error and does not affect the others.
 
         >>> tables = ["a.csv", ("b.csv", "city"), ("c.csv", ["first", "last"])]
         >>> for answer in lake.search_many(tables, k=5):  # doctest: +SKIP
@@ -287,21 +291,21 @@ class Lake:
         from lakejoin.search.choice import in_order
         from lakejoin.search.many import each, table_and_columns
 
-        on = in_order(on)  # once, for every query
+        on = in_order(on)  # an iterator can be read only once, and every query needs it
 
-        def one(query: Any) -> Answer | Answers | FusedAnswer:
-            table, column = table_and_columns(query, on)
-            found: Answer | Answers | FusedAnswer = self.search(table, column, **options)
-            return found
+        def search_one(query: Any) -> Answer | Answers | FusedAnswer:
+            table, columns = table_and_columns(query, on)
+            answer: Answer | Answers | FusedAnswer = self.search(table, columns, **options)
+            return answer
 
-        return each(queries, one, lambda query: _query_name(query, on), threads)
+        return each(queries, search_one, lambda query: _query_name(query, on), threads)
 
     def union(self, table: Any, k: int | None = None) -> UnionAnswer:
-        """The tables of the lake whose rows could be appended to `table`, the best first: which of
-        their columns go with which of mine, and how many of their rows are new.
+        """Find the tables of the lake whose rows could be appended to `table`, best first: how
+        their columns align with those of `table`, and how many of their rows are new.
 
-        `table` is as for `search`. Copies and versions of it, and tables that would rather be
-        joined with it, are told apart (`answer.misses`).
+        `table` is as for `search`. Copies and versions of it, and tables that are better joined
+        with it, are kept apart in `answer.misses`.
 
         >>> answer = lakejoin.open("data.index").union("mine.csv")  # doctest: +SKIP
         >>> answer[:1].write("longer.csv")  # doctest: +SKIP
@@ -312,11 +316,11 @@ class Lake:
 
         if k is not None:
             check_k(k)
-        mine, notes = self._mine(table)
+        query_table, notes = self._query_table(table)
         try:
-            return union_search(self._searcher, mine, k, notes, since)
+            return union_search(self._searcher, query_table, k, notes, since)
         finally:
-            mine.forget()
+            query_table.forget()
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -324,22 +328,22 @@ class Lake:
 
         return Searcher(self._snapshot)
 
-    def _mine(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
+    def _query_table(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
         from lakejoin.search.known_table import KnownTable
         from lakejoin.search.meant import table_of
 
         if isinstance(table, LakeTable):
-            # Of this very segment, also where another `Lake` has opened it; else as a frame.
-            for number, segment in enumerate(self._snapshot.segments):
-                gone = table.entry.number in segment.record.dead
-                if segment.place == table._segment.place and not gone:
-                    return KnownTable(self._snapshot, number, table.entry), ()
+            # The segment may have been opened by another `Lake`; otherwise treat it as a frame.
+            for segment_index, segment in enumerate(self._snapshot.segments):
+                removed = table.entry.number in segment.record.dead
+                if segment.place == table._segment.place and not removed:
+                    return KnownTable(self._snapshot, segment_index, table.entry), ()
             return table_of(table.to_arrow(), self._snapshot)
         return table_of(table, self._snapshot)
 
     def graph(self) -> JoinGraph:
-        """All pairs of columns that join, as `lakejoin graph` has counted them; what a table
-        reaches by them, figures of the lake, files for other programs.
+        """The join graph that `lakejoin graph` built: all pairs of columns that join, the tables
+        that a table reaches, figures about the lake, and exports to other programs.
 
         >>> graph = lakejoin.open("data.index").graph()  # doctest: +SKIP
         >>> graph.around("airports.csv", hops=2).picture("airports.svg")  # doctest: +SKIP
@@ -349,13 +353,13 @@ class Lake:
         return JoinGraph(self._snapshot)
 
     def paths(self, table: Any, other_table: Any, k: int = 5, joins: int = 4) -> Paths:
-        """How to get from one table to another by at most so many `joins`: the `k` paths that most
-        rows of the first table survive, each with its SQL.
+        """Find paths of at most `joins` joins from one table to another: the `k` paths that keep
+        the most rows of the first table, each with its SQL.
 
-        Each is a table of the lake, or a file or frame of yours, as for `search`; a file that is in
-        the lake is taken for its table there. Joins are those of the graph that `lakejoin graph`
-        has made; where there is none, or tables are new, they are searched for from both ends, and
-        not all tables are looked at.
+        Each end is a table of the lake, or a file or frame of yours, as for `search`; a file that
+        is in the lake stands for its table there. Joins come from the graph that `lakejoin graph`
+        built. Without a graph, and for new tables, they are searched for from both ends, which does
+        not cover all tables.
 
         >>> lakejoin.open("data.index").paths("flights.csv", "countries.csv")  # doctest: +SKIP
         """
@@ -363,100 +367,35 @@ class Lake:
         from lakejoin.search.options import check_k
 
         check_k(k)
-        ends, notes = zip(*(self._end(one) for one in (table, other_table)), strict=True)
+        ends, notes = zip(*(self._path_end(end) for end in (table, other_table)), strict=True)
         try:
             return find_paths(self._searcher, ends, joins, k, (*notes[0], *notes[1]))
         finally:
-            for one in ends:
-                one.forget()
+            for end in ends:
+                end.forget()
 
-    def _end(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
-        """A table as `_mine` takes it; a file of the lake as its table."""
+    def _path_end(self, table: Any) -> tuple[MyTable, tuple[str, ...]]:
+        """As `_query_table`, but a file of the lake becomes its table."""
         from lakejoin.search.meant import lake_table_of
 
         if isinstance(table, str | os.PathLike):
             known = lake_table_of(os.fspath(table), self._snapshot)
             if known is not None:
                 return known, ()
-        return self._mine(table)
+        return self._query_table(table)
 
     def skipped(self) -> list[Skipped]:
-        """The files, and parts of files, that gave no table, with reasons."""
+        """The files, and parts of files, that were skipped, with the reasons."""
         return self._snapshot.skipped()
 
     @property
     def snapshot(self) -> Snapshot:
-        """What lies beneath: segments and their arrays."""
+        """The underlying snapshot: segments and their arrays."""
         return self._snapshot
 
 
-class LakeTable:
-    """A table of the index, rebuilt from its codes on demand."""
-
-    def __init__(self, snapshot: Snapshot, segment: Segment, entry: TableEntry) -> None:
-        self._snapshot = snapshot
-        self._segment = segment
-        self.entry = entry
-
-    def __repr__(self) -> str:
-        return f"<LakeTable {self.name}: {self.entry.rows:,} rows, {self.entry.width} columns>"
-
-    @property
-    def name(self) -> str:
-        """Its path in the lake, with `#` and the part for what lies inside a container."""
-        return self.entry.name
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-        return self.entry.rows
-
-    def columns(self) -> list[ColumnEntry]:
-        """Its columns with their profiles."""
-        return self._segment.catalog.columns_of(self.entry)
-
-    @property
-    def lakes(self) -> tuple[str, ...]:
-        """Where the files of its lake are."""
-        return tuple(self._snapshot.manifest.lakes)
-
-    @property
-    def identity(self) -> str:
-        """A text that is another one as soon as the table was indexed anew."""
-        return f"{self.name}@{self._segment.record.id}/{self.entry.number}"
-
-    def to_arrow(
-        self, begin: int = 0, end: int | None = None, places: Sequence[int] | None = None
-    ) -> pa.Table:
-        """Rows [begin, end) with their original texts, as a `pyarrow.Table`; of all columns, or of
-        those at some zero-based `places`."""
-        return self._segment.to_arrow(self.entry, begin, end, places)
-
-    def to_pandas(self) -> Any:
-        """The rows as a `pandas.DataFrame`."""
-        needed("pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """The rows as a `polars.DataFrame`."""
-        return needed("polars").from_arrow(self.to_arrow())
-
-
-def _opened_at(uri: str) -> Lake:
+def _lake_at(uri: str) -> Lake:
     return Lake(Snapshot(Place.of(uri)))
-
-
-def side_of(table: Any, default: str = "") -> Side:
-    """A table as a side of a join; one of the lake is not read as long as codes suffice."""
-    from lakejoin.joins.given import name_given, table_and_losses
-    from lakejoin.joins.sides import Side, side_of_rows
-
-    if isinstance(table, LakeTable):
-        stored, snapshot = (table._segment, table.entry), table._snapshot
-        rules = snapshot.manifest.options.rules
-        losses = table.entry.losses
-        return Side(table.name, table.to_arrow, stored, snapshot.place.uri, rules, losses)
-    return side_of_rows(name_given(table, default), *table_and_losses(table))
 
 
 def _encoder(meaning: MeaningOptions | None) -> dict[str, Any] | None:

@@ -103,8 +103,8 @@ def test_people_can_read_it(home: str) -> None:
     assert "Switzerland" in columns
     assert "Windhoek" in run("show", "cities.csv", "--index", home).stdout
     assert "not a table" in run("skipped", "--index", home).stdout
-    assert "all is well" in run("check", "--index", home).stdout
-    assert "no table fits" in run("tables", "nothing*", "--index", home).stdout
+    assert "no problems found" in run("check", "--index", home).stdout
+    assert "no table matches" in run("tables", "nothing*", "--index", home).stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -194,7 +194,7 @@ def test_what_the_reader_noted_is_kept(tmp_path: Path, index: Index) -> None:
     home = str(tmp_path / "index")
     notes = answer("columns", "odd.csv", "--index", home)["notes"]
     assert len(notes) == 2
-    assert "repeats the name 'name' and is called 'name_2'" in notes[0]
+    assert "repeats the name 'name'; renamed to 'name_2'" in notes[0]
     shown = run("columns", "odd.csv", "--index", home).stdout
     assert all(f"note: {note}" in shown for note in notes)
     assert "CRLF line ends" in shown

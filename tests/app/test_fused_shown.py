@@ -17,7 +17,7 @@ import lakejoin
 from app.commands import JOIN, SEARCH
 from fake_spark import FakeSpark
 from lakejoin.app import fused_live
-from lakejoin.app.answers import Asked
+from lakejoin.app.answers import TypedQuery
 from lakejoin.discovery.fused.answer import FusedAnswer
 from lakejoin.errors import InputError
 
@@ -88,7 +88,7 @@ class Terminal:
 def test_answers_are_refined_in_place(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal(monkeypatch)
     lake = lakejoin.open()
-    answer = fused_live.refined(lake, Asked("mine.csv", None, len(lake)), None, 10)
+    answer = fused_live.refined(lake, TypedQuery("mine.csv", None, len(lake)), None, 10)
     assert answer.final
     assert [one.table for one in answer] == [one.table for one in lake.search("mine.csv")]
     assert "searching …" in terminal.text
@@ -103,13 +103,13 @@ def test_a_small_screen_and_one_that_goes_nowhere(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = lakejoin.open()
-    asked = Asked("mine.csv", None, len(lake))
+    typed = TypedQuery("mine.csv", None, len(lake))
     small = Terminal(monkeypatch, height=6)
-    fused_live.refined(lake, asked, None, 10)
+    fused_live.refined(lake, typed, None, 10)
     drawn = small.text.split("\x1b[2K")
     assert max(part.count("\n") for part in drawn) <= 6
     quiet = Terminal(monkeypatch)
-    assert len(fused_live.refined(lake, asked, None, 10, quiet=True)) >= 1
+    assert len(fused_live.refined(lake, typed, None, 10, quiet=True)) >= 1
     assert quiet.text == ""
 
 
@@ -117,20 +117,20 @@ def test_a_failure_leaves_the_screen_as_it_was(here: Path, monkeypatch: pytest.M
     terminal = Terminal(monkeypatch)
     lake = lakejoin.open()
     with pytest.raises(InputError, match="no column 'nothing'"):
-        fused_live.refined(lake, Asked("mine.csv", None, len(lake)), ["nothing"], 10)
+        fused_live.refined(lake, TypedQuery("mine.csv", None, len(lake)), ["nothing"], 10)
     assert "\x1b[?25h" in terminal.text, "the cursor is back"
 
 
 def test_each_kind_of_join_is_told(here: Path) -> None:
     shown = SEARCH.run("mine.csv").output
     assert "town = town" in shown
-    assert "also, as copies or other versions: " in shown
-    assert "adds 1 column for 100% of my rows: founded" in shown
+    assert "copies or other versions: " in shown
+    assert "adds 1 column for 100% of your rows: founded" in shown
     assert "code ~ key" in shown
     assert "equal once rewritten: " in shown
     assert "lat ~ latitude and lon ~ longitude" in shown
     assert "near, within " in shown
-    assert "by accident: count.csv" in shown or "count.csv" not in shown
+    assert "coincidental overlap: count.csv" in shown or "count.csv" not in shown
     last = shown.strip().splitlines()[-1]
     assert all(part in last for part in ("overlap", "chance", "rewritten", "places", "adds"))
 
@@ -154,7 +154,7 @@ def test_text_and_html_tell_the_same(here: Path) -> None:
     answer = lakejoin.open().search("mine.csv")
     assert isinstance(answer, FusedAnswer)
     text, page = repr(answer), answer._repr_html_()
-    for said in ("equal once rewritten: ", "near, within ", "also, as copies or other versions: "):
+    for said in ("equal once rewritten: ", "near, within ", "copies or other versions: "):
         assert said in text and said in page
     assert "equal values" in page
     assert "overlap 0." in text and "overlap 0." in page
@@ -163,7 +163,7 @@ def test_text_and_html_tell_the_same(here: Path) -> None:
 def test_many_tables(here: Path) -> None:
     shown = SEARCH.run("--batch", "batch", "-k", "1").output
     assert "town of batch/a.csv: " in shown
-    assert "nothing was found that joins, in 5 tables" in shown
+    assert "no joins found among 5 tables" in shown
     assert "lakejoin join batch/a.csv " in shown
     lines = SEARCH.run("--batch", "batch", "--json").output.splitlines()
     first, second = map(json.loads, lines)

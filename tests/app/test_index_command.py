@@ -41,8 +41,8 @@ def test_the_length_of_signatures_is_kept_until_all_is_built_anew(lake: Path, pl
     assert lengths(place) == {128}
     said = INDEX.refused("--index", place, "--permutations", "256")
     assert said == (
-        "this index was built with --permutations 128: leave that out or as it was, or rebuild "
-        "the index with --full to change it"
+        "this index was built with --permutations 128: keep that, or rebuild the index with "
+        "--full to change it"
     )
     INDEX.answer(str(lake), "--index", place, "--permutations", "256", "--full")
     assert lengths(place) == {256}
@@ -124,7 +124,7 @@ def test_large_lakes_get_no_part_unasked(
 ) -> None:
     monkeypatch.setattr(spark_parts, "SMALL_LAKE", 10)
     said = INDEX.run(str(lake), "--index", place).output
-    assert "note:  no search by meaning or distance, since the files have more than" in said
+    assert "note:  search by meaning and distance is left out, since the files exceed" in said
     assert "add it with: lakejoin index --with meaning --with distance" in said
     assert parts(place) == NEITHER
     assert INDEX.answer("--index", place)["notes"] == [], "it is said once"
@@ -137,7 +137,8 @@ def test_parts_are_added_without_reading_the_lake(
     assert parts(place) == NEITHER
     monkeypatch.setattr(reading, "tables_of", None)
     added = INDEX.answer("--index", place, "--with", "meaning")
-    assert (added["version"], added["notes"]) == (2, ["made from what the index held: meaning"])
+    note = "added to existing segments without reading files again: meaning"
+    assert (added["version"], added["notes"]) == (2, [note])
     assert parts(place) == (["meaning"], {"meaning"})
     INDEX.answer("--index", place, "--with", "distance")
     assert parts(place) == BOTH, "what there was stays"
@@ -229,9 +230,9 @@ def test_an_encoder_that_has_changed_is_refused(
     (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
     said = INDEX.refused("--index", place)
     assert said == (
-        "the encoder characters is not the one that the vectors of this index were made with "
-        "(characters 1 then, characters 2 now): install that one, or make all vectors anew with: "
-        "lakejoin index --encoder characters"
+        "the encoder characters has changed since the vectors of this index were computed "
+        "(characters 1 then, characters 2 now): install the old one, or recompute all vectors "
+        "with: lakejoin index --encoder characters"
     )
     INDEX.answer("--index", place, "--encoder", "characters")
     assert parts(place) == BOTH
@@ -251,7 +252,7 @@ def test_a_file_of_word_vectors_is_known_by_its_path_and_content(
     words.write_text("bern 1 0 0\noslo 0 1 0\nnorway 0 0.8 0.2\n")
     (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
     monkeypatch.chdir(lake)
-    assert f"make all vectors anew with: lakejoin index --encoder {words}" in INDEX.refused(
+    assert f"recompute all vectors with: lakejoin index --encoder {words}" in INDEX.refused(
         "--index", place
     )
     INDEX.answer("--index", place, "--encoder", str(words))
@@ -261,8 +262,8 @@ def test_a_file_of_word_vectors_is_known_by_its_path_and_content(
 
 def test_parts_that_contradict_each_other_are_refused(lake: Path, place: str) -> None:
     said = INDEX.refused(str(lake), "--index", place, "--with", "none", "--with", "meaning")
-    assert said == "--with none takes both parts out: give it alone"
+    assert said == "--with none removes both parts: do not combine it with another --with"
     said = INDEX.refused(str(lake), "--index", place, "--with", "none", "--encoder", "small")
-    assert "choose one" in said
+    assert "leave one out" in said
     assert INDEX.run(str(lake), "--index", place, "--with", "colour").exit_code == 2
     assert not Path(place).exists()

@@ -102,14 +102,14 @@ def test_multiplied_rows_are_told_and_bounded(tmp_path: Path) -> None:
 def test_no_partner_is_told(mine: Path, lake: Path) -> None:
     found = JOIN.answer(str(mine), str(lake / "cities.csv"), "--on", "visits=city", "--by", "equal")
     assert (found["rows"], found["fan_out"]) == (0, 0)
-    assert found["warnings"] == [f"no row of {mine} finds a partner"]
+    assert found["warnings"] == [f"no row of {mine} has a match"]
 
 
 def test_a_part_of_a_file(lake: Path) -> None:
     base = str(lake / "base.sqlite")
     towns = JOIN.answer(f"{base}#towns", str(lake / "cities.csv"), "--on", "code=country")
     assert (towns["rows"], towns["left_joined"]) == (3, 2)
-    assert "holds several tables; name one" in JOIN.refused(base, base, "--on", "code")
+    assert "contains several tables; name one" in JOIN.refused(base, base, "--on", "code")
     assert "has no part 't'; its parts are: empty, towns" in JOIN.refused(
         f"{base}#t", base, "--on", "code"
     )
@@ -119,7 +119,7 @@ def test_failures_are_one_sentence(mine: Path, tmp_path: Path) -> None:
     name = str(mine)
     assert "no index" in JOIN.refused("nowhere.csv", name, "--on", "town")
     assert "did you mean 'town'" in JOIN.refused(name, name, "--on", "twn=town")
-    assert "ends in none of" in JOIN.refused(name, name, "--on", "town", "-o", "x.doc")
+    assert "must end in one of" in JOIN.refused(name, name, "--on", "town", "-o", "x.doc")
     assert "no index at" in str(JOIN.run(name, name, "--on", "town", "--index", "none").exception)
     (tmp_path / "empty.csv").write_text("")
     assert "empty file" in JOIN.refused("empty.csv", name, "--on", "town")
@@ -187,11 +187,11 @@ def test_how_two_tables_join_is_found(people: tuple[str, str]) -> None:
 
 def test_the_plan_alone(people: tuple[str, str]) -> None:
     shown = JOIN.run(*people, "--dry-run", "-o", "out.csv").output
-    assert "inner join: 12 rows, 4 columns; sure" in shown
+    assert "inner join: 12 rows, 4 columns; confidence" in shown
     assert "1. transform: lower(substring(name, 0, 1))" in shown
     assert "Ada Lovelace → alovelace = alovelace" in shown
     assert "12 of 13 rows of users.csv have a partner" in shown
-    assert "without a partner: 1 right row, such as\n     nobody" in shown
+    assert "1 right row without a partner, for example:\n     nobody" in shown
     assert "to write them all" not in shown and not Path("out.csv").exists()
 
 
@@ -233,7 +233,7 @@ def test_what_else_could_be_tried_is_told(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("k,w\nx,4\ny,5\nq,6\n")
     found = JOIN.answer("a.csv", "b.csv", "--on", "k")
     assert found["notes"] == [
-        "rows of both tables are left over; --by auto would try more for them"
+        "both tables have rows without a partner; --by auto tries more ways to match them"
     ]
     assert JOIN.answer("a.csv", "b.csv", "--on", "k", "--by", "equal")["notes"] == []
 
@@ -260,4 +260,4 @@ def test_aggregates_and_the_nearest(tmp_path: Path) -> None:
 def test_code_and_rows_are_not_asked_for_together(tmp_path: Path) -> None:
     written = tmp_path / "x.csv"
     said = JOIN.refused("a.csv", "b.csv", "--code", "sql", "-o", str(written))
-    assert "ask for one of them" in said and not written.exists()
+    assert "use one of them" in said and not written.exists()

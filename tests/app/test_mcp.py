@@ -118,11 +118,11 @@ def test_an_agent_is_told_what_there_is(agent: Agent) -> None:
 def test_search(agent: Agent) -> None:
     text = agent.told("search", table="mine.csv")
     first = text.splitlines()[0]
-    assert first.endswith("tables that join with mine.csv, the best first")
+    assert first.endswith("best joins for mine.csv among 15 tables")
     assert "geo/towns.csv" in text
-    assert "town = name: 100% of my values (50 of 50), 100% of my rows" in text
-    assert "adds 1 column for 100% of my rows: people" in text
-    assert "why: " in text
+    assert "town = name: 100% of your values (50 of 50), 100% of your rows" in text
+    assert "adds 1 column for 100% of your rows: people" in text
+    assert "evidence: " in text
     assert "to join: on=['town=name']" in text
     assert "tried: columns town" in text
     assert agent.told("search", table="mine.csv", on="town", k=1).count("score") == 1
@@ -140,10 +140,10 @@ def test_nothing_found(agent: Agent) -> None:
     text = agent.told("search", table="alone.csv")
     assert text.startswith("nothing found: none of 15 tables joins with alone.csv")
     assert "tried: columns who" in text
-    assert "nearest misses, which meet by accident: rows.csv (number = row: " in text
+    assert "nearest misses (coincidental overlap): rows.csv (number = row: " in text
     bare = agent.told("search", table="alone.csv", on="who")
     assert bare.startswith("nothing found")
-    assert "no table comes near" in bare
+    assert "no near misses" in bare
 
 
 def test_describe(agent: Agent) -> None:
@@ -153,7 +153,7 @@ def test_describe(agent: Agent) -> None:
     table = agent.told("describe", table="geo/towns.csv")
     assert table.startswith("geo/towns.csv: 80 rows, 2 columns\n- name: text, 80 distinct, unique")
     assert agent.told("describe", table="mine.csv").startswith("mine.csv: 50 rows, 2 columns")
-    assert agent.told("describe", table="part1").startswith("3 tables fit 'part1'")
+    assert agent.told("describe", table="part1").startswith("3 tables match 'part1'")
     assert "more columns" in agent.told("describe", table="wide.csv")
     assert "no table 'nowhere.csv'" in agent.refused("describe", table="nowhere.csv")
 
@@ -163,13 +163,13 @@ def test_preview(agent: Agent) -> None:
         "rows.csv: rows 4 to 5 of 80; 2 columns\nrow\n4\n5"
     )
     assert agent.told("preview", table="mine.csv", rows=1).startswith("mine.csv: rows 1 to 1 of 50")
-    assert "no rows there" in agent.told("preview", table="rows.csv", begin=900)
+    assert "no more rows after 80" in agent.told("preview", table="rows.csv", begin=900)
     wide = agent.told("preview", table="wide.csv", rows=50)
-    assert "no room for" in wide
+    assert "no space for" in wide
     one = agent.told("preview", table="wide.csv", columns="column 77", rows=1)
     assert "cell 77 of row 0" in one
     said = agent.refused("preview", table="wide.csv", columns=["nothing"])
-    assert said == "wide.csv has no column 'nothing': describe it to see its columns"
+    assert said == "column 'nothing' not found in wide.csv: use describe to see its columns"
 
 
 def test_join_shows(agent: Agent) -> None:
@@ -187,14 +187,14 @@ def test_join_writes_only_a_new_file(agent: Agent) -> None:
     asked = {"left": "mine.csv", "right": "geo/towns.csv", "on": "town=name", "how": "left"}
     text = agent.told("join", **asked, output="joined.csv")
     target = agent.folder / "joined.csv"
-    assert f"written to {target.resolve()}: 50 rows, " in text
+    assert f"wrote {target.resolve()}: 50 rows, " in text
     assert pyarrow.csv.read_csv(target).num_rows == 50
     kept = target.read_bytes()
     said = agent.refused("join", **asked | {"how": "inner"}, output="joined.csv")
-    assert said == "joined.csv is there already and is never overwritten: name another file"
+    assert said == "joined.csv exists already and is never overwritten: name another file"
     assert target.read_bytes() == kept
-    assert "ends in none of" in agent.refused("join", **asked, output="joined.exe")
-    assert "there is no folder" in agent.refused("join", **asked, output="nowhere/joined.csv")
+    assert "must end in one of" in agent.refused("join", **asked, output="joined.exe")
+    assert "does not exist" in agent.refused("join", **asked, output="nowhere/joined.csv")
     assert not list(agent.folder.glob(".*draft"))
     target.unlink()
 
@@ -210,7 +210,7 @@ def test_join_writes_only_a_new_file(agent: Agent) -> None:
         ("preview", {"table": "mine.csv", "rows": 1_000}, "greater than the maximum of 50"),
         ("join", {"left": "mine.csv", "right": "rows.csv", "how": "outer"}, "is not one of"),
         ("join", {"left": "mine.csv", "right": "rows.csv", "on": "a=b"}, "'a'"),
-        ("delete", {}, "there is no tool 'delete': search, describe, preview, join"),
+        ("delete", {}, "there is no tool 'delete'; the tools are search, describe, preview, join"),
     ],
 )
 def test_errors_are_one_sentence(
@@ -242,7 +242,7 @@ def test_an_error_of_ours_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     current = Current(str(tmp_path / "index"))
     monkeypatch.setattr(Current, "lake", lambda self: 1 / 0)
     said = answer(current, "describe", {})
-    assert said == ("this should not happen: ZeroDivisionError: division by zero", True)
+    assert said == ("internal error: ZeroDivisionError: division by zero", True)
 
 
 def test_the_configuration(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,7 @@ def test_no_predicate() -> None:
     Path("empty.csv").write_text("a,b\n")
     none = PREDICATE.run("people.csv", "other.csv")
     assert none.exit_code == 1 and isinstance(none.exception, NoJoin)
-    assert str(none.exception) == "no predicate joins these tables: they share no value"
+    assert str(none.exception) == "no predicate joins these tables: they have no value in common"
     told = PREDICATE.run("people.csv", "other.csv", "--json")
     assert told.exit_code == 1
     assert json.loads(told.stdout)["predicates"] == []
@@ -182,7 +182,7 @@ def test_what_reading_lost_is_told(index: Index, tmp_path: Path) -> None:
     bad = Path("lost/bad.csv")
     bad.parent.mkdir()
     bad.write_text("k,v\n001,2\n002,3\n003,4,5,6\n006,5\n")
-    lost = "left out of {}: row with too many cells was fitted, 1 times"
+    lost = "reading {}: row with too many cells was fitted (1 time)"
     assert lost.format(bad) in PREDICATE.run("people.csv", str(bad)).output
     assert PREDICATE.answer("people.csv", str(bad))["notes"] == [lost.format(bad)]
     assert lost.format(bad) in lakejoin.predicates("people.csv", bad).notes
@@ -216,11 +216,11 @@ def test_join_by_a_preference() -> None:
     assert JOIN.answer("people.csv", "orders.csv", "--prefer", "h3", "-o", "out.csv")["rows"] == 4
     assert "FROM" in JOIN.run("people.csv", "orders.csv", "--prefer", "h3", "--code", "sql").output
     both = JOIN.refused("people.csv", "orders.csv", "--prefer", "h3", "--on", "Tel")
-    assert "give one of the two" in both
+    assert "use one of them" in both
     unknown = JOIN.refused("people.csv", "orders.csv", "--prefer", "h3", "--on", "no=none")
     assert unknown == both, "before columns are looked for"
     by = JOIN.refused("people.csv", "orders.csv", "--prefer", "h3", "--by", "fuzzy")
-    assert "not together with --by fuzzy" in by
+    assert "cannot be combined with --by fuzzy" in by
     assert JOIN.answer("people.csv", "orders.csv", "--prefer", "h3", "--by", "equal")["rows"] == 4
 
 

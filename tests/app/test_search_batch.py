@@ -37,7 +37,7 @@ def lines_of(result: Result) -> list[Any]:
 def test_a_folder(folder: Path) -> None:
     result = OVERLAP.run("--batch", "batch", "--json")
     assert isinstance(result.exception, InputError)
-    assert "1 of 3 tables could not be searched with" in str(result.exception)
+    assert "1 of 3 searches failed" in str(result.exception)
     good, also, bad = lines_of(result)
     assert [good["query"]["table"], also["query"]["table"]] == ["batch/a.csv", "batch/sub/b.tsv"]
     assert good["results"][0]["matched"] == 2
@@ -47,7 +47,7 @@ def test_a_folder(folder: Path) -> None:
     }
     shown = OVERLAP.run("--batch", "batch")
     assert "town of batch/a.csv (2 distinct values in 2 rows)" in shown.stdout
-    assert "not searched: broken.csv: empty file" in shown.stderr
+    assert "failed: broken.csv: empty file" in shown.stderr
 
 
 def test_files_that_are_no_tables_are_passed_over(folder: Path) -> None:
@@ -63,15 +63,14 @@ def test_files_that_are_no_tables_are_passed_over(folder: Path) -> None:
     searched = [line["query"]["table"] for line in lines_of(result)]
     assert searched == ["batch/a.csv", "batch/more.zip#more.csv", "batch/sub/b.tsv"]
     assert result.stderr.splitlines() == [
-        "passed over 5 files that are no tables: "
-        "LICENSE, README.md, load.py, map.png, more.zip#NOTES.md"
+        "skipped 5 non-table files: LICENSE, README.md, load.py, map.png, more.zip#NOTES.md"
     ]
     (folder / "sub" / "also.md").write_text("x")
     assert "map.png, more.zip#NOTES.md and 1 more" in OVERLAP.run("--batch", "batch").stderr
     # What is called a table and is none is broken.
     (folder / "page.csv").write_text("<!DOCTYPE html><html>404</html>")
     broken = OVERLAP.run("--batch", "batch", "--json")
-    assert "1 of 4 tables could not be searched with" in str(broken.exception)
+    assert "1 of 4 searches failed" in str(broken.exception)
     assert lines_of(broken)[-1]["query"]["table"] == "batch/page.csv"
 
 
@@ -79,8 +78,8 @@ def test_a_folder_without_tables(here: Path) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "README.md").write_text("# Nothing\n")
     result = OVERLAP.run("--batch", "docs")
-    assert str(result.exception) == "there is no table in docs"
-    assert result.stderr.strip() == "passed over 1 file that is no table: README.md"
+    assert str(result.exception) == "no tables found in docs"
+    assert result.stderr.strip() == "skipped 1 file that is not a table: README.md"
 
 
 def test_a_file_that_breaks_on_the_way(folder: Path) -> None:
@@ -88,7 +87,7 @@ def test_a_file_that_breaks_on_the_way(folder: Path) -> None:
     (folder / "broken.csv").unlink()
     (folder / "cut.csv.gz").write_bytes(data[: len(data) // 2])
     result = OVERLAP.run("--batch", "batch", "--json")
-    assert "1 of 3 tables" in str(result.exception)
+    assert "1 of 3 searches" in str(result.exception)
     assert "damaged gzip data" in lines_of(result)[-1]["error"]
 
 

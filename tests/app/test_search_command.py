@@ -60,7 +60,7 @@ def test_columns_by_place_by_default_and_all(here: Path) -> None:
     assert OVERLAP.answer("mine.csv", "--on", "0")["query"]["column"] == "town"
     chosen = OVERLAP.answer("mine.csv")
     assert chosen["query"]["column"] == "town"
-    assert "no column was named: 'town' is taken" in chosen["notes"][0]
+    assert "no column was named; using 'town'" in chosen["notes"][0]
     every = OVERLAP.answer("mine.csv", "--on", "*")
     assert [a["query"]["column"] for a in every["answers"]] == ["town", "n"]
 
@@ -120,7 +120,7 @@ def test_failures_are_one_sentence(here: Path, tmp_path: Path) -> None:
     assert "one TABLE, or --batch" in OVERLAP.refused("mine.csv", "--batch", "x")
     assert "--by containment" in OVERLAP.refused("mine.csv", "--unverified")
     asked = ("mine.csv", "--by", "containment", "--algorithm", "josie")
-    assert "--algorithm josie goes with --by overlap" in OVERLAP.refused(*asked)
+    assert "--algorithm josie needs --by overlap" in OVERLAP.refused(*asked)
     assert "there is no result 99" in OVERLAP.refused("mine.csv", "--on", "town", "--explain", "99")
     assert "one --on" in OVERLAP.refused("mine.csv", "--on", "*", "--explain", "1")
     assert "no file or folder" in OVERLAP.refused("--batch", "nowhere")

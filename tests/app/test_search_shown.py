@@ -16,8 +16,8 @@ import pytest
 from rich.console import Console
 
 from app.commands import JOIN, OVERLAP
-from lakejoin.app.answers import Asked, print_answer, print_results
-from lakejoin.app.waiting import TOLD, patience
+from lakejoin.app.answers import TypedQuery, print_answer, print_results
+from lakejoin.app.waiting import STILL_SEARCHING, patience
 from lakejoin.search.answer import Answer
 from lakejoin.search.evidence import Evidence
 from lakejoin.search.hits import Counters
@@ -30,7 +30,7 @@ def test_the_answer_at_a_glance(here: Path) -> None:
     head, note, _, heads, _, first, examples, *_ = shown.splitlines()
     assert head == (
         "town of mine.csv (3 distinct values in 5 rows): "
-        "the 10 columns of 6 tables that share the most"
+        "the 10 columns of 6 tables that share the most values"
     )
     assert note.startswith("note: no column was named")
     assert heads.split()[:5] == ["#", "table", "column", "matched", "contained"]
@@ -125,7 +125,7 @@ def found(rank: int, table: str = "a/b.csv", fan_out: float = 1.0, **changes: An
 def printed(answer: Answer, width: int, terminal: bool = False) -> str:
     file = StringIO()
     screen = Console(file=file, width=width, highlight=False, force_terminal=terminal)
-    print_answer(screen, answer, Asked("mine.csv", None, 7))
+    print_answer(screen, answer, TypedQuery("mine.csv", None, 7))
     return file.getvalue()
 
 
@@ -158,7 +158,7 @@ def test_cells_of_the_lake_do_nothing_to_the_screen() -> None:
 def test_estimates_are_marked() -> None:
     rough = found(1, verified=False, estimate=0.6, error=0.05)
     shown = printed(Answer(query(), (rough,), by="containment", min=0.5), 150)
-    assert "the columns of 7 tables that contain at least 50% of them" in shown
+    assert "the columns of 7 tables that contain at least 50% of the values" in shown
     assert "~3 of 5" in shown and "60% ±5%" in shown
     assert "✓" not in shown
 
@@ -172,7 +172,7 @@ def test_many_results_are_counted() -> None:
 def test_itself_is_not_joined() -> None:
     itself, copy = found(1, copy="itself"), found(2, "copy.csv", copy="copy")
     both = Answer(query(), (itself, copy), k=2)
-    assert "(itself)" in printed(both, 150) and "number 2" in printed(both, 150)
+    assert "(itself)" in printed(both, 150) and "result 2" in printed(both, 150)
     assert "lakejoin join" not in printed(replace(both, results=(itself,)), 150)
 
 
@@ -194,4 +194,4 @@ def test_a_long_wait_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
             time.sleep(0.01)
             if said := capsys.readouterr().err:
                 break
-    assert said.strip() == TOLD
+    assert said.strip() == STILL_SEARCHING

@@ -114,7 +114,7 @@ def test_rows_that_agree_tell_a_true_partner_from_codes_that_are_all_taken(lake:
     assert "languages.csv" in misses(answer)
     reasons = {one.what: one.nats for one in answer[0].ways[0].weighed.reasons}
     assert reasons["rows"] > 10
-    assert "would meet as well" in answer.misses[0].accidental
+    assert "of random values would match too" in answer.misses[0].accidental
 
 
 def test_row_numbers_hold_any_number_by_accident(lake: Lake) -> None:
@@ -153,7 +153,7 @@ def test_a_composite_key(lake: Lake) -> None:
 def test_nothing_is_found(lake: Lake) -> None:
     answer = lake.search({"word": ["quux", "frob", "blarg"], "n": ["a", "b", "c"]}, by="fused")
     assert (len(answer), answer.misses) == (0, ())
-    assert "nothing was found that joins" in repr(answer)
+    assert "no joins found" in repr(answer)
     near = lake.search({"day": DAYS[::40]}, by="fused", on="day")
     assert (tables(near), misses(near)[0]) == ([], "weather.csv")
     assert "nearest misses" in repr(near) and "weather.csv" in repr(near)
@@ -217,12 +217,12 @@ def test_columns_that_are_not_indexed_are_searched_for_where_they_are_named(tmp_
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"min": 0.5}, "min (0.5) does not go with by='fused'"),
-        ({"initial": "code", "on": ["code", "name"]}, "does not go with by='fused'"),
-        ({"algorithm": "josie"}, "goes with by='overlap'"),
-        ({"verified": False}, "only a search by containment"),
-        ({"tau": 0.3}, "tau 0.3 is not for a fused search"),
-        ({"k": 0}, "k must be a whole number"),
+        ({"min": 0.5}, "min (0.5) does not apply to by='fused'"),
+        ({"initial": "code", "on": ["code", "name"]}, "does not apply to by='fused'"),
+        ({"algorithm": "josie"}, "applies to by='overlap'"),
+        ({"verified": False}, "only search by containment"),
+        ({"tau": 0.3}, "tau 0.3 does not apply to fused search"),
+        ({"k": 0}, "k must be a positive integer"),
         ({"on": "nothing"}, "has no values to search for"),
         ({"on": "cod"}, "has no column 'cod'"),
     ],
@@ -332,26 +332,26 @@ def test_json_has_the_documented_keys(shop: Path) -> None:
 def test_the_command_tells_how_it_joins_and_what_it_adds(shop: Path) -> None:
     shown = SEARCH.run(*asked(shop)).stdout
     assert "part = code" in shown and "50 of 60" in shown
-    assert "adds 2 columns for 83% of my rows: code, <b>" in shown
+    assert "adds 2 columns for 83% of your rows: code, <b>" in shown
     assert "--on part=code_2 -o joined.csv" in shown, "the second of the columns called code"
-    assert "by accident: count.csv (n = id: of wrong values" in shown
+    assert "coincidental overlap: count.csv (n = id: " in shown
     assert "nats" not in shown
     for explained in (("--explain",), ("--explain", "1")):
         tree = SEARCH.run(*asked(shop, *explained)).stdout
         assert "─ values " in tree and "└─ " in tree and " nats " in tree
     none = SEARCH.run(*asked(shop, "--on", "n", "--explain")).stdout
-    assert "nothing was found that joins" in none and "└─ accidental: of wrong" in none
+    assert "no joins found" in none and "└─ coincidental: " in none
 
 
 def test_the_command_refuses_what_does_not_go_with_it(shop: Path) -> None:
     assert "no result 7" in SEARCH.refused(*asked(shop, "--explain", "7"))
     for words, said in (
-        (("--min", "0.5"), "--min 0.5 goes with --by overlap, containment, meaning or distance"),
-        (("--initial", "part"), "--initial part goes with --by overlap or --by containment"),
-        (("--algorithm", "josie"), "--algorithm josie goes with --by overlap"),
-        (("--unverified",), "--unverified goes with --by containment"),
-        (("--within", "5m"), "it goes with a search by distance"),
-        (("--by", "overlap", "--explain"), "give its number"),
+        (("--min", "0.5"), "--min 0.5 needs --by overlap, containment, meaning or distance"),
+        (("--initial", "part"), "--initial part needs --by overlap or --by containment"),
+        (("--algorithm", "josie"), "--algorithm josie needs --by overlap"),
+        (("--unverified",), "--unverified needs --by containment"),
+        (("--within", "5m"), "it is for search by distance"),
+        (("--by", "overlap", "--explain"), "needs the number of a result"),
     ):
         assert said in SEARCH.refused(
             str(shop / "mine.csv"), "--index", str(shop / "index"), *words
@@ -361,7 +361,7 @@ def test_the_command_refuses_what_does_not_go_with_it(shop: Path) -> None:
 def test_an_answer_prints_and_escapes(shop: Path) -> None:
     lake = lakejoin.open(shop / "index")
     answer = lake.search(shop / "mine.csv", by="fused")
-    assert "parts.csv" in repr(answer) and "by accident: count.csv" in repr(answer)
+    assert "parts.csv" in repr(answer) and "coincidental overlap: count.csv" in repr(answer)
     assert repr(answer[0]).startswith("  1  0.9")
     page = answer._repr_html_()
     assert "&lt;b&gt;" in page and "<b>" not in page.partition("</b>")[2]

@@ -129,4 +129,4 @@ def test_the_answer_says_for_how_many_rows(tmp_path: Path) -> None:
     theirs = PlainTable("theirs.csv", {"who": NAMES, "line": LINES, "text": NAMES[::-1]})
     lake = key_lake(tmp_path, [theirs])
     shown = repr(lake.search({"name": NAMES, "n": list(range(60))}, by="fused"))
-    assert "adds 2 columns for 100% of my rows: line (33%), text" in shown
+    assert "adds 2 columns for 100% of your rows: line (33%), text" in shown

@@ -100,7 +100,7 @@ def test_places_near_mine_are_told_with_the_radius(land: Lake) -> None:
 
 
 def test_a_table_of_the_lake_is_asked_alike(land: Lake) -> None:
-    known, _ = land._mine("same.csv")
+    known, _ = land._query_table("same.csv")
     frame = mine_of(places(TOWNS[:60], "latitude", "longitude"))
     answers = []
     for mine in (known, frame):

@@ -204,7 +204,7 @@ def test_an_answer_has_them_as_one_result(tmp_path: Path) -> None:
     assert {group.table, *group.versions} == {"a.csv", "b.csv", "<c>.csv"}
     assert group.table != "a.csv", "the best stays: this one has fewer towns"
     assert sorted(group.to_dict()["versions"]) == sorted(group.versions)
-    assert "also, as copies or other versions: " in repr(answer)
+    assert "copies or other versions: " in repr(answer)
     assert [one.rank for one in answer] == [1, 2]
     (first,) = lake.search(mine, by="fused", k=1)
     assert first.table == answer[0].table and first.versions == answer[0].versions

@@ -195,7 +195,7 @@ def test_two_files_of_mine_meet_in_the_lake(lake: Lake, mine: Path, tmp_path: Pa
     path = lake.paths(mine, coins)[0]
     assert path.tables == (str(mine), "towns.csv", "lands.csv", "money.csv", "my_table")
     none = lake.paths(mine, coins, joins=1)
-    assert not len(none) and "lakejoin join joins two files" in none.none
+    assert not len(none) and "use lakejoin join" in none.none
 
 
 def test_a_file_of_the_lake_is_its_table(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,10 +212,11 @@ def test_another_file_of_the_same_name_is_read_and_told(
     mine.rename(mine.with_name("visits.csv"))
     monkeypatch.chdir(mine.parent)
     found = lake.paths("visits.csv", "lands.csv")
-    assert found.notes == ("visits.csv is a file here and a table of the lake; the file was read",)
+    (note,) = found.notes
+    assert note == "visits.csv is both a local file and a table of the lake; using the file"
     assert found[0].total == 31
     shown = Command("paths", ("--index", lake.snapshot.place.uri)).run("visits.csv", "lands.csv")
-    assert "note: visits.csv is a file here" in shown.output
+    assert "note: visits.csv is both a local file" in shown.output
 
 
 def test_fewer_joins_are_no_longer_paths(lake: Lake) -> None:
@@ -235,7 +236,7 @@ def test_where_there_is_no_path_a_sentence_says_what_is_nearest(lake: Lake) -> N
 
 
 def test_what_cannot_be_asked(lake: Lake) -> None:
-    with pytest.raises(InputError, match="both ends"):
+    with pytest.raises(InputError, match="both the start and the end"):
         lake.paths("towns.csv", "towns.csv")
     with pytest.raises(InputError, match="between 1 and 4"):
         lake.paths("towns.csv", "lands.csv", joins=5)
@@ -284,7 +285,7 @@ def test_rows_that_survive(tmp_path_factory: pytest.TempPathFactory, data: st.Da
     expected = sum(count > 0 for count in rows), len(rows), sum(rows)
     assert _told(survivors(Tables(lake.snapshot), route)) == expected
     frames = [_frame(one) for one in (tables[0], tables[-1])]
-    ends = [lake._mine(frame)[0] for frame in frames]
+    ends = [lake._query_table(frame)[0] for frame in frames]
     own = Tables(lake.snapshot, ends)
     first, last = route[0], route[-1]
     as_frame = replace(first, table=(-1, 0), column=(-1, "ab".index(names_of(first, lake)[0])))

@@ -110,7 +110,7 @@ def test_parts_of_a_table_are_found_with_their_columns(lake: Lake) -> None:
 def test_what_joins_and_what_is_mine_again_is_told_apart(lake: Lake) -> None:
     answer = lake.union("mine.csv")
     told = {one.table: one.apart for one in answer.misses}
-    assert told["part.csv"] == "all its rows are in yours"
+    assert told["part.csv"] == "your table already has all its rows"
     assert "version of your table: 1 of its 120 rows" in told["changed.csv"]
     assert "mine.csv" not in told and "copy.csv" not in told, "the table itself is no result"
     found = [one.table for one in answer]
@@ -225,7 +225,8 @@ def test_the_command_shows_explains_and_writes(lake: Lake, tmp_path: Path) -> No
     shown = given.run("mine.csv").output
     assert "2 of 8 tables have rows that could be appended" in shown
     assert "150 new rows" in shown and "maker ← brand" in shown
-    assert "empty would be: horsepower" in shown and "it joins" not in shown.split("none to")[0]
+    assert "would be empty: horsepower" in shown
+    assert "better joined" not in shown.split("similar columns")[0]
     assert "some of the new rows" in given.run("mine.csv", "--explain", "2").output
     out = tmp_path / "all.parquet"
     told = given.answer("mine.csv", "--take", "2", "--take", "1", "--out", str(out))
@@ -237,7 +238,7 @@ def test_the_command_shows_explains_and_writes(lake: Lake, tmp_path: Path) -> No
     other = str(tmp_path / "other.csv")
     told = given.refused("weather.csv", "--output", other)
     assert "no table of the lake has rows that could be appended to weather.csv" in told
-    assert "give --out" in given.refused("mine.csv", "--take", "1")
+    assert "--take needs --out" in given.refused("mine.csv", "--take", "1")
 
 
 # -- against brute force ---------------------------------------------------------------------------
@@ -297,7 +298,7 @@ def test_new_rows_of_tables(tmp_path_factory: pytest.TempPathFactory, data: st.D
     frame = pa.table({name: pa.array(cells, pa.string()) for name, cells in sides[0].items()})
     pairs = [(0, entry.first), (1, entry.first + 1)]
     for table in ("0.csv", frame):
-        mine, _ = lake._mine(table)
+        mine, _ = lake._query_table(table)
         told = compare_rows(mine, segment, entry, pairs)
         assert told.new.tolist() == new_rows(*canonical)
 

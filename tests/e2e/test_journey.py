@@ -121,7 +121,7 @@ def test_results_are_ranked_with_reasons(visitor: Visitor) -> None:
     first = visitor.the("result").first
     expect(first).to_have_attribute("data-table", re.compile("airports"))
     expect(first).to_contain_text("88%")
-    expect(first).to_contain_text("of my rows")
+    expect(first).to_contain_text("of your rows")
     visitor.shot("3-search")
     visitor.the("result-open").first.click()
     expect(visitor.the("values").first).to_contain_text("417")  # without a partner

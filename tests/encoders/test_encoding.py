@@ -193,7 +193,7 @@ def test_n_grams_that_cancel_out_do_not_make_a_zero() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ("bern", "encode takes several texts: put a single one in a list"),
+        ("bern", "encode takes a list of texts: put a single text in a list"),
         ([1, 2], "encode takes texts, not int"),
         (["a", b"\xff"], "encode takes texts, not bytes"),
         (pa.array([[1]]), r"encode takes texts, not list<item: int64>"),

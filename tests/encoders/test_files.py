@@ -115,7 +115,7 @@ def test_converted_once_and_opened_again(tmp_path: Path, own_cache: Path) -> Non
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LAKEJOIN_CACHE", str(tmp_path / "file"))
-    with pytest.raises(InputError, match="name a folder that can be written with LAKEJOIN_CACHE"):
+    with pytest.raises(InputError, match="set LAKEJOIN_CACHE to a writable folder"):
         open_encoder(glove(tmp_path / "g.txt"))
 
 
@@ -180,7 +180,7 @@ def broken(tmp_path: Path) -> dict[str, Path]:
         "one word": b"bern\n",
         "no numbers": b"bern a b c\n",
         "not finite": b"bern 1 nan 3\n",
-        "promises none": b"0 0\n",
+        "announces no vectors": b"0 0\n",
         "cut word2vec": whole_binary.read_bytes()[:-30],
         "png": b"\x89PNG\r\n\x1a\n" + bytes(200),
         "cut in the header": raw[:20],
@@ -207,7 +207,7 @@ def test_broken_files_are_refused_in_a_sentence(tmp_path: Path, own_cache: Path)
 
 
 def test_paths_that_are_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match='give "default", "small", "characters", or the path'):
+    with pytest.raises(InputError, match='use "default", "small", "characters", or the path'):
         open_encoder(tmp_path / "missing.vec")
-    with pytest.raises(InputError, match=r"no model in .* has a modules\.json"):
+    with pytest.raises(InputError, match=r"no model in .* expected modules\.json"):
         open_encoder(tmp_path)

@@ -42,13 +42,13 @@ def test_a_function_is_an_encoder() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda texts: [1.0] * len(texts), r"shape \(1, dimension\), not \(1,\)"),
-        (lambda texts: np.ones((len(texts) + 1, 3)), "must give 1 vectors for 1 texts"),
-        (lambda texts: np.ones((len(texts), 0)), "must give 1 vectors"),
+        (lambda texts: [1.0] * len(texts), r"shape \(1, dimension\) for 1 texts, not \(1,\)"),
+        (lambda texts: np.ones((len(texts) + 1, 3)), "for 1 texts, not"),
+        (lambda texts: np.ones((len(texts), 0)), "must return a matrix"),
         (lambda texts: np.full((len(texts), 3), np.nan), "not finite"),
-        (lambda texts: None, "gives no vectors|must give"),
-        (lambda texts: [["x"]], "gives no vectors"),
-        (lambda texts: [[1, 2], [3]], "gives no vectors"),
+        (lambda texts: None, "did not return vectors|must return"),
+        (lambda texts: [["x"]], "did not return vectors"),
+        (lambda texts: [[1, 2], [3]], "did not return vectors"),
     ],
 )
 def test_what_a_function_gives_is_checked(function: Any, message: str) -> None:
@@ -58,7 +58,7 @@ def test_what_a_function_gives_is_checked(function: Any, message: str) -> None:
 
 def test_a_function_that_changes_its_mind() -> None:
     encoder = open_encoder(lambda texts: np.ones((len(texts), 2 if texts == ["lakejoin"] else 3)))
-    with pytest.raises(InputError, match="gave vectors of 2 numbers, and now of 3"):
+    with pytest.raises(InputError, match="vectors of dimension 2 before, and 3 now"):
         encoder.encode(["x"])
 
 
@@ -210,5 +210,5 @@ def test_an_encoder_of_somebody_else_is_checked() -> None:
     assert encoder.spec.open().identity == encoder.identity
     with pytest.raises(InputError, match="not finite"):
         open_encoder(_Mine([np.nan, 1.0]))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="must give 1 vectors"):
+    with pytest.raises(InputError, match="must return a matrix"):
         open_encoder(_Mine([[1.0], [2.0]]))  # type: ignore[arg-type]

@@ -37,8 +37,8 @@ def gathered_of(theirs: Array, texts: tuple[str, ...] = ()) -> tuple[Values, Gat
     ("theirs", "copy"),
     [
         (NUMBERS * 1.8 + 32, "it is the target in another unit"),
-        (np.exp(NUMBERS), "it is the target by another scale"),
-        (-(NUMBERS**3), "it is the target by another scale"),
+        (np.exp(NUMBERS), "it is the target on another scale"),
+        (-(NUMBERS**3), "it is the target on another scale"),
         (np.round(NUMBERS), "it is the target, rounded"),
         (np.floor(NUMBERS * 10) / 10, "it is the target, rounded"),
         (NUMBERS + RANDOM.normal(0, 0.5, 100), ""),
@@ -69,7 +69,7 @@ def test_what_nearly_tells_numbers_is_told() -> None:
 @pytest.mark.parametrize(
     ("theirs", "copy"),
     [
-        (np.array([7, 3, 5])[CLASSES], "it is the target by other names"),
+        (np.array([7, 3, 5])[CLASSES], "it is the target with other names"),
         (np.where(np.arange(100) < 20, RANDOM.integers(0, 3, 100), CLASSES), ""),
         (CLASSES * 10 + RANDOM.integers(0, 10, 100), ""),  # finer: it predicts, and is no copy
         (np.minimum(CLASSES, 1), ""),

@@ -39,7 +39,7 @@ def test_it_writes_the_table_and_reports_the_lift(made: Made, here: Path) -> Non
     )
     assert run.exit_code == 0, run.output
     assert "incomes.income" in run.output and "weather.climate" in run.output
-    assert "left out: mine_again.csv: it has 2 of my columns" in run.output
+    assert "left out: mine_again.csv: it has 2 columns of the table" in run.output
     assert "left out: result of secret.csv: it is the target" in run.output
     assert "a lift of +" in run.output and "(3 folds of 160 rows)" in run.output
     written = pd.read_csv(here / "out.csv")
@@ -96,12 +96,12 @@ def test_what_is_wrong_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "same value in all rows" in ENRICH.refused("one.csv", "--on", "town", "--target", "one")
     table[:6].to_csv(here / "few.csv", index=False)
     told = ENRICH.refused("few.csv", "--on", "town", "--target", "target")
-    assert "known of 6 samples: at least 10 are needed" in told
+    assert "known for 6 samples: at least 10 are needed" in told
     told = ENRICH.refused("mine.csv", "--on", "town", "--target", "target", "-o", "out.doc")
-    assert "out.doc ends in none of" in told
+    assert "out.doc: unknown format" in told
     table[:30].to_csv(here / "some.csv", index=False)
     given = ("some.csv", "--on", "town", "--target", "target", "--folds", "20")
-    assert "20 folds of 30 rows cannot be made: give 2 to 15" in ENRICH.refused(*given)
+    assert "cannot make 20 folds from 30 rows: use 2 to 15 folds" in ENRICH.refused(*given)
     monkeypatch.setattr("os.access", lambda *_: False)
     told = ENRICH.refused("mine.csv", "--on", "town", "--target", "target", "--out", "out.csv")
-    assert "out.csv cannot be written" in told
+    assert "cannot write out.csv" in told

@@ -49,7 +49,7 @@ def test_the_columns_that_tell_the_target_are_chosen(fitted: LakeJoiner) -> None
 
 def test_the_target_and_the_table_itself_are_left_out_and_told(fitted: LakeJoiner) -> None:
     told = {(one.table, one.column): one.why for one in fitted.left_out_}
-    assert "version of my own table" in told["mine_again.csv", ""]
+    assert "a version of it" in told["mine_again.csv", ""]
     assert told["secret.csv", "result"] == "it is the target"
     assert told["secret.csv", "in_cents"] == "it is the target in another unit"
     assert len(told) == 3
@@ -82,7 +82,7 @@ def test_no_target_of_noise_chooses_anything(made: Made) -> None:
 def test_classes_from_many_rows_of_a_key(made: Made) -> None:
     joiner = LakeJoiner(made.index, on="town").fit(made.mine, made.kind)
     assert added(joiner) == {"shops.sales_mean"}
-    assert ("labels.csv", "label", "it is the target by other names") in [
+    assert ("labels.csv", "label", "it is the target with other names") in [
         (one.table, one.column, one.why) for one in joiner.left_out_
     ]
     sales = pd.read_csv(made.folder / "shops.csv").groupby("town")["sales"].mean()
@@ -156,7 +156,7 @@ def test_a_number_that_nearly_is_the_target_is_told(made: Made) -> None:
     income = pd.read_csv(made.folder / "incomes.csv").set_index("town")["income"]
     noise = np.random.default_rng(3).normal(0, 1.5, len(made.mine))
     target = made.mine["town"].map(income) + noise
-    with pytest.warns(UserWarning, match="incomes.income alone tells 'y' in nearly all rows"):
+    with pytest.warns(UserWarning, match="incomes.income alone predicts 'y' in nearly all rows"):
         joiner = LakeJoiner(made.index, on="town").fit(made.mine, target)
     assert "incomes.income" in added(joiner)
 
@@ -300,11 +300,11 @@ def test_what_cannot_be_learned_is_refused(made: Made) -> None:
     joiner = LakeJoiner(made.index, on="town", target="target")
     with pytest.raises(UnusableTarget, match="same value in all rows"):
         joiner.fit(made.mine, np.ones(160))
-    with pytest.raises(UnusableTarget, match="known of 5 samples"):
+    with pytest.raises(UnusableTarget, match="known for 5 samples"):
         joiner.fit(made.mine[:5], made.target[:5])
     with pytest.raises(UnusableTarget, match="too many classes"):
         joiner.fit(made.mine, made.mine["town"])
-    with pytest.raises(UnusableTarget, match="and y is given too"):
+    with pytest.raises(UnusableTarget, match="and y is passed too"):
         joiner.fit(made.mine.assign(target=1), made.target)
     with pytest.raises(InputError, match="no column 'target'"):
         joiner.fit(made.mine)
@@ -317,7 +317,7 @@ def test_what_cannot_be_learned_is_refused(made: Made) -> None:
         LakeJoiner(made.index, on="town").fit(twice, made.target)
     for wrong in ({"tables": 0}, {"columns": 0}, {"sample": 9}, {"columns": 2.5}):
         (name,) = wrong
-        with pytest.raises(InputError, match=f"{name} is a whole number from"):
+        with pytest.raises(InputError, match=f"{name} must be an integer of at least"):
             LakeJoiner(made.index, on="town", **wrong).fit(made.mine, made.target)
 
 

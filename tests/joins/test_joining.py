@@ -82,7 +82,7 @@ def test_the_best_attempt_is_told() -> None:
     join = lakejoin.join({"a": ["x", "y", "z", "u", "v"]}, {"b": ["x", "q", "r", "s", "t"]})
     assert not join
     assert join.attempt is not None and join.attempt.words == "a = b"
-    assert "the best attempt is a = b, where 1 of 5 left rows" in join.no_join
+    assert "the closest candidate is a = b: it would match 1 of 5 left rows" in join.no_join
 
 
 def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,13 +96,12 @@ def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.Monkey
 
 
 def test_programs_that_are_not_believed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    doubted = Doubted("lower(a) = b", 2, 1, "chance would give as many", Learned())
+    doubted = Doubted("lower(a) = b", 2, 1, "it may be a coincidence", Learned())
     monkeypatch.setattr(finding, "find_programs", lambda *_, **__: Learned(doubted=doubted))
     join = lakejoin.join({"a": ["x", "y"]}, {"b": ["p", "q"]}, by="transform")
     assert join.no_join == (
-        "no join found; the best attempt is lower(a) = b, where 2 of 2 left rows and 1 of 2 right "
-        "rows would meet, but chance would give as many (name columns, and they are joined all "
-        "the same)"
+        "no join found; the closest candidate is lower(a) = b: it would match 2 of 2 left rows and "
+        "1 of 2 right rows, but it may be a coincidence; use --on to force this join"
     )
 
 
@@ -190,7 +189,7 @@ def test_columns_are_named_in_many_ways() -> None:
     assert len(lakejoin.join(left, right, on=["a", ("b", "c")])) == 1
     with pytest.raises(InputError, match="no column"):
         lakejoin.join(left, right, on="q")
-    with pytest.raises(InputError, match="no pair of columns"):
+    with pytest.raises(InputError, match="not a pair of columns"):
         lakejoin.join(left, right, on=[("a", "b", "c")])
 
 
@@ -199,16 +198,16 @@ def test_columns_are_named_in_many_ways() -> None:
     [
         ({"how": "outer"}, "inner, left, right, full"),
         ({"by": "magic"}, "auto, equal"),
-        ({"by": "meaning"}, "have to be named"),
-        ({"by": "nearest"}, "have to be named"),
+        ({"by": "meaning"}, "name them with on"),
+        ({"by": "nearest"}, "name them with on"),
         ({"precision": 0}, "precision"),
-        ({"tau": 0.1}, "goes with by meaning"),
-        ({"within": 3}, "goes with by nearest"),
-        ({"by": "meaning", "on": "a=b", "tau": 2}, "from 0 to 1"),
-        ({"aggregate": "first", "how": "full"}, "not with how full"),
-        ({"aggregate": "first", "one_to_one": True}, "one of the two"),
-        ({"aggregate": "median", "on": "a=b"}, "'median' is none of first"),
-        ({"aggregate": {"b": "mean"}, "on": "a=b"}, "holds no numbers"),
+        ({"tau": 0.1}, "only applies to joins by meaning"),
+        ({"within": 3}, "only applies to joins by nearest"),
+        ({"by": "meaning", "on": "a=b", "tau": 2}, "between 0 and 1"),
+        ({"aggregate": "first", "how": "full"}, "must be inner or left, not full"),
+        ({"aggregate": "first", "one_to_one": True}, "one or the other"),
+        ({"aggregate": "median", "on": "a=b"}, "'median' is not an aggregate"),
+        ({"aggregate": {"b": "mean"}, "on": "a=b"}, "has no numbers"),
         ({"aggregate": {"q": "mean"}, "on": "a=b"}, "no column 'q'"),
     ],
 )
@@ -225,15 +224,15 @@ def test_with_columns_given_equal_values_are_enough() -> None:
     assert [step.kind for step in none.steps] == ["transform"]
     assert not lakejoin.join(PEOPLE, USERS, on="name=room")
     empty = lakejoin.join(PEOPLE, USERS, on="name=room", by="equal", how="left")
-    assert empty and len(empty) == 16 and "finds a partner" in empty.warnings[0]
+    assert empty and len(empty) == 16 and "has a match" in empty.warnings[0]
 
 
 def test_a_missing_library_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: Any) -> Any:
         raise MissingPart("this needs pydivsufsort: pip install pydivsufsort")
 
-    tried = dict(joining._TRIED, auto=(joining.equal, missing), transform=(missing,))
-    monkeypatch.setattr(joining, "_TRIED", tried)
+    tried = dict(joining._MATCHERS, auto=(joining.equal, missing), transform=(missing,))
+    monkeypatch.setattr(joining, "_MATCHERS", tried)
     join = lakejoin.join(PEOPLE, PEOPLE.slice(3))
     assert join.right_joined == 13
     none = lakejoin.join(PEOPLE, USERS)
@@ -273,7 +272,7 @@ def test_steps_without_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     codes.append(np.array([-1, -1, 2, -1]))
     ways = tuple(Way("equal", ("k",), c, f"way {i}", 1.0, "") for i, c in enumerate(codes))
     found = Found("left", ("k",), np.array([0, 1, 2]), 3, ways)
-    monkeypatch.setitem(joining._TRIED, "auto", (lambda *_: found,))
+    monkeypatch.setitem(joining._MATCHERS, "auto", (lambda *_: found,))
     left, right = pa.table({"k": list("abcd")}), pa.table({"k": list("adc")})
     once = joining.join_tables(left, right, JoinOptions(one_to_one=True))
     assert [(s.words, s.left_rows) for s in once.steps] == [("way 0", 2), ("way 3", 1)]
@@ -341,7 +340,7 @@ def test_options_of_python_and_of_arrow_are_the_same() -> None:
     joining.join_tables(PEOPLE, USERS, JoinOptions(), told.append)
     assert told[:2] == [
         "looking for columns with equal values",
-        "learning how values are rewritten",
+        "learning rewriting rules",
     ]
 
 

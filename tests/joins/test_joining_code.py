@@ -25,7 +25,7 @@ from lakejoin.joins.join import Join
 from lakejoin.joins.keys import NO_KEY, KeyColumn
 from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.ways import Found, Told, Way
-from lakejoin.joins.written.plan import MOST_LISTED
+from lakejoin.joins.written.lines import MOST_LISTED
 from lakejoin.lake.columns import encode_query
 from oracle.sqlite import rows_by_sqlite
 
@@ -206,9 +206,9 @@ def test_what_standard_sql_cannot_say_is_listed() -> None:
 
     listed = joined(["a1", "b 2", None, "c"])
     query = listed.to_sql(dialect="standard")
-    assert "-- standard SQL cannot say digits(day)[0]" in query
+    assert "-- standard SQL cannot express digits(day)[0]" in query
     assert rows(by_standard_sql(listed)) == rows(listed.table()) == [("a1", "1"), ("b 2", "2")]
-    with pytest.raises(InputError, match="too many to list: take the DuckDB dialect"):
+    with pytest.raises(InputError, match="too many to list: use the duckdb dialect"):
         joined([f"no. {n}" for n in range(MOST_LISTED + 1)]).to_sql(dialect="standard")
     with pytest.raises(InputError, match="one of duckdb, standard"):
         listed.to_sql(dialect="oracle")
@@ -242,7 +242,7 @@ def test_the_nearest_of_floating_numbers(run: str, how: str) -> None:
         lakejoin.join(whole, left, on="y=x", by="nearest", within=1, how=how),
     ):
         assert rows(RUNS[run](join)) == rows(join.table())
-        assert "meet otherwise" not in join.to_sql()
+        assert "match differently" not in join.to_sql()
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -259,7 +259,7 @@ def test_whole_numbers_that_no_floating_one_holds(run: str, kinds: tuple[str, st
 
 
 def test_numbers_that_may_meet_otherwise_are_told() -> None:
-    told = "may meet otherwise than here"
+    told = "may match differently than in lakejoin"
     for kind, other in (("int64", "double"), ("float", "double"), ("double", "uint64")):
         left, right = pa.table({"a": pa.array([1, 2], kind)}), pa.table({"a": pa.array([1], other)})
         assert told in lakejoin.join(left, right, on="a").to_sql()
@@ -288,7 +288,7 @@ TYPED = {
 def test_where_types_make_a_difference_a_comment_says_so(mine: str) -> None:
     for theirs in TYPED.values():
         join = lakejoin.join({"a": TYPED[mine]}, {"b": theirs}, on="a=b", by="equal")
-        told = "meet otherwise than here" in join.to_sql()
+        told = "match differently than in lakejoin" in join.to_sql()
         assert told or all(run(join).num_rows == len(join) for run in RUNS.values())
 
 
@@ -317,7 +317,7 @@ def test_a_list_that_is_too_long_is_told() -> None:
     left, right = {"k": [f"{n}.0" for n in numbers]}, {"k": [str(n) for n in numbers]}
     join = lakejoin.join(left, right, on="k")
     assert len(join) == MOST_LISTED + 1
-    assert "1,001 rows are joined otherwise here" in join.to_sql()
+    assert "1,001 rows match differently here" in join.to_sql()
     shorter = lakejoin.join({"k": left["k"][1:]}, right, on="k")
     assert by_sql(shorter).num_rows == MOST_LISTED
 
@@ -336,7 +336,7 @@ def test_what_code_cannot_say() -> None:
 
 def test_names_that_are_one_in_sql() -> None:
     twice, once = {"Name": ["a"], "name": ["b"]}, {"NAME": ["a"]}
-    with pytest.raises(InputError, match="'Name' and 'name' of the right table are one in SQL"):
+    with pytest.raises(InputError, match="'Name' and 'name' of the right table differ only"):
         lakejoin.join(once, twice, on="NAME=Name").to_sql()
     with pytest.raises(InputError, match="of the left table"):
         lakejoin.join(twice, once, on="name=NAME", by="equal").to_sql()

@@ -58,8 +58,8 @@ def mapping(found: Any) -> dict[int, int]:
 def test_nearest(left: list[str | None], right: list[str | None], tau: float, block: int) -> None:
     columns = pa.array(left, pa.string()), pa.array(right, pa.string())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meant, "_MINE", block)
-        patch.setattr(meant, "_THEIRS", block)
+        patch.setattr(meant, "_LEFT_BLOCK", block)
+        patch.setattr(meant, "_RIGHT_BLOCK", block)
         patch.setattr(meant, "_MOST_OPEN", 2)
         found = meant_rows(*columns, tau, looked_up)
     assert mapping(found) == expected(left, right, tau)
@@ -92,8 +92,8 @@ def test_large_columns_against_one_product() -> None:
 
     mine, theirs = [f"n{i}" for i in range(400)], [f"n{i}" for i in range(400, 900)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meant, "_MINE", 64)
-        patch.setattr(meant, "_THEIRS", 96)
+        patch.setattr(meant, "_LEFT_BLOCK", 64)
+        patch.setattr(meant, "_RIGHT_BLOCK", 96)
         found = meant_rows(
             pa.array(mine), pa.chunked_array([theirs[:9], theirs[9:]]), 1.0, by_number
         )

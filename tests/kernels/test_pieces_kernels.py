@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.kernels.pieces import cut_one
+from lakejoin.kernels.pieces import READ, ROOM, cut
 from lakejoin.kernels.rare_pieces import EVERYTHING, RARE, find_holders, sample_texts
 from lakejoin.store.dictionary import string_buffers
 from oracle import pieces as oracle
@@ -26,7 +26,9 @@ _texts = st.lists(_parts, max_size=9).map("".join)
 
 def cut_text(text: str) -> set[int]:
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    return set(cut_one(data).tolist()) - {0}
+    out = np.empty(ROOM, np.uint64)
+    count = cut(data, 0, len(data), np.empty(READ, np.uint32), out)
+    return set(out[:count].tolist()) - {0}
 
 
 def numbers(pieces: set[oracle.Piece]) -> set[int]:

@@ -17,10 +17,10 @@ from lakejoin.lake.columns import (
     ColumnPart,
     encode_column,
     encode_query,
-    encode_table,
 )
 from lakejoin.model import ColumnData, ValueRules, null_id
 from oracle import values as oracle
+from oracle.lakes import encode_table
 
 _cell = st.one_of(
     st.none(),

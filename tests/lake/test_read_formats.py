@@ -175,7 +175,7 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
 def test_limits(tmp_path: Path) -> None:
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000))
-    with pytest.raises(UnreadableFile, match="unfolds beyond the size limit"):
+    with pytest.raises(UnreadableFile, match="too large when unpacked"):
         read(path, ReadLimits(expanded_bytes=100_000))
     wide = tmp_path / "wide.csv"
     wide.write_text(",".join(f"c{i}" for i in range(50)) + "\n" + ",".join("1" * 50) + "\n")

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.lake.read import Table, open_tables
-from lakejoin.lake.split import open_piece, plan_pieces, split_file
+from lakejoin.lake.split import Piece, open_piece, plan_pieces, resolve, scan_piece
 from lakejoin.lake.tables import TableStream
 from lakejoin.model import Loss, ReadLimits, SourceFile
 
@@ -35,6 +35,15 @@ def whole(source: SourceFile, limits: ReadLimits = LIMITS) -> Table:
     (stream,) = open_tables(source, limits)
     assert isinstance(stream, TableStream)
     return Table.of(stream)
+
+
+def split_file(source: SourceFile, chunk_bytes: int, limits: ReadLimits) -> list[Piece]:
+    """The chunks of a file, scanned one after the other; none if it cannot be cut."""
+    split = plan_pieces(source, chunk_bytes, limits)
+    if split is None:
+        return []
+    count = len(split.row_groups) or len(split.cuts)
+    return resolve(split, [scan_piece(split, number) for number in range(count)], limits)
 
 
 def same_as_whole(path: Path, piece_bytes: int, limits: ReadLimits = LIMITS) -> int:

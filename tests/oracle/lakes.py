@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakejoin.lake.columns import encode_table
-from lakejoin.model import TableData
+from lakejoin.lake.columns import ColumnEncoder
+from lakejoin.model import ColumnData, TableData
 
 Cells = Sequence[str | None]
 
@@ -24,6 +24,15 @@ class PlainTable:
     @property
     def rows(self) -> int:
         return len(next(iter(self.columns.values()), ()))
+
+
+def encode_table(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> tuple[ColumnData, ...]:
+    """The columns of a table that arrives in batches; the names may repeat."""
+    encoders = [ColumnEncoder(name) for name in names]
+    for batch in batches:
+        for encoder, column in zip(encoders, batch.columns, strict=True):
+            encoder.append(column)
+    return tuple(encoder.finish() for encoder in encoders)
 
 
 def encoded(table: PlainTable) -> TableData:

@@ -19,7 +19,7 @@ from lakejoin.kernels.sketching import sketch
 from lakejoin.search.lsh_tuning import band_errors, bands_for_recall, bands_of_least_error
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.partitions import cost, equal_depth_uppers, optimal_uppers
+from lakejoin.store.partitions import equal_depth_uppers, optimal_uppers
 from lakejoin.store.sketches import SCHEMES, Sketches, SketchOptions, write_sketches
 
 Array = np.ndarray[Any, Any]
@@ -99,6 +99,11 @@ def test_a_set_has_one_signature(scheme: str) -> None:
 
 
 # -- partitions --------------------------------------------------------------------------------
+
+
+def cost(sizes: Array, uppers: Array) -> float:
+    """The bound on false positives (equation 2.16) of partitions with these largest sizes."""
+    return float((1.0 - sizes / uppers[np.searchsorted(uppers, sizes)]).sum())
 
 
 @_QUICK

@@ -65,18 +65,18 @@ def test_a_share_is_a_number_between_0_and_1(answer: Answer, wrong: Any) -> None
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "3", None])
 def test_the_best_are_counted_by_a_whole_number(answer: Answer, wrong: Any) -> None:
-    with pytest.raises(InputError, match="k must be a whole number from 1 on, not"):
+    with pytest.raises(InputError, match="k must be a positive integer, not"):
         answer.top(wrong)
 
 
 def test_what_was_not_searched_for_is_said(lake: Lake) -> None:
     few = lake.search({"letter": LETTERS}, k=3, by="overlap")
-    assert few.at_least(0.5).notes == ("only the 3 best were searched for: more may contain 0.5",)
+    assert few.at_least(0.5).notes == ("the search stopped at k=3: more columns may contain 0.5",)
     assert few.at_least(0.95).notes == ()
-    assert few.top(5).notes == ("only the 3 best were searched for",)
+    assert few.top(5).notes == ("the search stopped at k=3",)
     high = lake.search({"letter": LETTERS}, k=20, min=0.8, by="overlap")
     (note,) = high.at_least(0.2).notes
-    assert "searched with at least 0.8" in note
+    assert "the search used min=0.8" in note
     assert high.at_least(0.2).at_least(0.1).notes == (note,)
 
 

@@ -113,11 +113,11 @@ def test_others_and_nothing(lake: Lake) -> None:
     assert "t100.csv" not in {r.table for r in others}
     nothing = lake.search(["zz", "yy"], by="containment")
     assert nothing.notes == (
-        "the sketches found no searched column of the lake that contains enough; "
-        "by overlap counts exactly",
+        "sketches found no searched column of the lake that contains enough; "
+        "search by overlap counts exactly",
     )
     few = lake.search(QUERY[:50], by="containment")
-    assert any("sketches miss columns much larger" in note for note in few.notes)
+    assert any("sketches miss columns that are much larger" in note for note in few.notes)
 
 
 def test_an_index_without_sketches_says_how_to_add_them(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_an_index_without_sketches_says_how_to_add_them(tmp_path: Path) -> None:
 
 def is_counted(answer: Answer) -> bool:
     counted = "lsh-ensemble" not in answer.counters.algorithms
-    said = "the lists of these values are short: counted exactly, without sketches"
+    said = "few columns share these values: counted exactly, without sketches"
     assert (said in answer.notes) == counted
     assert all((r.estimate is None) == (r.error is None) == counted for r in answer)
     return counted

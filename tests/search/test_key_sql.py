@@ -110,7 +110,7 @@ def test_what_is_written_differently_is_said(lake: Lake) -> None:
     frame = pa.table({"n": ["1.0", "2", "3"], "city": ["Bern", "Oslo", "Oslo"]})
     result = found(lake.search(frame, on=["n", "city"], by="overlap"), "plain.csv")
     assert result.matched == 3
-    assert "joins 2 of the 3 shared combinations; the others are written" in result.sql()
+    assert "joins 2 of the 3 shared combinations; the others are spelled" in result.sql()
     assert rows(result.sql(), lake, my_table=frame) == 2
 
 

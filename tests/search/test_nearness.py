@@ -105,9 +105,7 @@ def test_longitude_first_is_noticed_and_said(lake: Lake, names: tuple[str, str])
     mine = dict(zip(names, (MINE["lon"], MINE["lat"]), strict=True))
     answer = lake.search(mine, on=list(names), by="distance", within="100m")
     assert len(answer) == 3 and answer.query.columns == names[::-1]
-    assert answer.notes == (
-        f"{names[1]!r} is taken as the latitude and {names[0]!r} as the longitude",
-    )
+    assert answer.notes == (f"using {names[1]!r} as latitude and {names[0]!r} as longitude",)
 
 
 def test_numbers_beyond_90_say_which_is_which(lake: Lake) -> None:
@@ -115,14 +113,14 @@ def test_numbers_beyond_90_say_which_is_which(lake: Lake) -> None:
     answer = lake.search(mine, on=["a", "b"], by="distance", within="100m")
     assert answer.query.columns == ("b", "a") and len(answer) == 3
     plain = lake.search({"a": [46.9489], "b": [7.4391]}, ["a", "b"], by="distance", within="100m")
-    assert plain.notes == ("'a' is taken as the latitude and 'b' as the longitude",)
+    assert plain.notes == ("using 'a' as latitude and 'b' as longitude",)
     assert len(plain) == 3
 
 
 def test_one_axis_that_is_named_tells_the_other(lake: Lake) -> None:
     mine = {"lat": MINE["lat"], "b": MINE["lon"]}
     answer = lake.search(mine, on=["lat", "b"], by="distance", within="100m")
-    assert answer.notes == ("'lat' is taken as the latitude and 'b' as the longitude",)
+    assert answer.notes == ("using 'lat' as latitude and 'b' as longitude",)
     both = {"start_lat": MINE["lat"], "end_lat": MINE["lon"]}
     with pytest.raises(InputError, match="'start_lat' and 'end_lat' are both a latitude"):
         lake.search(both, on=["start_lat", "end_lat"], by="distance", within="100m")
@@ -148,17 +146,17 @@ def test_both_in_one_column(lake: Lake, texts: list[str]) -> None:
 def test_my_coordinates_are_found_by_themselves(lake: Lake) -> None:
     answer = lake.search(MINE, by="distance", within="100m")
     assert len(answer) == 3
-    assert answer.notes[0] == "no column was named: 'lat' and 'lon' are taken, the coordinates"
+    assert answer.notes[0] == "no column was named; using 'lat' and 'lon' as coordinates"
     one = lake.search({"n": [1], "p": ["46.9489, 7.4391"]}, by="distance", within="100m")
-    assert one.notes[0] == "no column was named: 'p' is taken, the coordinates" and len(one) == 3
-    with pytest.raises(InputError, match="no two columns of my_table look like coordinates"):
+    assert one.notes[0] == "no column was named; using 'p' as coordinates" and len(one) == 3
+    with pytest.raises(InputError, match="my_table has no columns that look like coordinates"):
         lake.search({"a": ["x"], "n": [5]}, by="distance", within="100m")
 
 
 def test_rows_without_a_place_are_said(lake: Lake) -> None:
     mine = {"lat": ["46.9489", "n/a", "95.5", "46.7549"], "lon": ["7.4391", "7", "8.5", None]}
     answer = lake.search(mine, on=["lat", "lon"], by="distance", within="100m")
-    assert answer.notes == ("1 of the 2 values of 'lat' and 'lon' are no places on the globe",)
+    assert answer.notes == ("1 of the 2 values of 'lat' and 'lon' are not valid coordinates",)
     assert len(answer.query) == 1 and first(answer).row_coverage == 0.25
 
 
@@ -190,7 +188,7 @@ def test_more_pairs_than_can_be_listed(lake: Lake, monkeypatch: pytest.MonkeyPat
     assert json.loads(json.dumps(answer.to_dict()))["results"][0]["distance"] is None
     assert answer.to_arrow()["distance"].to_pylist() == [None]
     assert answer.notes[-1].startswith("1 result has more than 3 pairs, too many to list")
-    with pytest.raises(InputError, match="has 7 pairs that are near, more than the 3 that can be"):
+    with pytest.raises(InputError, match="has 7 matching pairs, but only 3 can be listed"):
         answer[0].matches()
 
 
@@ -223,8 +221,8 @@ def test_vectors_on_the_globe(tmp_path: Path) -> None:
         ("stations.csv", ("lat", "lon"), 2),
     ]
     assert first(answer).distance == pytest.approx(13.5, abs=0.5)
-    assert answer.notes == ("1 of the 3 values of 'v' are no places on the globe",)
-    with pytest.raises(InputError, match="a latitude and a longitude"):
+    assert answer.notes == ("1 of the 3 values of 'v' are not valid coordinates",)
+    with pytest.raises(InputError, match="takes latitude and longitude"):
         lake.search({"v": ["[1, 2, 3]"]}, "v", by="distance", within="1m", metric="haversine")
 
 
@@ -356,14 +354,15 @@ def test_the_table_itself_is_left_out(lake: Lake) -> None:
 def test_nothing_is_said_plainly(lake: Lake, tmp_path: Path) -> None:
     *_, note = lake.search({"a": [0.5], "lon": [0.5]}, by="distance", within="1m", on=[0, 1]).notes
     assert note == (
-        "the one value of 'a' and 'lon' has nothing within 1m in any table with places of the lake"
+        "the only value of 'a' and 'lon' has no match within 1m in any table with coordinates of "
+        "the lake"
     )
     (note,) = lake.search({"n": [1234, 4321]}, by="distance", within=1, on="n").notes
     assert note == (
-        "no column of numbers of the lake has something within 1 for 60% of the 2 values of 'n'"
+        "no column of numbers of the lake has matches within 1 for 60% of the 2 values of 'n'"
     )
     (note,) = lake.search({"n": [1234, 4321]}, by="distance", within=1, on="n", k=1).notes
-    assert note.startswith("none of the 2 values of 'n' has something within 1 in any column of n")
+    assert note.startswith("none of the 2 values of 'n' has a match within 1 in any column of n")
     small = points_lake(tmp_path, [PlainTable("t.csv", {"c": ["a", "b"]})])
     (note,) = small.search({"n": [1]}, by="distance", within=1, on="n").notes
     assert note == "the lake has no column of numbers"
@@ -371,39 +370,38 @@ def test_nothing_is_said_plainly(lake: Lake, tmp_path: Path) -> None:
 
 def test_there_is_no_sql_for_distances(lake: Lake) -> None:
     answer = lake.search({"p": [100]}, on="p", by="distance", within=1, k=1)
-    with pytest.raises(InputError, match=r"no SQL for a result by distance: matches\(\) lists"):
+    with pytest.raises(InputError, match="a join by distance cannot be written as SQL"):
         answer[0].sql()
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "needs to know how near is near: within 500m for places"),
-        ({"within": "far"}, "'far' is no distance: write 500m"),
-        ({"within": "-3m"}, "a distance must be a number from 0 on"),
-        ({"within": True}, "True is no distance"),
-        ({"within": "5m"}, "numbers have no length in metres"),
-        ({"within": 1, "metric": "l2"}, "the metric l2 is not for numbers"),
+        ({}, "needs a distance: within 500m for coordinates"),
+        ({"within": "far"}, "'far' is not a distance: write 500m"),
+        ({"within": "-3m"}, "a distance must be at least 0"),
+        ({"within": True}, "True is not a distance"),
+        ({"within": "5m"}, "'5m' is a length, and numbers have no unit: write a plain number"),
+        ({"within": 1, "metric": "l2"}, "metric l2 does not apply to numbers"),
         (
             {"within": 1, "metric": "chess"},
             "metric must be l2, l1, angular or haversine, not chess",
         ),
         ({"within": 1, "measure": "most"}, "measure must be hit or all, not most"),
-        ({"within": 1, "tau": 0.3}, "tau 0.3 is not for a search by distance: it is within that"),
-        ({"within": 1, "encoder": "small"}, "encoder small is not for a search by distance"),
-        ({"within": 1, "method": "grid"}, "method grid is not for a search by distance"),
-        ({"within": "1m", "on": ["n", "m", "w"]}, "3 columns are no place"),
-        ({"within": 1, "on": "*"}, "for one column, or for two that are a place"),
-        ({"within": 1, "on": {"n": "x"}}, "fixes no partners"),
-        ({"within": 1, "on": "n=x"}, "fixes no partners"),
-        ({"within": 1, "on": ["n", "n"]}, "was named twice"),
-        ({"within": 1, "on": ["n", "m"]}, "places are apart by a length, and 1 is none"),
-        ({"within": 1, "on": "w"}, "column 'w' of my_table holds no numbers, places or vectors"),
-        ({"within": "1m", "on": ["w", "n"]}, "hold no latitudes and longitudes in degrees"),
-        ({"within": 1, "verified": False}, "only a search by containment can go unverified"),
-        ({"within": 1, "initial": "n"}, "goes with two columns or more"),
-        ({"by": "overlap", "within": 1}, "within 1 is not for a search by overlap"),
-        ({"by": "overlap", "metric": "l1"}, "metric l1 is not for a search by overlap: it goes w"),
+        ({"within": 1, "tau": 0.3}, "tau 0.3 does not apply to search by distance: use within"),
+        ({"within": 1, "encoder": "small"}, "encoder small does not apply to search by distance"),
+        ({"within": "1m", "on": ["n", "m", "w"]}, "latitude and longitude; got 3 columns"),
+        ({"within": 1, "on": "*"}, "takes one column, or latitude and longitude; not"),
+        ({"within": 1, "on": {"n": "x"}}, "cannot fix partner columns"),
+        ({"within": 1, "on": "n=x"}, "cannot fix partner columns"),
+        ({"within": 1, "on": ["n", "n"]}, "is named twice"),
+        ({"within": 1, "on": ["n", "m"]}, "'1' is not a distance between coordinates: write 500m"),
+        ({"within": 1, "on": "w"}, "column 'w' of my_table has no numbers, coordinates or vectors"),
+        ({"within": "1m", "on": ["w", "n"]}, "no row of my_table has a valid latitude"),
+        ({"within": 1, "verified": False}, "only search by containment can be unverified"),
+        ({"within": 1, "initial": "n"}, "needs two or more columns"),
+        ({"by": "overlap", "within": 1}, "within 1 does not apply to search by overlap"),
+        ({"by": "overlap", "metric": "l1"}, "metric l1 does not apply to search by over"),
     ],
 )
 def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str) -> None:
@@ -414,9 +412,7 @@ def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], sentence: str
 
 def test_an_index_without_points(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[STATIONS]])
-    with pytest.raises(
-        InputError, match=r"holds no points.*lakejoin index --with distance --index .* a"
-    ):
+    with pytest.raises(InputError, match=r"has no points.*lakejoin index --with distance --index"):
         lake.search("unread.csv", by="distance", within=1)
 
 

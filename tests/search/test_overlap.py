@@ -22,7 +22,7 @@ from lakejoin.opened import Lake
 from lakejoin.search.hits import Excluded
 from lakejoin.search.overlap import ALGORITHMS, Overlap, OverlapIndex, overlaps_of
 from lakejoin.search.overlap.costs import ReadCosts
-from lakejoin.search.query import Query, query_of_array
+from lakejoin.search.query import Query
 from lakejoin.store.postings import MARK, Postings
 from oracle.lakes import Cells, PlainTable, canonical_columns, encoded
 from oracle.overlap import (
@@ -38,6 +38,7 @@ from oracle.overlap import (
     ranked,
 )
 from oracle.search import lake_of
+from search.array_query import query_of_array
 
 Array = np.ndarray[Any, Any]
 
@@ -410,7 +411,7 @@ def test_bad_options() -> None:
     for k in (0, -1):
         with pytest.raises(InputError, match="k must be at least 1"):
             Overlap(k=k)
-    with pytest.raises(InputError, match="no algorithm 'mergelist'; there are: auto, "):
+    with pytest.raises(InputError, match="no algorithm 'mergelist'; choose one of auto, "):
         Overlap(algorithm="mergelist")
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from lakejoin.lake.values import canonicalise
 from lakejoin.model import ColumnType, ValueRules
-from lakejoin.search.query import SMALL, locate, query_of_array, query_of_lake_column
+from lakejoin.search.query import SMALL, locate, query_of_lake_column
 from lakejoin.store.dictionary import NOT_FOUND, Dictionary
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
+from search.array_query import query_of_array
 
 CELLS = st.one_of(
     st.none(),

@@ -160,7 +160,7 @@ def test_the_most_key_like_text_column_is_taken(lake: Lake) -> None:
     frame = {"n": [1, 2, 3, 4], "city": ["Bern", "Bern", "Ulm", "Ulm"], "name": CITIES}
     answer = lake.search(frame, by="overlap")
     assert answer.query.column == "name"
-    assert any("'name' is taken, the most key-like text column" in note for note in answer.notes)
+    assert any("using 'name', the most key-like text column" in note for note in answer.notes)
     numbers = lake.search({"n": [1, 1, 2], "id": [1, 2, 3]}, by="overlap")
     assert numbers.query.column == "id"
     assert lake.search({"city": CITIES}, by="overlap").notes == ()
@@ -192,7 +192,7 @@ def test_a_column_called_by_a_number_goes_before_its_place(lake: Lake) -> None:
     ("table", "on", "said"),
     [
         ({"city": CITIES, "b": CITIES}, "citty", "'city'"),
-        ({"city": CITIES}, 3, "no column 3; its only one is 0$"),
+        ({"city": CITIES}, 3, "no column 3; its only column is 0$"),
         ({"a": CITIES, "b": CITIES}, 2, "no column 2; its 2 columns are numbered from 0 to 1$"),
         ({"city": CITIES}, -1, "no column -1"),
         ({"c": [None, "", "n/a"]}, "c", "no values"),
@@ -203,8 +203,8 @@ def test_a_column_called_by_a_number_goes_before_its_place(lake: Lake) -> None:
         (".", None, "is a folder; name a file in it"),
         ("x" * 5000, None, "there is no file x"),
         (3.5, None, "float is not a table"),
-        ({"a": CITIES, "b": CITIES}, 1.5, "not by 1.5"),
-        ({"a": CITIES, "b": CITIES}, True, "not by True"),
+        ({"a": CITIES, "b": CITIES}, 1.5, "index, not 1.5"),
+        ({"a": CITIES, "b": CITIES}, True, "index, not True"),
     ],
     ids=lambda thing: str(thing)[:40],
 )
@@ -216,10 +216,10 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"k": 0}, "k must be a whole number from 1 on, not 0"),
+        ({"k": 0}, "k must be a positive integer, not 0"),
         ({"k": "3"}, "not '3'"),
-        ({"k": 2.5}, "k must be a whole number from 1 on, not 2.5"),
-        ({"k": True}, "k must be a whole number from 1 on, not True"),
+        ({"k": 2.5}, "k must be a positive integer, not 2.5"),
+        ({"k": True}, "k must be a positive integer, not True"),
         ({"min": "1"}, "min must be a number between 0 and 1, not '1'"),
         ({"min": 1.5}, "min must be a number between 0 and 1, not 1.5"),
         ({"min": -0.1}, "not -0.1"),
@@ -229,9 +229,9 @@ def test_bad_queries_are_told(lake: Lake, table: Any, on: Any, said: str) -> Non
             {"by": "magic"},
             "by must be fused, overlap, containment, meaning or distance, not 'magic'",
         ),
-        ({"verified": False}, "only a search by containment can go unverified"),
+        ({"verified": False}, "only search by containment can be unverified"),
         ({"algorithm": "magic"}, "there is no algorithm 'magic'"),
-        ({"by": "containment", "algorithm": "josie"}, "'josie'.* goes with by='overlap'"),
+        ({"by": "containment", "algorithm": "josie"}, "'josie'.* applies to by='overlap'"),
     ],
     ids=str,
 )
@@ -252,13 +252,13 @@ def test_nothing_in_the_lake_is_said_plainly(lake: Lake) -> None:
     assert answer.notes == ("none of the 2 values of 'c' is in any searched column of the lake",)
     assert "nothing found" in repr(answer)
     (note,) = lake.search(["zz1"], by="overlap").notes
-    assert note == "the one value of 'value' is in no searched column of the lake"
+    assert note == "the only value of 'value' is in no searched column of the lake"
     narrow = lake.search({"c": ["Bern", "zz2"]}, min=0.9, by="overlap")
     assert narrow.notes == ("no searched column of the lake contains 90% of the 2 values of 'c'",)
 
 
 def test_an_index_without_tables(tmp_path: Path) -> None:
-    assert lake_of(tmp_path, []).search(["a"], by="overlap").notes == ("the index holds no table",)
+    assert lake_of(tmp_path, []).search(["a"], by="overlap").notes == ("the index is empty",)
 
 
 def test_types_that_are_not_searched_are_said(lake: Lake) -> None:
@@ -281,7 +281,7 @@ def test_files(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     Path("people.csv").write_text("town\nOslo\n")
     both = lake.search("people.csv", by="overlap")
     assert both.query.tokens.to_pylist() == ["oslo"]
-    assert "people.csv is a file here and a table of the lake; the file was read" in both.notes
+    assert "people.csv is both a local file and a table of the lake; using the file" in both.notes
 
 
 class SlowTable:

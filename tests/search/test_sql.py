@@ -64,7 +64,7 @@ def test_what_is_written_differently_is_said(lake: Lake) -> None:
     assert "lower(trim(" in sql
     assert result.matched == 2
     assert rows(sql, lake, my_table=frame) == 5 < result.fan_out * 4
-    assert "several ways" in sql
+    assert "several spellings" in sql
     dates = pa.table({"n": ["1.0", "2", "3"]})
     (result,) = (r for r in lake.search(dates, by="overlap") if r.columns == ("n",))
     assert "joins 2 of the 3 shared values" in result.sql()

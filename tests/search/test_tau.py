@@ -35,11 +35,11 @@ def test_before_the_curve_explodes() -> None:
 @pytest.mark.parametrize(
     ("counts", "tau", "why"),
     [
-        ([0] * 50, 0.3, "no column qualifies at any tau up to 50%: tau stays 30%, the encoder's"),
-        ([7] * 50, 0.01, "tau 1%: 7 columns qualify there, and no more up to 50%"),
-        ([0] * 20 + [1] * 30, 0.21, "tau 21%: 1 column qualifies there, and no more up to 50%"),
-        ([0] * 49 + [5], 0.5, "tau 50%: 5 columns qualify there"),
-        (list(range(1, 51)), 0.01, "tau 1%: the smallest at which 1 column qualifies; beyond it"),
+        ([0] * 50, 0.3, "no column qualifies at any tau up to 50%; using the encoder's default"),
+        ([7] * 50, 0.01, "tau 1%: 7 columns qualify, and no more up to 50%"),
+        ([0] * 20 + [1] * 30, 0.21, "tau 21%: 1 column qualifies, and no more up to 50%"),
+        ([0] * 49 + [5], 0.5, "tau 50%: 5 columns qualify, and"),
+        (list(range(1, 51)), 0.01, "tau 1%: the smallest at which 1 column qualifies; the"),
         ([0, 40, 44, 45] + [46] * 46, 0.02, "tau 2%: the smallest at which 40 columns qualify"),
         ([0] * 10 + [2] * 10 + [500] * 30, 0.2, "tau 20%: 2 columns qualify; beyond this knee"),
     ],
@@ -80,7 +80,7 @@ def plot(counts: list[int]) -> Taus:
 
 def test_the_plot_has_a_bar_a_tau_and_a_mark() -> None:
     title, *bars, axis, labels = as_text(plot(EXPLODES))
-    assert title == "columns with partners for 60 of 100 values, by tau" and len(bars) == 6
+    assert title == "columns with matches for 60 of 100 values, by tau" and len(bars) == 6
     assert bars[0].startswith("1,000 │") and bars[0].endswith("█" * 20)
     assert all(len(line) <= 58 for line in (*bars, axis, labels))
     assert bars[-1].index("│") == axis.index("└") and " " not in bars[-1].partition("│")[2]
@@ -161,7 +161,7 @@ def test_many_values_are_sampled(lake: Lake) -> None:
     taus = answer.taus
     assert taus is not None and (taus.least, taus.values, taus.of) == (60, SAMPLE, 300)
     assert taus.why.endswith("(counted for 100 of the 300 values)")
-    assert as_text(taus)[0].startswith("columns with partners for 60 of 100 values (a sample of 3")
+    assert as_text(taus)[0].startswith("columns with matches for 60 of 100 values (a sample of 3")
     chosen = sample_of(300)
     assert len(set(chosen.tolist())) == SAMPLE and np.array_equal(chosen, sample_of(300))
 
@@ -171,6 +171,6 @@ def test_nothing_qualifies(tmp_path: Path) -> None:
     answer = lake.search({"q": ["xylophone", "bern"]}, by="meaning", tau="auto")
     assert len(answer) == 0 and answer.tau == 0.3
     assert answer.notes == (
-        "no column qualifies at any tau up to 50%: tau stays 30%, the encoder's own",
-        "no text column of the lake has partners within tau 30% for 60% of the 2 values of 'q'",
+        "no column qualifies at any tau up to 50%; using the encoder's default, 30%",
+        "no text column of the lake has matches within tau 30% for 60% of the 2 values of 'q'",
     )

@@ -31,8 +31,8 @@ from lakejoin.spark import reading
 from lakejoin.spark.build import Cluster
 from lakejoin.spark.compact import compact_index
 from lakejoin.storage import Place
-from lakejoin.store import components
 from lakejoin.store.arrayfile import ArrayFileWriter
+from lakejoin.store.components import components
 from lakejoin.store.lock import build_lock
 from lakejoin.store.segment import Segment
 
@@ -362,9 +362,9 @@ def test_a_new_component_comes_without_reading_files(
             out.add("size", source.postings.set_sizes())
 
     monkeypatch.setattr(reading, "tables_of", None)
-    before = components.components
+    before = components
     more = lambda *options: (*before(*options), Sizes())  # noqa: E731
-    monkeypatch.setattr(components, "components", more)
+    monkeypatch.setattr("lakejoin.spark.parts.components", more)
     report = index(lake)
     assert (report.version, report.new) == (2, 0)
     for segment in lakejoin.open(tmp_path / "index").snapshot.segments:

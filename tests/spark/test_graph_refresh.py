@@ -128,7 +128,8 @@ def test_where_nothing_is_to_be_counted_no_spark_is_started(tmp_path: Path, inde
 
 
 @pytest.mark.parametrize(
-    "stage", ["finding what segments share", "counting pairs", "choosing the best", "turning pairs"]
+    "stage",
+    ["finding shared values", "counting pairs", "choosing the best pairs", "reversing pairs"],
 )
 def test_a_job_that_ends_early_leaves_the_graph_before(
     tmp_path: Path, index: Index, stage: str
@@ -171,7 +172,7 @@ def test_what_a_task_left_that_was_run_again_is_removed(tmp_path: Path, index: I
     index(folder)
 
     def leave(progress: Progress) -> None:
-        if progress.stage == "turning pairs":
+        if progress.stage == "reversing pairs":
             (made_in,) = home.glob("graph-*")
             (made_in / "pairs-000000-0123abcd.lj").write_bytes(b"half")
 
@@ -223,7 +224,7 @@ def test_a_graph_of_an_older_lakejoin_is_made_anew(
     with monkeypatch.context() as patch:
         patch.setattr(stored_graph, "VERSION", 1)
         made(home, GraphOptions(0.5, 1))
-    with pytest.raises(IndexProblem, match="makes it anew"):
+    with pytest.raises(IndexProblem, match="rebuild it with: lakejoin graph"):
         lakejoin.open(home).graph()
     assert made(home, GraphOptions(0.5, 1)).counted > 0
     right(home)

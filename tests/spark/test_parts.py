@@ -83,7 +83,7 @@ def test_a_function_has_to_be_given_again_for_new_texts(
     build(lake, parts=["meaning"], encoder=vowels)
     assert build().version == 1, "nothing new: nobody asks for it"
     (lake / "new.csv").write_text("name\nGeneva\nBasel\n")
-    with pytest.raises(InputError, match="vowels 1, which was given in Python: refresh it with"):
+    with pytest.raises(InputError, match="vowels 1, which was passed in Python: refresh it with"):
         build()
     assert build(encoder=vowels).version == 2
     assert all(right_vectors(s, vowels) for s in segments(tmp_path))
@@ -175,7 +175,7 @@ def test_lakes_without_texts_or_files(build: Build, tmp_path: Path) -> None:
 
 
 def test_no_other_parts_are_known(build: Build, lake: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no part 'colour'; there are meaning, distance"):
+    with pytest.raises(InputError, match="unknown part 'colour'; use meaning, distance"):
         build(lake, parts=["colour"])
     assert not (tmp_path / "index").exists()
 

@@ -161,7 +161,7 @@ def test_what_is_refused(spark: Any) -> None:
         join(frame, other)
     with pytest.raises(InputError, match="by one of auto, equal, transform"):
         join(frame, other, by="fuzzy")
-    with pytest.raises(InputError, match="no Spark DataFrame"):
+    with pytest.raises(InputError, match="not a Spark DataFrame"):
         join(frame, pa.table({"k": ["a"]}))
     with pytest.raises(InputError, match="two columns called 'K'"):
         join(frame.selectExpr("k", "v as K"), other)

@@ -179,7 +179,7 @@ def test_a_slow_encoder_sees_every_text_once(
 def test_the_encoder_must_be_the_one_that_was_meant(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL)
     other = MeaningComponent(characters, "words 1 {}")
-    with pytest.raises(BuildFailed, match="is not the one of this index"):
+    with pytest.raises(BuildFailed, match="but this index uses"):
         add_components(segment, [other])
 
 
@@ -244,5 +244,5 @@ def test_kept_vectors_stand_for_the_encoder(tmp_path: Path) -> None:
     assert (known.identity, known.dimension) == (IDENTITY, one.meaning.dimension)
     texts = pa.array(["thun", "bern", "oslo", "2"], pa.large_string())
     assert np.array_equal(known.encode(texts), characters().encode(texts))
-    with pytest.raises(BuildFailed, match="no vector is kept of 'paris'"):
+    with pytest.raises(BuildFailed, match="no vector is stored for 'paris'"):
         known.encode(pa.array(["bern", "paris"], pa.large_string()))

@@ -150,11 +150,11 @@ def test_an_older_index_gets_pieces_without_reading_files(
     (lake / "people.csv").write_text("name,town\nAda Lovelace,London\nAlan Turing,Wilmslow\n")
     with monkeypatch.context() as older:
         without = lambda *options: components(*options)[:-1]  # noqa: E731
-        older.setattr("lakejoin.store.components.components", without)
+        older.setattr("lakejoin.spark.parts.components", without)
         index(lake)
     opened = lakejoin.open(tmp_path / "index")
     assert not [c for c in opened.snapshot.check() if c.problem], "an index without them is sound"
-    with pytest.raises(DamagedIndex, match="has no pieces; add what is new with: lakejoin index"):
+    with pytest.raises(DamagedIndex, match="has no pieces; update it with: lakejoin index"):
         _ = opened.snapshot.segments[0].pieces
     monkeypatch.setattr("lakejoin.spark.reading.tables_of", None)
     assert index(lake).version == 2
@@ -166,5 +166,5 @@ def test_an_older_index_gets_pieces_without_reading_files(
     record = replace(
         segments[0].record, components={**segments[0].record.components, "pieces": older_form}
     )
-    with pytest.raises(DamagedIndex, match="has pieces of an older form"):
+    with pytest.raises(DamagedIndex, match="has pieces in an older format"):
         _ = Segment(segments[0].place, record).pieces

@@ -15,17 +15,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.lake.columns import encode_table
 from lakejoin.model import TableData
 from lakejoin.storage import Place
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.axes import axis_name
-from lakejoin.store.coordinates import degrees_of, numbers_of, places_of, read_values, vectors_of
+from lakejoin.store.coordinates import (
+    degrees_in,
+    numbers_in,
+    places_of,
+    read_values,
+    vectors_of,
+)
 from lakejoin.store.encode import SegmentBuilder
 from lakejoin.store.pointforms import narrowed, widened
 from lakejoin.store.points import PointsComponent, PointSet, PointSets, PointsWriter
 from lakejoin.store.pointsets import places_in_texts
 from lakejoin.store.segment import Segment
+from oracle.lakes import encode_table
 
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Sequence[Any]]
@@ -81,7 +87,7 @@ def kinds_of(columns: Columns) -> list[tuple[str, tuple[int, ...]]]:
     ],
 )  # fmt: skip
 def test_degrees(text: str, degrees: float | None) -> None:
-    found = degrees_of(texts(text))[0]
+    found = degrees_in(read_values(texts(text)))[0]
     assert np.isnan(found) if degrees is None else found == pytest.approx(degrees, abs=1e-12)
 
 
@@ -135,7 +141,7 @@ def test_which_of_two_numbers_is_the_latitude() -> None:
     ],
 )  # fmt: skip
 def test_numbers(column: list[str | None], numbers: list[float | None]) -> None:
-    found = numbers_of(texts(*column)).tolist()
+    found = numbers_in(read_values(texts(*column))).tolist()
     assert [None if np.isnan(n) else n for n in found] == numbers
 
 
@@ -143,7 +149,7 @@ def test_numbers(column: list[str | None], numbers: list[float | None]) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_the_nearest_floats(number: float) -> None:
     for written in (repr(number), f"{number:.20e}", f"{number:+.3f}"):
-        assert numbers_of(texts(written)).tolist() == [float(written)], written
+        assert numbers_in(read_values(texts(written))).tolist() == [float(written)], written
 
 
 @_QUICK

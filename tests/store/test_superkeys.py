@@ -192,7 +192,7 @@ def test_the_parts_of_xash_come_back_from_the_file(parts: XashParts, tmp_path: P
 
 
 def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    for broken, said in (({"kind": "later"}, "upgrade it"), ({"bits": 256}, "inconsistent")):
+    for broken, said in (({"kind": "later"}, "upgrade lakejoin"), ({"bits": 256}, "inconsistent")):
         place = Place.of(tmp_path / "x.lj")
         with ArrayFileWriter(place) as out:
             segment = segment_of(tmp_path, SMALL, SuperKeyOptions("bloom"))
@@ -217,14 +217,12 @@ def test_a_segment_without_super_keys_is_sound(tmp_path: Path) -> None:
     kept = {n: c for n, c in segment.record.components.items() if n != "superkeys"}
     older = Segment(segment.place, replace(segment.record, components=kept))
     assert "super keys match the rows" not in list(older.check())
-    with pytest.raises(
-        DamagedIndex, match="has no superkeys; add what is new with: lakejoin index"
-    ):
+    with pytest.raises(DamagedIndex, match="has no superkeys; update it with: lakejoin index"):
         _ = older.superkeys
 
 
 def test_other_kinds_and_sizes_are_refused() -> None:
-    with pytest.raises(InputError, match="no row filter 'md5'; there are xash, bloom"):
+    with pytest.raises(InputError, match="unknown row filter 'md5'; use one of xash, bloom"):
         SuperKeyOptions("md5")
     with pytest.raises(InputError, match="128, 256 or 512 bits, not 64"):
         SuperKeyOptions(bits=64)

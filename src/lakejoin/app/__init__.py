@@ -1,1 +1,1 @@
-
+"""The command line: commands, and their output on a terminal."""

@@ -1,4 +1,4 @@
-"""How the answer to a search looks on a terminal: a table at a glance, one result in full."""
+"""Print the answer of a single engine: a table of results, or one result in full."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lakejoin.app.effort import read_and_pruned, what_it_took
+from lakejoin.app.join_line import join_line
 from lakejoin.app.near_answers import (
     near_cells,
     near_looked_for,
@@ -20,83 +21,83 @@ from lakejoin.app.near_answers import (
     print_pairs_hint,
     print_taus,
 )
-from lakejoin.app.pasting import join_line
-from lakejoin.app.printing import clip, counted, fitted_widths, print_listed, say_more, seconds
+from lakejoin.app.printing import fitted_widths, print_listed, say_more
+from lakejoin.app.text_format import clip, counted, seconds
 from lakejoin.search.display import bar, fan_out_text, pairs_text, percent, runner_up_text
 
 if TYPE_CHECKING:
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
 
-_WIDE = 110  # below, a result is set in lines of its own
+_WIDE = 110  # on narrower screens each result gets its own lines
 _EXAMPLE = 30
 _COMBINATION = 60
-_MUCH = 10.0  # a fan-out from here on is marked
-_SOME = 2.0
+_LARGE_FAN_OUT = 10.0  # marked with !
+_SOME_FAN_OUT = 2.0
 _GAP = "   "
 _INDENT = "     "
-_EXPLAINED = 20
-_SHOWN = 40
+_VALUES_SHOWN = 20
+_RESULTS_SHOWN = 40
 
-Heads = ("#", "table", "column", "matched", "contained", "size", "my rows", "fan-out")
+_HEADS = ("#", "table", "column", "matched", "contained", "size", "your rows", "fan-out")
 _NEAR = ("pairs", "median distance")  # by meaning and by distance
-_RIGHT = ("#", "matched", "size", "my rows", "fan-out", *_NEAR)
+_RIGHT = ("#", "matched", "size", "your rows", "fan-out", *_NEAR)
 _CUT = ("table", "column")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the person asked: TABLE and `--index`, and how many tables the lake has."""
+class TypedQuery:
+    """The query as it was typed (TABLE and `--index`), and how many tables the lake has."""
 
     table: str
     index: str | None = None
     tables: int = 0
 
 
-def print_answer(screen: Console, answer: Answer, asked: Asked) -> None:
-    """The whole answer: what was searched, the results, the command that joins, what it took.
+def print_answer(screen: Console, answer: Answer, typed: TypedQuery) -> None:
+    """Print the whole answer: the query, the results, the command that joins, time and effort.
 
-    Of the many columns that a containment may find, the first are shown.
+    Containment may find many columns; only the first are shown.
     """
-    print_searched(screen, answer, asked)
+    print_searched(screen, answer, typed)
     if len(answer):
         screen.print()
-        print_results(screen, answer, None if answer.k else _SHOWN)
+        print_results(screen, answer, None if answer.k else _RESULTS_SHOWN)
         best = first_other(answer)
         if answer.reach is not None:
             print_pairs_hint(screen, best or answer[0])
         elif best is not None:
             screen.print()
-            screen.print(_plain(f"to join with number {best.rank}:"))
-            screen.print(Text(f"  {join_command_for(best, answer, asked)}", "bold"), soft_wrap=True)
+            screen.print(_plain(f"to join with result {best.rank}:"))
+            screen.print(Text(f"  {join_command_for(best, answer, typed)}", "bold"), soft_wrap=True)
     screen.print()
     screen.print(Text(what_it_took(answer), "dim"), soft_wrap=True)
 
 
-def print_all(screen: Console, answers: Sequence[Answer], asked: Asked, limit: int) -> None:
-    """The answers for several columns of one table; a note that is the same for all stands once."""
+def print_all(screen: Console, answers: Sequence[Answer], typed: TypedQuery, limit: int) -> None:
+    """Print the answers for several columns of one table; a note they share is printed once."""
     shared = [note for note in answers[0].notes if all(note in a.notes for a in answers)]
     print_notes(screen, shared)
     for answer in answers:
         own = tuple(note for note in answer.notes if note not in shared)
-        print_short(screen, replace(answer, notes=own), asked, limit)
+        print_short(screen, replace(answer, notes=own), typed, limit)
 
 
-def print_short(screen: Console, answer: Answer, asked: Asked, limit: int) -> None:
-    """The answer as one of several: the best results, and the command for the first."""
+def print_short(screen: Console, answer: Answer, typed: TypedQuery, limit: int) -> None:
+    """Print one of several answers: the best results, and the command for the first."""
     screen.print(_query(answer), soft_wrap=True)
     print_notes(screen, answer.notes)
     if len(answer):
         print_results(screen, answer, limit)
     best = first_other(answer)
     if best is not None and answer.reach is None:
-        screen.print(Text(f"  {join_command_for(best, answer, asked)}", "bold"), soft_wrap=True)
+        screen.print(Text(f"  {join_command_for(best, answer, typed)}", "bold"), soft_wrap=True)
     screen.print()
 
 
-def print_searched(screen: Console, answer: Answer, asked: Asked) -> None:
-    """One line that says what was searched for, and the notes."""
-    screen.print(Text.assemble(_query(answer), " ", _looked_for(answer, asked)), soft_wrap=True)
+def print_searched(screen: Console, answer: Answer, typed: TypedQuery) -> None:
+    """Print what was searched for, on one line, and the notes."""
+    screen.print(Text.assemble(_query(answer), " ", _looked_for(answer, typed)), soft_wrap=True)
     if answer.taus is not None:
         print_taus(screen, answer.taus)
     print_notes(screen, answer.notes)
@@ -104,46 +105,48 @@ def print_searched(screen: Console, answer: Answer, asked: Asked) -> None:
 
 def _query(answer: Answer) -> Text:
     query = answer.query
-    noun = "distinct place" if answer.reach else "distinct combination"
+    noun = "distinct point" if answer.reach else "distinct combination"
     noun = noun if _is_key(answer) else "distinct value"
-    size_of = f"({counted(len(query), noun)} in {counted(query.rows, 'row')})"
+    shape = f"({counted(len(query), noun)} in {counted(query.rows, 'row')})"
     column = (" + ".join(map(clip, query.columns)), "bold")
-    return Text.assemble(column, f" of {clip(query.table, 200)} {size_of}:")
+    return Text.assemble(column, f" of {clip(query.table, 200)} {shape}:")
 
 
 def _is_key(answer: Answer) -> bool:
     return len(answer.query.columns) > 1
 
 
-def _looked_for(answer: Answer, asked: Asked) -> str:
+def _looked_for(answer: Answer, typed: TypedQuery) -> str:
     if answer.reach is not None:
-        return near_looked_for(answer, asked.tables)
-    least = f"contain at least {percent(answer.min)} of them" if answer.min else ""
-    noun, among, number = "column", f" of {counted(asked.tables, 'table')}", answer.k
+        return near_looked_for(answer, typed.tables)
+    least = f"contain at least {percent(answer.min)} of the values" if answer.min else ""
+    noun, among, number = "column", f" of {counted(typed.tables, 'table')}", answer.k
     if _is_key(answer):
-        noun, among = "table", f" of {asked.tables:,}"
-        number = min(answer.k, asked.tables) if answer.k else None
+        noun, among = "table", f" of {typed.tables:,}"
+        number = min(answer.k, typed.tables) if answer.k else None
     best = f"the {counted(number, noun)}" if number else f"the {noun}s"
-    most = "share the most" if answer.by == "overlap" else "contain the most" if answer.k else ""
+    most = "contain the most values" if answer.k else ""
+    if answer.by == "overlap":
+        most = "share the most values"
     if _is_key(answer) and most:
-        most = "hold the most of them"
+        most = "contain the most combinations"
     if not most and not least:
-        most = "contain any of them"
-    said = " and ".join(filter(None, (most, least)))
+        most = "contain any of the values"
+    condition = " and ".join(filter(None, (most, least)))
     if number == 1:
-        for verb in ("share", "contain", "hold"):
-            said = said.replace(verb, f"{verb}s")
-    return f"{best}{among} that {said}"
+        for verb in ("share", "contain"):
+            condition = condition.replace(verb, f"{verb}s")
+    return f"{best}{among} that {condition}"
 
 
 def print_notes(screen: Console, notes: Iterable[str]) -> None:
-    """What should be known about an answer, a line each."""
+    """Print the notes of an answer, one per line."""
     for note in notes:
         screen.print(Text(f"note: {clip(note, 400)}", "yellow"), soft_wrap=True)
 
 
 def print_results(screen: Console, answer: Answer, limit: int | None = None) -> None:
-    """The results, one below the other; `limit` leaves out the last ones and says so."""
+    """Print the results; beyond `limit` they are only counted."""
     shown = answer[:limit] if limit is not None else answer
     if screen.width >= _WIDE:
         _print_wide(screen, shown)
@@ -153,14 +156,14 @@ def print_results(screen: Console, answer: Answer, limit: int | None = None) -> 
     if len(shown) < len(answer):
         more = f"… and {len(answer) - len(shown):,} more; --json shows all"
         screen.print(Text(f"{_INDENT}{more}", "dim"))
-    if any((result.fan_out or 0) >= _MUCH for result in shown):
+    if any((result.fan_out or 0) >= _LARGE_FAN_OUT for result in shown):
         screen.print(Text(f"{_INDENT}! this join would multiply your rows", "yellow"))
 
 
 def _print_wide(screen: Console, answer: Answer) -> None:
-    mine = answer.query.columns
-    # The columns of a composite key stand in a line of their own.
-    heads = [head for head in Heads if head != "column" or len(mine) == 1]
+    query_columns = answer.query.columns
+    # The columns of a composite key get a line of their own.
+    heads = [head for head in _HEADS if head != "column" or len(query_columns) == 1]
     heads += _NEAR if answer.reach is not None else ()
     cells = [{head: Text(head, "bold") for head in heads}]
     cells += [_cells(result, answer) for result in answer]
@@ -186,8 +189,8 @@ def _cells(result: Result, answer: Answer) -> dict[str, Text]:
         _fan_out(result.fan_out),
     )
     if answer.reach is None:
-        return dict(zip(Heads, cells, strict=True))
-    return dict(zip((*Heads, *_NEAR), (*cells, *near_cells(result, answer.reach)), strict=True))
+        return dict(zip(_HEADS, cells, strict=True))
+    return dict(zip((*_HEADS, *_NEAR), (*cells, *near_cells(result, answer.reach)), strict=True))
 
 
 def _print_line(
@@ -208,7 +211,7 @@ def _print_line(
 
 
 def _cut(cell: Text, width: int, keep_end: bool) -> Text:
-    """A cell that is too long: of a table's name the end tells more than the beginning."""
+    """Shorten a cell; the end of a table name tells more than its beginning."""
     text = cell.plain
     if not keep_end:
         return Text(set_cell_size(text, width - 1).rstrip() + "…", cell.style)
@@ -218,14 +221,13 @@ def _cut(cell: Text, width: int, keep_end: bool) -> Text:
 
 
 def _print_stacked(screen: Console, result: Result, answer: Answer) -> None:
-    mine = answer.query.columns
     name = Text.assemble((f"{result.rank:>2}   ", "dim"), _named(result.table, result))
-    if len(mine) == 1:
+    if len(answer.query.columns) == 1:
         name = Text.assemble(name, " · ", (clip(", ".join(result.columns)), "bold"))
     screen.print(name, soft_wrap=True)
     figures = [_contained(result), _matched(result), Text(f"size {result.column_size:,}")]
     if result.row_coverage is not None:
-        figures.append(Text.assemble(_share(result.row_coverage), " of my rows"))
+        figures.append(Text.assemble(_share(result.row_coverage), " of your rows"))
         figures.append(_fan_out(result.fan_out))
     if answer.reach is not None:
         pairs, distance = near_cells(result, answer.reach)
@@ -235,23 +237,25 @@ def _print_stacked(screen: Console, result: Result, answer: Answer) -> None:
 
 
 def _print_beneath(screen: Console, result: Result, answer: Answer, indent: str) -> None:
-    """What stands under the figures: the columns of a composite key, and examples."""
-    mine = answer.query.columns
-    if len(mine) > 1:
-        screen.print(Text(indent + pairs_text(mine, result.columns), "bold"), soft_wrap=True)
+    """Print what goes below the figures: the columns of a composite key, and examples."""
+    query_columns = answer.query.columns
+    if len(query_columns) > 1:
+        screen.print(
+            Text(indent + pairs_text(query_columns, result.columns), "bold"), soft_wrap=True
+        )
         if result.runner_up is not None:
             screen.print(Text(indent + runner_up_text(result), "dim"), soft_wrap=True)
     if answer.reach is not None:
         print_near_examples(screen, result, indent)
         return
-    # The parts of a combination have a point between them, as single examples have.
-    between, longest = (" · ", _EXAMPLE) if len(mine) == 1 else (" | ", _COMBINATION)
+    # The values of a combination are separated by a dot, like single examples.
+    between, longest = (" · ", _EXAMPLE) if len(query_columns) == 1 else (" | ", _COMBINATION)
     line = Text(indent)
     for mark, style, kind in (("✓", "green", "matched"), ("✗", "red", "unmatched")):
-        found = result.examples[kind]
-        if found:
+        examples = result.examples[kind]
+        if examples:
             line.append(f"{mark} ", style)
-            line.append(between.join(clip(text, longest) for text in found), "dim")
+            line.append(between.join(clip(text, longest) for text in examples), "dim")
             line.append(_GAP)
     line.rstrip()
     if line.plain.strip():
@@ -288,44 +292,45 @@ def _fan_out(fan_out: float | None) -> Text:
     if fan_out is None:
         return Text("–", "dim")
     text = f"x{fan_out_text(fan_out)}"
-    if fan_out >= _MUCH:
+    if fan_out >= _LARGE_FAN_OUT:
         return Text(f"{text} !", "bold red")
-    return Text(text, "yellow" if fan_out >= _SOME else "")
+    return Text(text, "yellow" if fan_out >= _SOME_FAN_OUT else "")
 
 
 # -- the commands ------------------------------------------------------------------------------
 
 
 def first_other(answer: Answer) -> Result | None:
-    """The best result that is not the table itself or a copy of it; else a copy."""
+    """The best result that is neither the table itself nor a copy; otherwise a copy."""
     others = [result for result in answer if not result.copy]
     copies = [result for result in answer if result.copy == "copy"]
     return next(iter([*others, *copies]), None)
 
 
-def join_command_for(result: Result, answer: Answer, asked: Asked) -> str:
-    """The command that makes the join, to be pasted into a shell."""
+def join_command_for(result: Result, answer: Answer, typed: TypedQuery) -> str:
+    """The command that makes the join, ready to paste into a shell."""
     on = []
     found = result.found
-    for part, (mine, theirs) in enumerate(zip(answer.query.columns, result.columns, strict=True)):
-        if found is not None and "=" in mine + theirs:  # places cannot be misread
-            on += ["--on", f"{found.places[part]}={found.place(part)}"]
+    pairs = zip(answer.query.columns, result.columns, strict=True)
+    for position, (query_column, lake_column) in enumerate(pairs):
+        if found is not None and "=" in query_column + lake_column:  # indices are unambiguous
+            on += ["--on", f"{found.places[position]}={found.place(position)}"]
         else:
-            on += ["--on", f"{mine}={theirs}"]
-    return join_line(asked.table, result.table, [*on, "-o", "joined.csv"], asked.index)
+            on += ["--on", f"{query_column}={lake_column}"]
+    return join_line(typed.table, result.table, [*on, "-o", "joined.csv"], typed.index)
 
 
 # -- one result in full ------------------------------------------------------------------------
 
 
-def print_explained(screen: Console, answer: Answer, result: Result, asked: Asked) -> None:
-    """One result: its figures in words, the values, what was read, the SQL and the command."""
-    print_searched(screen, answer, asked)
+def print_explained(screen: Console, answer: Answer, result: Result, typed: TypedQuery) -> None:
+    """Print one result: its figures, the values, what was read, the command and the SQL."""
+    print_searched(screen, answer, typed)
     screen.print()
     _print_stacked(screen, result, answer)
     if result.estimate is not None:
         error = f" ± {result.error:.3f}" if result.error is not None else ""
-        screen.print(f"{_INDENT}the sketches told {result.estimate:.3f}{error}")
+        screen.print(f"{_INDENT}estimated by sketches: {result.estimate:.3f}{error}")
     if answer.reach is not None:
         print_near_values(screen, result, answer.reach)
     else:
@@ -335,11 +340,11 @@ def print_explained(screen: Console, answer: Answer, result: Result, asked: Aske
         screen.print(_plain(sentence), soft_wrap=True)
     screen.print(f"time: {seconds(answer.seconds)}")
     if answer.reach is not None:
-        print_near_sql(screen, result, answer.by)  # equal values alone would join other rows
+        print_near_sql(screen, result, answer.by)  # a join by equal values would find other rows
         return
     screen.print()
     screen.print(Text("to join the two:", "dim"))
-    screen.print(Text(f"  {join_command_for(result, answer, asked)}", "bold"), soft_wrap=True)
+    screen.print(Text(f"  {join_command_for(result, answer, typed)}", "bold"), soft_wrap=True)
     screen.print()
     screen.print(Text("or in DuckDB:", "dim"))
     screen.print(Text(result.sql()), soft_wrap=True)
@@ -347,13 +352,13 @@ def print_explained(screen: Console, answer: Answer, result: Result, asked: Aske
 
 def _print_values(screen: Console, result: Result) -> None:
     noun = "values" if len(result.columns) == 1 else "combinations"
-    matched = result.matches(_EXPLAINED)
+    matched = result.matches(_VALUES_SHOWN)
     screen.print()
     screen.print(Text(f"{noun} that match", "bold"), "" if len(matched) else "none")
     print_listed(matched)
     say_more(screen, result.matched - len(matched))
-    missing = result.unmatched(_EXPLAINED)
+    missing = result.unmatched(_VALUES_SHOWN)
     screen.print()
-    screen.print(Text(f"{noun} of mine without a partner", "bold"), "" if len(missing) else "none")
+    screen.print(Text(f"your {noun} without a partner", "bold"), "" if len(missing) else "none")
     print_listed(missing)
     say_more(screen, result.query_size - result.matched - len(missing))

@@ -1,4 +1,4 @@
-"""Searches with many tables: which they are, how far it is, what came of each."""
+"""Search with many tables: list them, show progress, and print each answer or failure."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakejoin.app.answers import Asked, print_all
+from lakejoin.app.answers import TypedQuery, print_all
 from lakejoin.app.build_commands import shown_progress
-from lakejoin.app.printing import console, counted
+from lakejoin.app.printing import console
+from lakejoin.app.spark_batch import WorkerAnswer
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lakejoin.app.spark_batch import Told
     from lakejoin.discovery.fused.answer import FusedAnswer
     from lakejoin.model import Skipped, SourceFile
     from lakejoin.opened import Lake
     from lakejoin.search.answer import Answer, Answers
 
-    Found = Answer | Answers | FusedAnswer | Told
+    Found = Answer | Answers | FusedAnswer | WorkerAnswer
 
-_PAPERS = {"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"}
-_NAMED = 5  # files that are passed over by name
-# What is called so is meant as a table: where it is none, it is broken.
-_TABLES = {
+_DOCUMENTS = {
+    *("readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"),
+}
+_SKIPPED_SHOWN = 5
+# A file with one of these extensions is meant to be a table: if it cannot be read, it is broken.
+_TABLE_EXTENSIONS = {
     *(".csv", ".tsv", ".tab", ".psv", ".ssv", ".dat", ".data", ".json", ".jsonl", ".ndjson"),
     *(".geojson", ".parquet", ".arrow", ".feather", ".orc", ".avro", ".xls", ".xlsx", ".xlsm"),
     *(".xlsb", ".ods", ".sqlite", ".sqlite3", ".db"),
@@ -47,12 +49,12 @@ def run_batch(
     index: str | None,
     limit: int,
     as_json: bool,
-    many: Callable[..., Iterator[Any]] | None = None,
+    search_many: Callable[..., Iterator[Any]] | None = None,
 ) -> None:
-    """Searches with every table that `batch` names; one that fails does not lose the others.
+    """Search with every table that `batch` names; a failure does not affect the others.
 
-    Files that are no tables by their kind are passed over, and named. Raises at the end, once all
-    is printed, where some failed. `many` answers them elsewhere than in this process.
+    Files that are not meant to be tables are skipped and listed. If any search failed, raises once
+    everything is printed. `search_many` replaces `lake.search_many`, to search on a cluster.
     """
     from lakejoin.search.answer import Failed
 
@@ -60,124 +62,121 @@ def run_batch(
     screen = console()
     searched = 0
     with contextlib.ExitStack() as stack:
-        if many is None:
+        if search_many is None:
             show = stack.enter_context(_progress(len(queries)))
             answers = lake.search_many(queries, on=on, **options)
         else:
-            show = _not_at_all
+            show = _show_nothing
             listener = stack.enter_context(shown_progress(quiet=False, answers=True))
-            answers = many(queries, on=on, listener=listener, **options)
-        for found in answers:
+            answers = search_many(queries, on=on, listener=listener, **options)
+        for answer in answers:
             name = queries.answered()
             show(queries.begun)
-            if isinstance(found, Failed):
-                queries.problems.append((name, found.error))
+            if isinstance(answer, Failed):
+                queries.problems.append((name, answer.error))
                 continue
             searched += 1
             if as_json:
-                for answer in _answers(found):
-                    _print_line(answer.to_dict())
+                for document in _answers(answer):
+                    _print_json_line(document.to_dict())
             else:
-                _print(screen, found, Asked(name, index, len(lake)), limit)
-    _tell_passed_over(queries.passed_over)
+                _print(screen, answer, TypedQuery(name, index, len(lake)), limit)
+    _print_skipped_files(queries.skipped)
     for name, problem in queries.problems:
         if as_json:
-            _print_line({"query": _asked(name, on), "error": str(problem)})
+            _print_json_line({"query": _failed_query(name, on), "error": str(problem)})
         else:
-            click.echo(f"not searched: {problem}", err=True)
+            click.echo(f"failed: {problem}", err=True)
     failed = len(queries.problems)
     if failed:
         raise InputError(
-            f"{failed:,} of {counted(searched + failed, 'table')} could not be searched with; "
-            "the others were"
+            f"{failed:,} of {searched + failed:,} searches failed; the others succeeded"
         )
     if not searched:
-        raise InputError(f"there is no table in {batch}")
+        raise InputError(f"no tables found in {batch}")
 
 
-def _not_at_all(done: int) -> None:
-    """Spark tells by itself how far it is."""
+def _show_nothing(done: int) -> None:
+    """Spark shows its own progress."""
 
 
-def _answers(found: Found) -> Sequence[Answer | FusedAnswer | Told]:
+def _answers(answer: Found) -> Sequence[Answer | FusedAnswer | WorkerAnswer]:
     from lakejoin.search.answer import Answers
 
-    return found if isinstance(found, Answers) else [found]
+    return answer if isinstance(answer, Answers) else [answer]
 
 
-def _print(screen: Console, found: Found, asked: Asked, limit: int) -> None:
+def _print(screen: Console, answer: Found, typed: TypedQuery, limit: int) -> None:
     from lakejoin.search.answer import Answer, Answers
 
-    if isinstance(found, Answer | Answers):
-        print_all(screen, [found] if isinstance(found, Answer) else found, asked, limit)
+    if isinstance(answer, Answer | Answers):
+        print_all(screen, [answer] if isinstance(answer, Answer) else answer, typed, limit)
         return
-    from lakejoin.app.spark_batch import Told
-
-    if isinstance(found, Told):
-        click.echo(f"{found!r}\n")
+    if isinstance(answer, WorkerAnswer):
+        click.echo(f"{answer!r}\n")
         return
     from lakejoin.app.fused_answers import print_fused_short
 
-    print_fused_short(screen, found, asked, limit)
+    print_fused_short(screen, answer, typed, limit)
 
 
-def _asked(table: str, on: Sequence[str] | None) -> dict[str, Any]:
-    """What was asked, as far as it is known of a search that failed."""
+def _failed_query(table: str, on: Sequence[str] | None) -> dict[str, Any]:
+    """What is known of the query of a failed search."""
     columns = list(on or [])
     column = columns[0] if len(columns) == 1 else None
     return {"table": table, "column": column, "columns": columns}
 
 
 class Queries:
-    """The tables of a folder, a glob or a file, or those named in `@FILE`.
+    """The tables of a folder, a glob or a file, or those listed in `@FILE`.
 
-    A file is opened when its turn comes: a container gives each of its parts, one that is no table
-    by its kind goes to `passed_over`, and one that cannot be opened to `problems`. `begun` files of
-    `len(queries)` have been.
+    Files are opened as the iteration proceeds: a container yields each of its parts, a file that is
+    not meant to be a table goes to `skipped`, and one that cannot be read to `problems`. `begun` of
+    the `len(queries)` files have been opened.
     """
 
     def __init__(self, batch: str) -> None:
         from lakejoin.lake.files import list_files
 
         self.problems: list[tuple[str, LakejoinError]] = []
-        self.passed_over: list[str] = []
+        self.skipped: list[str] = []
         self.begun = 0
         self._batch = batch
         self._waiting: deque[str] = deque()
         unlisted: list[Skipped] = []
-        self._listed = _named_in(Path(batch[1:])) if batch.startswith("@") else None
+        self._listed = _names_in(Path(batch[1:])) if batch.startswith("@") else None
         self._files = [] if self._listed is not None else list_files([batch], unlisted)
-        self.problems += [(one.name, InputError(str(one))) for one in unlisted]
+        self.problems += [(file.name, InputError(str(file))) for file in unlisted]
 
     def __len__(self) -> int:
         return len(self._files if self._listed is None else self._listed)
 
     def __iter__(self) -> Iterator[str]:
-        for one in self._files if self._listed is None else self._listed:
+        for source in self._files if self._listed is None else self._listed:
             self.begun += 1
-            for name in [one] if isinstance(one, str) else self._tables(one):
+            for name in [source] if isinstance(source, str) else self._tables(source):
                 self._waiting.append(name)
                 yield name
 
     def answered(self) -> str:
-        """The table of the next answer: they come in the order of the queries."""
+        """The table of the next answer; answers come in the order of the queries."""
         return self._waiting.popleft()
 
     def _tables(self, source: SourceFile) -> Iterator[str]:
         from lakejoin.lake.read import open_tables, readable
         from lakejoin.model import Skipped
 
-        path = _as_given(self._batch, source.uri)
-        if _is_paper(source.name):
-            self.passed_over.append(source.name)
+        path = _shown_path(self._batch, source.uri)
+        if _is_document(source.name):
+            self.skipped.append(source.name)
             return
         try:
             with readable(path):
-                for found in open_tables(source):
-                    if isinstance(found, Skipped):
-                        self._not_opened(found.name, found, InputError(str(found)))
+                for table in open_tables(source):
+                    if isinstance(table, Skipped):
+                        self._not_opened(table.name, table, InputError(str(table)))
                     else:
-                        part = found.name.partition("#")[2]
+                        part = table.name.partition("#")[2]
                         yield f"{path}#{part}" if part else path
         except UnreadableFile as problem:
             self._not_opened(path, Skipped(problem.path, problem.reason), problem)
@@ -186,66 +185,64 @@ class Queries:
 
     def _not_opened(self, path: str, skipped: Skipped, problem: LakejoinError) -> None:
         if _is_stray(skipped):
-            self.passed_over.append(skipped.name)
+            self.skipped.append(skipped.name)
         else:
             self.problems.append((path, problem))
 
 
-def _is_paper(name: str) -> bool:
-    """Whether a file is what comes with a folder of tables; its commas could make it look like one.
+def _is_document(name: str) -> bool:
+    """Whether a file documents a folder of tables; its commas could make it look like a table.
 
-    >>> _is_paper("sub/README.txt"), _is_paper("readme.csv"), _is_paper("Licence")
+    >>> _is_document("sub/README.txt"), _is_document("readme.csv"), _is_document("Licence")
     (True, False, True)
     """
     path = Path(name.lower())
-    return path.stem in _PAPERS and path.suffix in ("", ".txt")
+    return path.stem in _DOCUMENTS and path.suffix in ("", ".txt")
 
 
 def _is_stray(skipped: Skipped) -> bool:
-    """Whether a file lies among tables and is not meant as one: a README, a script, an image.
+    """Whether a file was never meant to be a table: a README, a script, an image.
 
     >>> from lakejoin.model import Skipped
     >>> _is_stray(Skipped("a/LICENSE", "not a table")), _is_stray(Skipped("a.csv", "not a table"))
     (True, False)
     """
     last = skipped.name.rpartition("#")[2].lower()
-    return skipped.reason == "not a table" and not _TABLES & set(Path(last).suffixes)
+    return skipped.reason == "not a table" and not _TABLE_EXTENSIONS & set(Path(last).suffixes)
 
 
-def _tell_passed_over(names: Sequence[str]) -> None:
+def _print_skipped_files(names: Sequence[str]) -> None:
     if not names:
         return
-    what = (
-        "1 file that is no table" if len(names) == 1 else f"{len(names):,} files that are no tables"
-    )
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    click.echo(f"passed over {what}: {', '.join(names[:_NAMED])}{more}", err=True)
+    what = "1 file that is not a table" if len(names) == 1 else f"{len(names):,} non-table files"
+    more = f" and {len(names) - _SKIPPED_SHOWN:,} more" if len(names) > _SKIPPED_SHOWN else ""
+    click.echo(f"skipped {what}: {', '.join(names[:_SKIPPED_SHOWN])}{more}", err=True)
 
 
-def _as_given(batch: str, uri: str) -> str:
-    """A path as the person would write it: from here, where the folder was given so."""
+def _shown_path(batch: str, uri: str) -> str:
+    """A path as the person would write it: relative if the folder was named by a relative path."""
     local = Path(uri).is_absolute() and not Path(batch).expanduser().is_absolute()
     return os.path.relpath(uri) if local and "://" not in batch else uri
 
 
-def _named_in(path: Path) -> list[str]:
+def _names_in(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
         raise InputError(f"cannot read the list {path}: {problem}") from None
     names = [line.strip() for line in lines if line.strip()]
     if not names:
-        raise InputError(f"the list {path} names no table")
+        raise InputError(f"the list {path} is empty: write one table per line")
     return names
 
 
-def _print_line(document: Mapping[str, Any]) -> None:
+def _print_json_line(document: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
 
 
 @contextlib.contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """How far it is, on standard error, where that is a terminal."""
+    """Show progress on standard error, if it is a terminal."""
     screen = console(stderr=True)
     if not screen.is_terminal:
         yield lambda done: None
@@ -259,7 +256,7 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
         TextColumn("files"),
         TimeElapsedColumn(),
     )
-    # Only a standard output that shares the screen goes through the bar: never one into a file.
+    # Redirect standard output through the bar only if it is on the same screen, never a file.
     shared = sys.stdout.isatty()
     with Progress(*columns, console=screen, transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task("", total=total)

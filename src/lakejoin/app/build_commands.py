@@ -1,4 +1,4 @@
-"""Commands that build: index and compact. They run on Spark."""
+"""The commands `index` and `compact`, which run on Spark, and the progress they show."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
-from lakejoin.app.cluster import cluster_options, settings_of
-from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import console, counted, print_json, seconds, size
+from lakejoin.app.cluster import cluster_options, index_option, json_option, settings_of
+from lakejoin.app.printing import console, print_json
+from lakejoin.app.text_format import counted, seconds, size
 from lakejoin.errors import InputError
 from lakejoin.opened import index_place
 from lakejoin.store.sketches import PERMUTATIONS
@@ -29,40 +29,40 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
-_SHOWN = 12
+_SKIPPED_LINES = 12
 
 
 @click.command("index")
 @click.argument("lake", nargs=-1)
 @index_option
 @cluster_options
-@click.option("--full", is_flag=True, help="Read everything again and replace the index.")
-@click.option("--strict", is_flag=True, help="Fail, and change nothing, if a file is skipped.")
+@click.option("--full", is_flag=True, help="Read all files again and replace the index.")
+@click.option("--strict", is_flag=True, help="Fail without changes if any file has to be skipped.")
 @click.option(
     "--values",
     type=click.Choice(["folded", "exact"]),
-    help="folded: case, blanks and number formats do not matter (the default); exact: they do.",
+    help="folded: ignore case, extra spaces and number formats (default); exact: respect them.",
 )
 @click.option(
     "--all-columns/--key-columns",
     default=None,
-    help="Search decimals and booleans too (they make accidental joins), or not (the default).",
+    help="Also index decimals and booleans (prone to coincidental joins), or not (default).",
 )
 @click.option(
     "--permutations",
     type=int,
     metavar="N",
-    help="How long the signatures are that `search --by containment` looks up: a power of two from "
-    "16 to 256. Twice as long takes twice the room (256: about 2 kB a column) and finds columns "
-    "twice as large beside a small one. An index keeps its own; --full changes it.  [default: "
-    f"{PERMUTATIONS} for a new index]",
+    help="Length of the signatures for `search --by containment`: a power of two from 16 to 256. "
+    "Twice the length takes twice the space (256: about 2 kB per column) and finds a small column "
+    "in columns twice as large. Changing it needs --full.  [default: that of the index; "
+    f"{PERMUTATIONS} for a new one]",
 )
 @click.option(
     "--super-keys",
     type=click.Choice(["128", "256", "512"]),
-    help="How many bits of every row a search on two columns or more looks at before it reads the "
-    "row. More bits let fewer wrong rows through and take more room (128: 16 bytes a row); never "
-    "is a right row lost. Changed without reading the lake again.  [default: the index's own; 128 "
+    help="Bits per row that a search with a composite key checks before it reads the row. More "
+    "bits let fewer wrong rows through but take more space (128: 16 bytes per row); no match is "
+    "ever lost. Can be changed without reading the lake again.  [default: that of the index; 128 "
     "for a new one]",
 )
 @click.option(
@@ -70,30 +70,30 @@ _SHOWN = 12
     "parts",
     multiple=True,
     type=click.Choice(["meaning", "distance", "none"]),
-    help="Add what a search by meaning needs (a vector of every distinct text, about 80 bytes), or "
-    "a search by distance (numbers and coordinates); may be given twice. none: take both out. "
-    "Added to any index without reading the lake again, and kept by every refresh.  [default: the "
-    "index's own; both for a new index of at most 512 MB of files]",
+    help="Add the data for searches by meaning (a vector for every distinct text, about 80 bytes) "
+    "or by distance (numbers and coordinates); repeatable. none: remove both. Can be added to an "
+    "existing index without reading the lake again; a refresh keeps them.  [default: those of the "
+    "index; both for a new index of at most 512 MB of files]",
 )
 @click.option(
     "--encoder",
     metavar="NAME|PATH",
-    help="What makes the vectors: default, small or characters, or the path of word vectors "
-    "(fastText, GloVe, word2vec) or of a model (sentence-transformers, ONNX). Another one than "
-    "the index has makes all vectors anew.  [default: the index's own; default for a new one]",
+    help="The encoder for the vectors: default, small or characters, or the path of word vectors "
+    "(fastText, GloVe, word2vec) or of a model (sentence-transformers, ONNX). A different encoder "
+    "recomputes all vectors.  [default: that of the index; 'default' for a new one]",
 )
 @click.option(
     "--keep-vectors/--drop-vectors",
     default=None,
-    help="Keep full vectors beside their short forms, or compute them again from the texts when a "
-    "search needs them. Kept ones take 4 bytes a number (default: 1 kB a text).  [default: the "
-    "index's own; kept only where the encoder is a model]",
+    help="Store full vectors next to their short forms, or recompute them from the texts when a "
+    "search needs them. Stored vectors take 4 bytes per number (default encoder: 1 kB per text).  "
+    "[default: as in the index; stored only if the encoder is a model]",
 )
 @click.option(
     "--wait",
     default=0.0,
     metavar="SECONDS",
-    help="How long to wait if another process is building this index.  [default: not at all]",
+    help="How long to wait if another process is building this index.  [default: do not wait]",
 )
 @json_option
 def index_command(
@@ -113,10 +113,10 @@ def index_command(
     wait: float,
     as_json: bool,
 ) -> None:
-    """Builds or refreshes the index of LAKE: files, folders, globs or URIs.
+    """Build or refresh the index of LAKE: files, folders, globs or URIs.
 
-    Run again, it reads only what is new or changed and drops what has gone; without LAKE, for the
-    lake that the index was made from. A file that cannot be read is skipped and said so; see
+    A refresh reads only new and changed files and drops deleted ones. Without LAKE, it refreshes
+    the lake that the index was built from. Files that cannot be read are skipped and reported; see
     `lakejoin skipped`.
 
     \b
@@ -124,9 +124,9 @@ def index_command(
       lakejoin index data/
       lakejoin index 'exports/**/*.csv' warehouse/ --index warehouse.index
       lakejoin index s3://bucket/lake --master spark://host:7077
-      lakejoin index                     refresh what is there
+      lakejoin index                     refresh the existing index
       lakejoin index --full --permutations 256
-      lakejoin index --with meaning      add vectors of all texts to what is there
+      lakejoin index --with meaning      add vectors of all texts to the existing index
       lakejoin index --encoder glove.6B.100d.txt
 
     \b
@@ -159,7 +159,7 @@ def _parts(named: tuple[str, ...]) -> tuple[str, ...] | None:
     if "none" not in named:
         return named or None
     if len(set(named)) > 1:
-        raise InputError("--with none takes both parts out: give it alone")
+        raise InputError("--with none removes both parts: do not combine it with another --with")
     return ()
 
 
@@ -171,7 +171,7 @@ def run_build(
     options: BuildOptions,
     quiet: bool,
 ) -> BuildReport:
-    """Builds an index and shows on standard error how far it is, unless `quiet`."""
+    """Build an index and show progress on standard error, unless `quiet`."""
     with shown_progress(quiet) as listener:
         return api.index(lake, index, master=master, conf=conf, options=options, listener=listener)
 
@@ -179,15 +179,15 @@ def run_build(
 @click.command("compact")
 @index_option
 @cluster_options
-@click.option("--wait", default=0.0, metavar="SECONDS", help="As for index.")
+@click.option("--wait", default=0.0, metavar="SECONDS", help="As for `lakejoin index`.")
 @json_option
 def compact_command(
     index: str | None, master: str | None, conf: tuple[str, ...], wait: float, as_json: bool
 ) -> None:
-    """Merges small segments and drops the tables that have gone.
+    """Merge small segments and drop deleted tables.
 
-    Many refreshes leave many small segments; fewer, larger ones are searched faster. The lake's
-    files are not read.
+    Refreshes leave small segments behind; fewer, larger segments are searched faster. The files of
+    the lake are not read.
 
     \b
     JSON keys: version, merged, made, segments, bytes_before, bytes_after
@@ -205,19 +205,19 @@ def compact_command(
         click.echo("nothing to compact")
     else:
         click.echo(
-            f"merged {counted(report.merged, 'segment')} into {report.made}; {report.segments} in "
-            "all, "
-            f"{size(report.bytes_before)} became {size(report.bytes_after)}"
+            f"merged {counted(report.merged, 'segment')} into {report.made}; the index now has "
+            f"{counted(report.segments, 'segment')}: {size(report.bytes_after)}, was "
+            f"{size(report.bytes_before)}"
         )
 
 
 @contextlib.contextmanager
 def shown_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
-    """Shows how far the build is: live on a terminal, a line a stage elsewhere. Where `answers` are
-    printed meanwhile, only a standard output that shares the screen goes through the bar."""
+    """Show the progress of a build: live on a terminal, otherwise one line per stage. If `answers`
+    are printed meanwhile, standard output goes through the bar only if it is on the same screen."""
     with _own_screen() as screen:
         if quiet or not screen.is_terminal:
-            yield _Lines(screen, quiet)
+            yield _StageLines(screen, quiet)
             return
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
@@ -225,13 +225,13 @@ def shown_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
         with Bar(
             TextColumn("{task.description:<22}"),
             BarColumn(),
-            TextColumn("{task.fields[what]}"),
+            TextColumn("{task.fields[details]}"),
             TimeElapsedColumn(),
             console=screen,
             transient=True,
             redirect_stdout=sys.stdout.isatty() or not answers,
         ) as bar:
-            task = bar.add_task("", total=None, what="")
+            task = bar.add_task("", total=None, details="")
 
             def show(progress: Progress) -> None:
                 bar.update(
@@ -239,7 +239,7 @@ def shown_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
                     description=progress.stage,
                     total=progress.total or None,
                     completed=progress.files,
-                    what=_what(progress),
+                    details=_details(progress),
                 )
 
             yield show
@@ -247,10 +247,10 @@ def shown_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
 
 @contextlib.contextmanager
 def _own_screen() -> Iterator[Console]:
-    """Standard error for ourselves alone: what the JVM and its workers say goes to nowhere.
+    """Keep standard error for ourselves: output of the JVM and its workers is discarded.
 
-    They inherit the descriptor, so it is the descriptor that is turned away; LAKEJOIN_DEBUG=1
-    leaves it as it is.
+    They inherit the file descriptor, so the descriptor itself is redirected. LAKEJOIN_DEBUG=1
+    leaves it unchanged.
     """
     if os.environ.get("LAKEJOIN_DEBUG"):
         yield console(stderr=True)
@@ -268,8 +268,8 @@ def _own_screen() -> Iterator[Console]:
         os.close(ours)
 
 
-class _Lines:
-    """Tells each new stage in a line: for logs."""
+class _StageLines:
+    """Print one line per stage: for logs."""
 
     def __init__(self, screen: Console, quiet: bool) -> None:
         self._screen = screen
@@ -285,7 +285,7 @@ class _Lines:
             self._screen.file.flush()
 
 
-def _what(progress: Progress) -> str:
+def _details(progress: Progress) -> str:
     if not progress.total:
         return ""
     parts = [f"{progress.files:,} of {progress.total:,} {progress.unit}"]
@@ -301,9 +301,9 @@ def _print_report(report: BuildReport) -> None:
     if not (report.new or report.changed or report.gone):
         click.echo(f"up to date: {counted(report.unchanged, 'file')} unchanged")
     else:
-        parts = [(report.new, "new"), (report.changed, "changed"), (report.gone, "gone")]
-        said = [f"{count:,} {word}" for count, word in parts if count]
-        click.echo(f"files: {', '.join(said)}, {report.unchanged:,} unchanged")
+        parts = [(report.new, "new"), (report.changed, "changed"), (report.gone, "deleted")]
+        counts = [f"{count:,} {word}" for count, word in parts if count]
+        click.echo(f"files: {', '.join(counts)}, {report.unchanged:,} unchanged")
     about = "" if totals.values_exact else "about "
     click.echo(
         f"index: {counted(totals.tables, 'table')}, {counted(totals.columns, 'column')}, "
@@ -325,9 +325,10 @@ def _print_skipped(report: BuildReport) -> None:
     if not report.skipped:
         return
     reasons = Counter(s.reason for s in report.skipped)
-    said = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
-    click.echo(f"skipped: {said}")
-    for skipped in report.skipped[:_SHOWN]:
+    counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    click.echo(f"skipped: {counts}")
+    for skipped in report.skipped[:_SKIPPED_LINES]:
         click.echo(f"  {skipped}")
-    if len(report.skipped) > _SHOWN:
-        click.echo(f"  … and {len(report.skipped) - _SHOWN:,} more: lakejoin skipped")
+    if len(report.skipped) > _SKIPPED_LINES:
+        more = len(report.skipped) - _SKIPPED_LINES
+        click.echo(f"  … and {more:,} more; list them with: lakejoin skipped")

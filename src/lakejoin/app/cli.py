@@ -1,4 +1,4 @@
-"""The command line: `lakejoin COMMAND`."""
+"""The command line `lakejoin COMMAND`: the list of commands, and how failures are reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from lakejoin import __version__
 from lakejoin.errors import LakejoinError
 
-# Where each command lives; a module is imported only when its command runs or shows its help.
+# The location of each command; a module is imported only when its command runs or shows help.
 _COMMANDS = {
     "index": "lakejoin.app.build_commands:index_command",
     "compact": "lakejoin.app.build_commands:compact_command",
@@ -34,8 +34,8 @@ _COMMANDS = {
     "mcp": "lakejoin.app.mcp_command:mcp_command",
     "demo": "lakejoin.app.demo:demo_command",
 }
-_UNTOUCHED = "stopped; what was there before is untouched"
-# What Ctrl-C is answered with; commands that write leave what was there until they are done.
+_UNTOUCHED = "stopped; existing files are untouched"
+# Messages for Ctrl-C. Commands that write replace existing files only when they are done.
 _STOPPED = {
     **dict.fromkeys(
         ("search", "predicate", "predicates", "paths"),
@@ -49,19 +49,18 @@ _STOPPED = {
 
 
 class _Stopped(Exception):
-    """Ctrl-C, with what is to be said of it."""
+    """Ctrl-C was pressed; the message to print."""
 
 
-class _Lazy(click.Group):
-    """A group whose commands are imported when they are needed."""
+class _LazyGroup(click.Group):
+    """A group that imports its commands when they are needed."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo(err=True)  # a terminal shows ^C where the line stood
-            said = _STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)
-            raise _Stopped(said) from None
+            click.echo(err=True)  # the terminal has printed ^C on this line
+            raise _Stopped(_STOPPED.get(ctx.invoked_subcommand or "", _UNTOUCHED)) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -69,45 +68,45 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from importlib import import_module
 
-        where = _COMMANDS.get(cmd_name)
-        if where is None:
+        location = _COMMANDS.get(cmd_name)
+        if location is None:
             return None
-        module, name = where.split(":")
+        module, name = location.split(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="lakejoin")
 def cli() -> None:
-    """Finds the tables of a data lake that join with yours, shows why, and joins them.
+    """Find the tables of a data lake that join with yours, see why, and join them.
 
     \b
     Start here:
-      lakejoin demo                      a real lake, made, indexed and shown
+      lakejoin demo                      build, index and explore a lake of real data
       lakejoin index data/               index a folder of CSV, JSON, Parquet, Excel … files
-      lakejoin info                      what is in the index
-      lakejoin tables '*airport*'        which tables are there
-      lakejoin columns TABLE             what a table holds
-      lakejoin search mine.csv           which tables join with mine, and what they add
-      lakejoin join mine.csv TABLE       joins them
-      lakejoin predicate mine.csv TABLE  which columns to equate, for what you want of the result
-      lakejoin predicates data/          which tables refer to which
-      lakejoin union mine.csv            which tables have rows to append to mine
-      lakejoin graph                     all joins of the lake, and what a table reaches by them
-      lakejoin enrich mine.csv …         adds columns that help to predict one of mine
-      lakejoin paths mine.csv TABLE      how to get from one table to another by joins
-      lakejoin mcp                       serves the lake to agents
+      lakejoin info                      show what is in the index
+      lakejoin tables '*airport*'        list tables
+      lakejoin columns TABLE             list the columns of a table
+      lakejoin search mine.csv           find tables that join with mine.csv, and what they add
+      lakejoin join mine.csv TABLE       join two tables
+      lakejoin predicate mine.csv TABLE  find which columns to equate
+      lakejoin predicates data/          find which tables refer to which
+      lakejoin union mine.csv            find tables with rows to append to mine.csv
+      lakejoin graph                     count all joins of the lake; see what a table reaches
+      lakejoin enrich mine.csv …         add columns that help to predict one of mine.csv
+      lakejoin paths mine.csv TABLE      find a chain of joins from one table to another
+      lakejoin serve                     serve the lake as a web page and REST API
+      lakejoin mcp                       serve the lake to AI agents
 
-    The index is ./.lakejoin unless --index or the variable LAKEJOIN_INDEX says otherwise. Every
-    command takes --json.
+    The index is ./.lakejoin, or what $LAKEJOIN_INDEX or --index names. Every command takes --json.
     """
 
 
 def main() -> None:
-    """Runs a command; every failure is one sentence on standard error and a non-zero exit."""
+    """Run a command; a failure prints one sentence on standard error and exits non-zero."""
     if not os.environ.get("LAKEJOIN_DEBUG"):
-        # Libraries log tracebacks of failures that are told here in a sentence (py4j on Ctrl-C).
+        # Libraries log tracebacks of failures that are reported below in one sentence.
         logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = cli.main(standalone_mode=False)
@@ -124,12 +123,12 @@ def main() -> None:
         sys.exit(141)
     except OSError as problem:
         full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
-        _fail("the disk is full: free some room and run it again" if full else str(problem), 1)
+        _fail("the disk is full: free some space and try again" if full else str(problem), 1)
     except Exception as problem:
         if os.environ.get("LAKEJOIN_DEBUG"):
             raise
         what = f"{type(problem).__name__}: {problem}".splitlines()[0]
-        _fail(f"this should not happen: {what} (LAKEJOIN_DEBUG=1 shows where)", 70)
+        _fail(f"internal error: {what} (set LAKEJOIN_DEBUG=1 to see the traceback)", 70)
 
 
 def _fail(message: str, code: int) -> None:

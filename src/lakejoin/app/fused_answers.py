@@ -1,4 +1,4 @@
-"""How the answer of a fused search looks on a terminal: the tables, and the evidence as a tree."""
+"""Print the answer of a fused search: the tables, and the evidence as a tree."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from lakejoin.app.answers import Asked, print_notes
-from lakejoin.app.pasting import join_line, join_options
-from lakejoin.app.printing import clip, console, counted, print_json, seconds
+from lakejoin.app.answers import TypedQuery, print_notes
+from lakejoin.app.join_line import join_line
+from lakejoin.app.pasting import join_options
+from lakejoin.app.printing import console, print_json
+from lakejoin.app.text_format import clip, counted, seconds
 from lakejoin.discovery.fused.display import (
     adds_text,
     how_text,
@@ -28,57 +30,57 @@ if TYPE_CHECKING:
 EVERY = 0  # --explain without a number
 _INDENT = "     "
 _LONG = 200
-_WAYS = 5  # of one table that are shown
-_MUCH = 10.0  # a fan-out from here on is marked
-_FULL = 100.0  # nats: the length of a bar
+_CANDIDATES_SHOWN = 5  # per table
+_LARGE_FAN_OUT = 10.0  # marked with !
+_FULL_BAR = 100.0  # nats
 
 
-def show_fused(answer: FusedAnswer, asked: Asked, explain: int | None, as_json: bool) -> None:
-    """Prints what was found; `explain` is the number of a result, or `EVERY`."""
+def show_fused(answer: FusedAnswer, typed: TypedQuery, explain: int | None, as_json: bool) -> None:
+    """Print the answer; `explain` is the number of a result, or `EVERY`."""
     chosen = _chosen(answer, explain)
     if as_json:
         print_json(_explained_json(answer, chosen) if chosen else answer.to_dict())
         return
     screen = console()
-    _print_searched(screen, answer, asked)
-    for one in [chosen] if chosen else answer:
-        _print(screen, ["", *_result_lines(one)])
+    _print_searched(screen, answer, typed)
+    for result in [chosen] if chosen else answer:
+        _print(screen, ["", *_result_lines(result)])
         if explain is not None:
-            _print(screen, _tree_lines(one))
+            _print(screen, _tree_lines(result))
     _print_misses(screen, answer, explain)
     best = chosen or next(iter(answer), None)
     if best is not None:
-        _print(screen, ["", f"to join with number {best.rank}:", _join_text(best, asked)])
-    parts = ", ".join(f"{what} {seconds(took)}" for what, took in answer.seconds_by.items())
-    _print(screen, ["", Text(f"{seconds(answer.seconds)}: {parts}", "dim")])
+        _print(screen, ["", f"to join with result {best.rank}:", _join_text(best, typed)])
+    stages = ", ".join(f"{stage} {seconds(took)}" for stage, took in answer.seconds_by.items())
+    _print(screen, ["", Text(f"{seconds(answer.seconds)}: {stages}", "dim")])
 
 
-def print_fused_short(screen: Console, answer: FusedAnswer, asked: Asked, limit: int) -> None:
-    """The answer as one of several: the best results, and the command for the first."""
-    _print_searched(screen, answer, asked)
-    for one in answer[:limit]:
-        _print(screen, brief_lines(one))
+def print_fused_short(screen: Console, answer: FusedAnswer, typed: TypedQuery, limit: int) -> None:
+    """Print one of several answers: the best results, and the command for the first."""
+    _print_searched(screen, answer, typed)
+    for result in answer[:limit]:
+        _print(screen, brief_lines(result))
     if len(answer) > limit:
         more = f"… and {len(answer) - limit:,} more; --json shows all"
         _print(screen, [Text(f"{_INDENT}{more}", "dim")])
-    _print(screen, [*([_join_text(answer[0], asked)] if len(answer) else []), ""])
+    _print(screen, [*([_join_text(answer[0], typed)] if len(answer) else []), ""])
 
 
-def searched_text(answer: FusedAnswer, asked: Asked) -> Text:
-    """What was searched for, and how many tables there are."""
-    columns = ", ".join(" + ".join(map(clip, one)) for one in answer.columns)
-    among = counted(asked.tables, "table")
+def searched_text(answer: FusedAnswer, typed: TypedQuery) -> Text:
+    """What was searched for, and how many tables join."""
+    columns = ", ".join(" + ".join(map(clip, names)) for names in answer.columns)
+    among = counted(typed.tables, "table")
     number = len(answer)
-    best = f"the {number:,} that join best" if number > 1 else "the one that joins"
-    found = f"{best}, of {among}" if number else f"nothing was found that joins, in {among}"
+    best = f"the {number:,} best joins" if number > 1 else "the best join"
+    found = f"{best if number else 'no joins found'} among {among}"
     return Text.assemble((columns, "bold"), f" of {clip(answer.table, _LONG)}: {found}")
 
 
 def brief_lines(result: FusedResult) -> Iterator[Text]:
-    """A table, and how it joins."""
+    """A table and how it joins."""
     name = (clip(result.table, _LONG), "bold")
     yield Text.assemble((f"{result.rank:>2}   ", "dim"), name)
-    yield from _way_lines(result.ways[0])
+    yield from _candidate_lines(result.ways[0])
 
 
 def _print(screen: Console, lines: Iterable[Text | str]) -> None:
@@ -105,7 +107,7 @@ def _explained_json(answer: FusedAnswer, result: FusedResult) -> dict[str, Any]:
 
 
 def _sql(result: FusedResult) -> str | None:
-    """The SQL of the join; None where values are not equal, and it cannot be written so."""
+    """The SQL of the join; None if values are not joined by equality and SQL cannot express it."""
     try:
         return result.sql()
     except InputError:
@@ -114,74 +116,75 @@ def _sql(result: FusedResult) -> str | None:
         return None
 
 
-def _print_searched(screen: Console, answer: FusedAnswer, asked: Asked) -> None:
-    _print(screen, [searched_text(answer, asked)])
+def _print_searched(screen: Console, answer: FusedAnswer, typed: TypedQuery) -> None:
+    _print(screen, [searched_text(answer, typed)])
     print_notes(screen, answer.notes)
 
 
 def _result_lines(result: FusedResult) -> Iterator[Text]:
     yield from brief_lines(result)
     yield Text(f"{_INDENT}{clip(adds_text(result), _LONG)}")
-    beneath = [versions_text(result), result.ways[0].why, _other_ways(result)]
-    yield from (Text(f"{_INDENT}{clip(one, _LONG)}", "dim") for one in beneath if one)
+    beneath = [versions_text(result), result.ways[0].why, _alternatives(result)]
+    yield from (Text(f"{_INDENT}{clip(line, _LONG)}", "dim") for line in beneath if line)
 
 
-def _way_lines(way: Way) -> Iterator[Text]:
-    result = way.result
+def _candidate_lines(candidate: Way) -> Iterator[Text]:
+    result = candidate.result
     figures = [f"{result.matched:,} of {result.query_size:,}"]
-    if result.row_coverage is None:  # not counted, but told by sketches
+    if result.row_coverage is None:  # estimated by sketches, not counted
         figures = [f"~{figures[0]}"]
     else:
-        figures.append(f"{percent(result.row_coverage)} of my rows")
-    many = (result.fan_out or 0) >= _MUCH
-    multiplied = "" if result.fan_out is None else f"   x{fan_out_text(result.fan_out)}"
+        figures.append(f"{percent(result.row_coverage)} of your rows")
+    is_large = (result.fan_out or 0) >= _LARGE_FAN_OUT
+    fan_out = "" if result.fan_out is None else f"   x{fan_out_text(result.fan_out)}"
     yield Text.assemble(
-        f"{_INDENT}{clip(on_text(way), _LONG)}   ",
+        f"{_INDENT}{clip(on_text(candidate), _LONG)}   ",
         (bar(result.containment), "green"),
         f" {percent(result.containment)}   {'   '.join(figures)}",
-        (multiplied + (" !" if many else ""), "bold red" if many else ""),
+        (fan_out + (" !" if is_large else ""), "bold red" if is_large else ""),
     )
-    if told := how_text(way):
-        yield Text(f"{_INDENT}{clip(told, _LONG)}", "cyan")
+    if how := how_text(candidate):
+        yield Text(f"{_INDENT}{clip(how, _LONG)}", "cyan")
 
 
-def _other_ways(result: FusedResult) -> str:
+def _alternatives(result: FusedResult) -> str:
     others = [other for other in result.ways[1:] if other.believed]
     if not others:
         return ""
-    told = ", ".join(clip(other.pairs, 60) for other in others[:_WAYS])
-    more = f" and {len(others) - _WAYS:,} more" if len(others) > _WAYS else ""
-    return f"or by {told}{more}"
+    pairs = ", ".join(clip(other.pairs, 60) for other in others[:_CANDIDATES_SHOWN])
+    more = len(others) - _CANDIDATES_SHOWN
+    return f"or by {pairs}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def _tree_lines(result: FusedResult) -> Iterator[Text]:
-    """What speaks for each way to join, in nats."""
-    for way in result.ways[:_WAYS]:
-        weighed = way.weighed
-        told = f"score {weighed.score:.2f}, sure {percent(weighed.sure)}"
+    """The evidence for each join candidate, in nats."""
+    for candidate in result.ways[:_CANDIDATES_SHOWN]:
+        weighed = candidate.weighed
+        figures = f"score {weighed.score:.2f}, confidence {percent(weighed.sure)}"
         yield Text("")
-        yield Text(f"{_INDENT}{clip(way.pairs, _LONG)}: {told}")
+        yield Text(f"{_INDENT}{clip(candidate.pairs, _LONG)}: {figures}")
         branches = [
-            f"{reason.what:<6} {reason.nats:>5.1f} nats {bar(reason.nats / _FULL)} {reason.words}"
+            f"{reason.what:<6} {reason.nats:>5.1f} nats {bar(reason.nats / _FULL_BAR)} "
+            f"{reason.words}"
             for reason in weighed.reasons
         ]
-        branches += [f"accidental: {weighed.accidental}"] if weighed.accidental else []
-        for place, branch in enumerate(branches, 1):
-            yield Text(f"{_INDENT}{'└─' if place == len(branches) else '├─'} {branch}")
-    if len(result.ways) > _WAYS:
-        more = counted(len(result.ways) - _WAYS, "more way")
+        branches += [f"coincidental: {weighed.accidental}"] if weighed.accidental else []
+        for number, branch in enumerate(branches, 1):
+            yield Text(f"{_INDENT}{'└─' if number == len(branches) else '├─'} {branch}")
+    if len(result.ways) > _CANDIDATES_SHOWN:
+        more = counted(len(result.ways) - _CANDIDATES_SHOWN, "more candidate")
         yield Text(f"{_INDENT}… and {more}; --json shows all", "dim")
 
 
 def _print_misses(screen: Console, answer: FusedAnswer, explain: int | None) -> None:
     if explain == EVERY and not len(answer):
-        for one in answer.misses:
-            _print(screen, ["", *_result_lines(one), *_tree_lines(one)])
-    elif told := misses_text(answer):
-        _print(screen, ["", Text(clip(told, 600), "yellow")])
+        for miss in answer.misses:
+            _print(screen, ["", *_result_lines(miss), *_tree_lines(miss)])
+    elif misses := misses_text(answer):
+        _print(screen, ["", Text(clip(misses, 600), "yellow")])
 
 
-def _join_text(result: FusedResult, asked: Asked) -> Text:
-    """The command that makes the join, to be pasted into a shell."""
+def _join_text(result: FusedResult, typed: TypedQuery) -> Text:
+    """The command that makes the join, ready to paste into a shell."""
     words = [*join_options(result.ways[0]).words(), "-o", "joined.csv"]
-    return Text(f"  {join_line(asked.table, result.table, words, asked.index)}", "bold")
+    return Text(f"  {join_line(typed.table, result.table, words, typed.index)}", "bold")

@@ -1,4 +1,4 @@
-"""The tables that a person names: files, and tables of the lake."""
+"""Resolve the tables that a person names: files, parts of files, or tables of the lake."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakejoin import api
 from lakejoin.errors import InputError, MissingIndex, UnknownTable
-from lakejoin.opened import side_of
+from lakejoin.lake_table import side_of
+from lakejoin.opened import open_lake
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakejoin.joins.sides import Side
+    from lakejoin.lake_table import LakeTable
     from lakejoin.model import Loss
-    from lakejoin.opened import Lake, LakeTable
+    from lakejoin.opened import Lake
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """A table as it was named, its rows, and what reading it left out."""
+    """A table under the name it was given, its rows, and what was dropped while reading it."""
 
     name: str
     rows: pa.Table
@@ -28,9 +29,9 @@ class Given:
 
 
 def lake_if_any(index: str | None) -> Lake | None:
-    """The lake; None where none was asked for and there is none in the usual place."""
+    """Open the lake; None if no index was named and there is none at the default location."""
     try:
-        return api.open(index)
+        return open_lake(index)
     except MissingIndex:
         if index is None and not os.environ.get("LAKEJOIN_INDEX"):
             return None
@@ -38,9 +39,9 @@ def lake_if_any(index: str | None) -> Lake | None:
 
 
 def given_table(name: str, lake: Lake | None) -> Given:
-    """The rows of a file, of a part of a file (`book.xlsx#sheet`), or of a table of the lake.
+    """Read a file, a part of a file (`book.xlsx#sheet`), or a table of the lake.
 
-    A file that is there goes before a table of the lake of the same name.
+    An existing file takes precedence over a table of the lake with the same name.
     """
     from lakejoin.lake.read import file_and_part, open_one, readable
     from lakejoin.lake.tables import Table
@@ -50,23 +51,24 @@ def given_table(name: str, lake: Lake | None) -> Given:
             table = Table.of(open_one(name))
         return Given(name, table.to_arrow(), table.losses)
     if lake is None:
-        raise InputError(f"there is no file {name}, and no index in which it could be a table")
-    found = _known(name, lake)
-    return Given(name, found.to_arrow(), found.entry.losses)
+        raise InputError(f"there is no file {name}, and no index to look it up in")
+    lake_table = _lake_table(name, lake)
+    return Given(name, lake_table.to_arrow(), lake_table.entry.losses)
 
 
 def given_side(name: str, lake: Lake | None) -> Side:
-    """The same for a predicate: a table of the lake is not read as long as its codes suffice."""
+    """Like `given_table`, as one side of a join; a lake table is read only if its codes do not
+    suffice."""
     from lakejoin.joins.sides import side_of_rows
     from lakejoin.lake.read import file_and_part
 
     if lake is not None and not file_and_part(name)[0]:
-        return side_of(_known(name, lake))
-    given = given_table(name, lake)
-    return side_of_rows(name, given.rows, given.losses)
+        return side_of(_lake_table(name, lake))
+    table = given_table(name, lake)
+    return side_of_rows(name, table.rows, table.losses)
 
 
-def _known(name: str, lake: Lake) -> LakeTable:
+def _lake_table(name: str, lake: Lake) -> LakeTable:
     try:
         return lake.table(name)
     except UnknownTable as problem:

@@ -1,4 +1,4 @@
-"""The command that makes and shows the join graph: graph."""
+"""The command `graph`: build the join graph of the lake, and show what a table reaches."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
-from lakejoin.app.cluster import cluster_options, settings_of
-from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import counted, print_json, print_table, seconds
+from lakejoin.app.cluster import cluster_options, index_option, json_option, settings_of
+from lakejoin.app.printing import print_json, print_table
+from lakejoin.app.text_format import counted, seconds
 from lakejoin.discovery.graph.exporting import check_export, check_writable
 from lakejoin.errors import InputError
 from lakejoin.search.display import percent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakejoin.spark.graph import GraphReport
     from lakejoin.store.graph import GraphOptions
 
-_SHOWN = 40
+_EDGES_SHOWN = 40
 
 
 @click.command("graph")
@@ -31,21 +31,21 @@ _SHOWN = 40
     "--containment",
     type=click.FloatRange(0, 1, min_open=True),
     metavar="SHARE",
-    help="Which pairs the graph holds: those where one column has at least this share of the "
-    "other's distinct values.  [default: the graph's own; 0.5 for a new one]",
+    help="Include pairs where one column contains at least this share of the other's distinct "
+    "values.  [default: that of the graph; 0.5 for a new one]",
 )
 @click.option(
     "--least",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Leave out columns with fewer distinct values, which are contained in others by accident."
-    "  [default: the graph's own; 10 for a new one]",
+    help="Leave out columns with fewer distinct values: others contain them by coincidence.  "
+    "[default: that of the graph; 10 for a new one]",
 )
 @click.option(
     "--most",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many columns that hold most of it a column keeps.  [default: the graph's own; 1000 "
+    help="Keep at most this many partners per column, the best.  [default: that of the graph; 1000 "
     "for a new one]",
 )
 @click.option(
@@ -53,28 +53,28 @@ _SHOWN = 40
     "minimum",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Show, draw and write only what contains at least this share.  [default: all]",
+    help="Show, draw and export only edges with at least this containment.  [default: all]",
 )
 @click.option(
     "--numbers/--no-numbers",
     default=True,
-    help="With columns of numbers, or without: the numbers from 1 on are in very many columns.",
+    help="Include number columns or not: small integers occur in very many columns.",
 )
 @click.option(
     "--hops",
     type=click.IntRange(1, 4),
     default=1,
     show_default=True,
-    help="With TABLE: how many joins away.",
+    help="With TABLE: how many joins to follow.",
 )
-@click.option("--picture", metavar="FILE.svg", help="With TABLE: draw what lies around it.")
+@click.option("--picture", metavar="FILE.svg", help="With TABLE: draw the tables around it.")
 @click.option(
     "--export",
     metavar="FILE",
     help="Write all edges to a .parquet or .graphml file.",
 )
-@click.option("--full", is_flag=True, help="Count everything anew, also where nothing changed.")
-@click.option("--wait", default=0.0, metavar="SECONDS", help="As for index.")
+@click.option("--full", is_flag=True, help="Count all pairs again, even if nothing changed.")
+@click.option("--wait", default=0.0, metavar="SECONDS", help="As for `lakejoin index`.")
 @cluster_options
 @index_option
 @json_option
@@ -95,15 +95,15 @@ def graph_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Which tables of the lake join with which?
+    """Find out which tables of the lake join with which.
 
-    Without TABLE, the join graph is made, or refreshed where tables are new or have gone, and kept
-    with the index; you see how joinable the lake is. It is a Spark job; with nothing to do, no
-    Spark is started. With TABLE, you see from the graph which tables can be joined with it, by
-    which columns, and what can be reached from there.
+    Without TABLE, builds the join graph, or updates it for new and deleted tables, stores it with
+    the index, and shows how well the lake joins. This is a Spark job; Spark is not started if there
+    is nothing to do. With TABLE, shows from the graph which tables join with it, on which columns,
+    and what can be reached from there.
 
-    An edge leads from a column to one of another table that contains it. Columns meet by accident
-    too: a search with --by fused tells which joins are to be believed.
+    An edge leads from a column to a column of another table that contains it. Some overlap is
+    coincidental: `lakejoin search` tells which joins are real.
 
     \b
     Examples:
@@ -121,20 +121,20 @@ def graph_command(
     or with table, reached[], steps[] with hop, table, column, other_table, other_column, shared,
     containment, complete
     """
-    asked = {"containment": containment, "least": least, "most": most}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    if table is not None and asked:
-        raise InputError(f"--{next(iter(asked))} is for making the graph: leave TABLE out")
+    options = {"containment": containment, "least": least, "most": most}
+    options = {name: value for name, value in options.items() if value is not None}
+    if table is not None and options:
+        raise InputError(f"--{next(iter(options))} applies to building the graph: leave out TABLE")
     if table is None and picture is not None:
-        raise InputError("--picture draws what lies around a table: name one")
+        raise InputError("--picture draws the tables around a TABLE: name one")
     if table is not None and full:
-        raise InputError("--full is for making the graph: leave TABLE out")
+        raise InputError("--full applies to building the graph: leave out TABLE")
     if export is not None:
-        check_export(export)  # before anything is counted
+        check_export(export)  # fail before anything is counted
     if picture is not None:
         check_writable(picture)
-    making = Making(index, asked, master, conf, wait, full)
-    made = _make(making, as_json) if table is None else None
+    build = GraphBuild(index, options, master, conf, wait, full)
+    report = _build(build, as_json) if table is None else None
     graph = api.open(index).graph()
     if export is not None:
         written = graph.export(export, minimum, numbers)
@@ -142,10 +142,10 @@ def graph_command(
     if table is None:
         statistics = graph.statistics(minimum, numbers)
         if as_json:
-            print_json({"made": asdict(made) if made else None, **statistics.to_dict()})
+            print_json({"made": asdict(report) if report else None, **statistics.to_dict()})
         else:
-            assert made is not None
-            _print_statistics(graph, made, statistics)
+            assert report is not None
+            _print_statistics(graph, report, statistics)
         return
     around = graph.around(table, hops, minimum, numbers)
     if picture is not None:
@@ -158,92 +158,92 @@ def graph_command(
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """How a graph is to be made."""
+class GraphBuild:
+    """How to build the graph, as the command line says."""
 
     index: str | None
-    asked: dict[str, Any]
+    options: dict[str, Any]
     master: str | None
     conf: tuple[str, ...]
     wait: float
     full: bool
 
 
-def _make(making: Making, quiet: bool) -> GraphReport:
+def _build(build: GraphBuild, quiet: bool) -> GraphReport:
     from lakejoin.app.build_commands import shown_progress
     from lakejoin.opened import index_place
     from lakejoin.spark.build import Cluster
     from lakejoin.spark.graph import make_graph
 
-    place = index_place(making.index)
+    location = index_place(build.index)
     with shown_progress(quiet) as listener:
-        cluster = Cluster(None, making.master, settings_of(making.conf))
-        options = _options(making)
-        return make_graph(place, options, cluster, listener, making.wait, making.full)
+        cluster = Cluster(None, build.master, settings_of(build.conf))
+        options = _graph_options(build)
+        return make_graph(location, options, cluster, listener, build.wait, build.full)
 
 
-def _options(making: Making) -> GraphOptions | None:
-    """What was asked for, and else what the graph has."""
+def _graph_options(build: GraphBuild) -> GraphOptions | None:
+    """The options of the existing graph, overridden by those of the command line."""
     from lakejoin.spark.graph import usable_graph
     from lakejoin.store.graph import GraphOptions
 
-    if not making.asked:
+    if not build.options:
         return None
-    stored = usable_graph(api.open(making.index).snapshot)
-    return replace(GraphOptions() if stored is None else stored.options, **making.asked)
+    stored = usable_graph(api.open(build.index).snapshot)
+    return replace(GraphOptions() if stored is None else stored.options, **build.options)
 
 
-def _print_statistics(graph: JoinGraph, made: GraphReport, found: Statistics) -> None:
-    took = seconds(made.seconds["total"])
-    done = f"counted {counted(made.counted, 'pair')} in {took}" if made.fresh else f"read in {took}"
+def _print_statistics(graph: JoinGraph, report: GraphReport, found: Statistics) -> None:
+    took = seconds(report.seconds["total"])
+    done = f"counted {counted(report.counted, 'pair')}" if report.fresh else "read"
     options = graph.options
     click.echo(
-        f"{counted(made.pairs, 'pair')} of columns join, one with at least "
-        f"{percent(options.containment)} of the other's {options.least:,} or more distinct values "
-        f"({done})"
+        f"{counted(report.pairs, 'pair')} of columns join: one contains at least "
+        f"{percent(options.containment)} of the other's distinct values, of which there are at "
+        f"least {options.least:,} ({done} in {took})"
     )
-    if made.cut:
+    if report.cut:
         click.echo(
-            f"{counted(made.cut, 'column')} had more than {options.most:,} partners and kept the "
-            "best; --most keeps more"
+            f"{counted(report.cut, 'column')} had more than {options.most:,} partners; the best "
+            "were kept (--most N keeps more)"
         )
     low, middle, high = found.quartiles
     click.echo(
-        f"\n{found.joined:,} of {counted(found.tables, 'table')} join with another, by "
-        f"{counted(found.columns, 'column')} and {counted(found.edges, 'edge')}"
+        f"\n{found.joined:,} of {counted(found.tables, 'table')} join with another table, on "
+        f"{counted(found.columns, 'column')} with {counted(found.edges, 'edge')}"
     )
     if found.number_edges:
-        click.echo(f"{found.number_edges:,} of the edges are of numbers (--no-numbers: without)")
+        click.echo(f"{found.number_edges:,} edges connect numbers (--no-numbers leaves them out)")
     click.echo(
-        f"partners of a table: {middle:,} in the middle, half of all tables between {low:,} and "
-        f"{high:,}, at most {found.most:,}"
+        f"partners per table: median {middle:,}, half of all tables between {low:,} and {high:,}, "
+        f"at most {found.most:,}"
     )
     if found.components:
         click.echo(
-            f"{counted(found.components, 'group')} of tables hang together, the largest has "
-            f"{found.largest:,}"
+            f"{counted(found.components, 'group')} of connected tables, the largest with "
+            f"{counted(found.largest, 'table')}"
         )
     if found.sample:
-        click.echo("\nsome tables, drawn at random:")
-        rows = [(one.table, f"{one.tables:,}", f"{one.columns:,}") for one in found.sample]
+        click.echo("\na random sample of tables:")
+        rows = [(row.table, f"{row.tables:,}", f"{row.columns:,}") for row in found.sample]
         heads = ("table", "joinable tables", "joinable columns")
         print_table(heads, rows, right=heads[1:])
     if found.reach is not None:
         steps = ", then ".join(f"{number:,}" for number in found.reach.tables)
         click.echo(
-            f"\nfrom {found.reach.table} by one join after the other, to columns that hold all "
-            f"values of the one before: {steps} more tables"
+            f"\nfrom {found.reach.table}, following columns that contain all values of the one "
+            f"before: {steps} more tables"
         )
 
 
 def _print_around(graph: JoinGraph, around: Around) -> None:
     if not graph.complete:
-        click.echo("note: the graph is older than the index; lakejoin graph refreshes it")
+        click.echo("note: the graph is older than the index; update it with: lakejoin graph")
     if not around.steps:
-        click.echo(f"no table of the lake contains a column of {around.table} to such a share")
+        click.echo(f"no table of the lake contains that much of a column of {around.table}")
         return
     reached = ", then ".join(f"{number:,}" for number in around.hops())
-    click.echo(f"from {around.table} by one join after the other: {reached} tables")
+    click.echo(f"from {around.table}, join by join: {reached} tables")
     rows: list[tuple[str, ...]] = [
         (
             f"{step.hop}",
@@ -253,11 +253,11 @@ def _print_around(graph: JoinGraph, around: Around) -> None:
             f"{step.shared:,}",
             step.table if step.hop > 1 else "",
         )
-        for step in around.steps[:_SHOWN]
+        for step in around.steps[:_EDGES_SHOWN]
     ]
     heads = ["joins", "table", "columns", "contained", "values", "from"]
     if all(step.hop == 1 for step in around.steps):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     print_table(heads, rows, right=("joins", "contained", "values"))
-    if len(around) > _SHOWN:
-        click.echo(f"… and {len(around) - _SHOWN:,} more; --json shows all")
+    if len(around) > _EDGES_SHOWN:
+        click.echo(f"… and {len(around) - _EDGES_SHOWN:,} more; --json shows all")

@@ -1,4 +1,4 @@
-"""The command that joins two tables: join."""
+"""The command `join`: join two tables, and find out how."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lakejoin.app.cluster import CODES, index_option, json_option
 from lakejoin.app.given import Given, given_table, lake_if_any
-from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.pasting import CODES, code_of, join_line
+from lakejoin.app.join_line import join_line
 from lakejoin.app.printing import print_json
 from lakejoin.app.waiting import status
 from lakejoin.errors import InputError, NoJoin
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakejoin.joins.options import JoinOptions, Progress
     from lakejoin.joins.predicates.described import Predicates
 
-_MOST = 100_000_000
+_MOST_ROWS = 100_000_000
 
 
 @click.command("join")
@@ -34,64 +34,70 @@ _MOST = 100_000_000
     "pairs",
     multiple=True,
     metavar="LEFT=RIGHT",
-    help="Columns to join on: names, or places counted from zero; one name where both tables have "
-    "it. May be given several times. Left out, the columns are found.",
+    help="Columns to join on: names or zero-based indices; a single name if both tables have it. "
+    "Repeatable.  [default: lakejoin finds them]",
 )
 @click.option(
     "--by",
     type=click.Choice(["auto", "equal", "transform", "fuzzy", "meaning", "nearest"]),
-    help="How rows may meet: equal values, learned programs, likeness, meaning, or the nearest. "
-    "auto, where it is left out, tries the first three in turn; see below.",
+    help="How rows are matched: by equal values, learned programs, similarity, meaning, or the "
+    "nearest value. auto tries the first three in turn; see above.  [default: auto]",
 )
 @click.option(
     "--prefer",
     metavar="WHAT",
-    help="Find the columns by what is wanted of the result: coverage, groups, compact, balanced or "
-    "strength; lakejoin predicate --help says more.",
+    help="Choose the columns for a kind of result: coverage, groups, compact, balanced or "
+    "strength; see lakejoin predicate --help.",
 )
 @click.option(
     "--how",
     type=click.Choice(["inner", "left", "right", "full"]),
     default="inner",
     show_default=True,
-    help="Which rows without a partner stay: none, those of LEFT, of RIGHT, or of both.",
+    help="Which rows without a partner to keep: none, those of LEFT, of RIGHT, or of both.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Where to write all rows; see below.")
-@click.option("--dry-run", is_flag=True, help="Show how they join and examples, and no rows.")
+@click.option("-o", "--output", metavar="FILE", help="Write all rows to this file; see above.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show how the tables join, with examples, but no rows."
+)
 @click.option(
     "--code",
     type=click.Choice(CODES),
-    help="Print the join as code to take away, and no rows; sql is DuckDB's.",
+    help="Print the join as code instead of rows; sql is for DuckDB.",
 )
 @click.option("--one-to-one", is_flag=True, help="Give each row at most one partner.")
 @click.option(
     "--aggregate",
     multiple=True,
     metavar="[COLUMN=]WHAT",
-    help="Make one row of all partners of a row of LEFT: first, last, count, list, min, max, mean "
-    "or sum, for all columns of RIGHT or for one. May be given several times.",
+    help="Merge all partners of a row of LEFT into one row: first, last, count, list, min, max, "
+    "mean or sum, for all columns of RIGHT or for one. Repeatable.",
 )
 @click.option(
     "--precision",
     default=0.9,
     show_default=True,
-    help="The share of fuzzy matches that must be right, as estimated.",
+    help="The estimated share of fuzzy matches that must be correct.",
 )
-@click.option("--within", metavar="FAR", help="--by nearest: how far at most (5, 3d, 500m).")
-@click.option("--tau", type=float, help="--by meaning: how far at most, 0 to 1.  [default: 0.3]")
-@click.option("-n", "--rows", "shown", default=10, show_default=True, help="Rows to show.")
+@click.option(
+    "--within", metavar="DISTANCE", help="With --by nearest: the largest distance (5, 3d, 500m)."
+)
+@click.option(
+    "--tau", type=float, help="With --by meaning: the largest distance, 0 to 1.  [default: 0.3]"
+)
+@click.option("-n", "--rows", "shown", default=10, show_default=True, help="How many rows to show.")
 @click.option(
     "--suffix",
     default="_right",
     show_default=True,
-    help="What a column of RIGHT gets behind its name where LEFT has that name too.",
+    help="Appended to the name of a column of RIGHT if LEFT has a column of that name.",
 )
 @click.option(
     "--max-rows",
     "most",
-    default=_MOST,
+    default=_MOST_ROWS,
     show_default=True,
-    help="Refuse to write a result with more rows.",
+    help="Refuse to write a result with more rows than this.",
 )
 @index_option
 @json_option
@@ -107,18 +113,20 @@ def join_command(
     most: int,
     index: str | None,
     as_json: bool,
-    **asked: Any,
+    **options: Any,
 ) -> None:
-    """Joins LEFT and RIGHT, and finds out how.
+    """Join LEFT and RIGHT, and find out how.
 
-    LEFT and RIGHT are files, or tables of the lake. Columns with equal values are looked for first,
-    then programs that rewrite the values of either side, then likeness for the rows that are left
-    over. With --on and without --by, rows are joined where these columns are equal, and more is
-    tried only if none are. Values are equal as the search counts them: "Zürich " joins "zürich",
-    and "7.0" joins "7". A null joins nothing. All columns of both tables are in the result.
-    Without an output the first rows are shown; else the ending of FILE says how it is written:
-    .csv, .csv.gz, .tsv, .parquet, .arrow or .feather. If no join is found, nothing is written and
-    the exit code is 1.
+    LEFT and RIGHT are files or tables of the lake. lakejoin first looks for columns with equal
+    values, then learns programs that rewrite the values of one side, then matches the remaining
+    rows by similarity. With --on but without --by, rows are joined where these columns are equal;
+    other methods are tried only if no rows match. Values are compared in canonical form: "Zürich "
+    equals "zürich", and "7.0" equals "7". A null matches nothing. The result has all columns of
+    both tables.
+
+    Without --output the first rows are shown. The format of FILE follows from its extension: .csv,
+    .csv.gz, .tsv, .parquet, .arrow or .feather. If no join is found, nothing is written and the
+    exit code is 1.
 
     \b
     Examples:
@@ -139,35 +147,39 @@ def join_command(
     scores{}; or
     left, right, found, why, attempt, notes[]
     """
-    from lakejoin.app import join_answers as answers
+    from lakejoin.app.join_answers import first_rows, report_of
+    from lakejoin.app.join_output import code_of, print_first, print_join, print_written
     from lakejoin.joins.joining import join_tables
     from lakejoin.joins.output import check_output, write
 
     if output is not None:
         if code is not None:
-            raise InputError("--code prints the join and -o writes its rows: ask for one of them")
+            raise InputError(
+                "--code prints the join as code and -o writes its rows: use one of them"
+            )
         check_output(output)
     if prefer is not None:
-        _check_prefer(pairs, asked["by"])
+        _check_prefer(pairs, options["by"])
     lake = lake_if_any(index)
-    mine, theirs = given_table(left, lake), given_table(right, lake)
+    left_table, right_table = given_table(left, lake), given_table(right, lake)
     rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
-    options = _options(mine, theirs, pairs, rules, asked)
-    best = None if prefer is None else _preferred(mine, theirs, prefer, options, as_json)
-    if best is not None:
-        options = replace(options, on=best.winner.found.on, by="equal")
-    with status() as tell:
-        join = join_tables(mine.rows, theirs.rows, options, tell, (left, right))
+    join_options = _join_options(left_table, right_table, pairs, rules, options)
+    best = None
+    if prefer is not None:
+        best = _preferred(left_table, right_table, prefer, join_options, as_json)
+        join_options = replace(join_options, on=best.winner.found.on, by="equal")
+    with status() as progress:
+        join = join_tables(left_table.rows, right_table.rows, join_options, progress, (left, right))
         if not join:
-            _refuse(join, mine, theirs, as_json)
-        report = answers.report_of(join, mine, theirs)
-        report["notes"] += _notes(join) if best is None else _notes_of(best)
+            _fail_without_join(join, left_table, right_table, as_json)
+        report = report_of(join, left_table, right_table)
+        report["notes"] += _hints(join) if best is None else _predicate_notes(best)
         if output is not None and not dry_run:
             _check_size(join, most)
-            written = write(_told(join.batches(), len(join), tell), join.schema, output)
-            report |= {"output": output, "bytes": written}
+            batches = _with_progress(join.batches(), len(join), progress)
+            report |= {"output": output, "bytes": write(batches, join.schema, output)}
         elif code is None and not dry_run:
-            report["first"] = answers.first_rows(join, shown)
+            report["first"] = first_rows(join, shown)
     if code is not None:
         report["code"] = code_of(join, code, (left, right))
     if best is not None:
@@ -177,16 +189,16 @@ def join_command(
     elif code is not None:
         click.echo(report["code"])
     else:
-        answers.print_join(join, report, mine, theirs)
+        print_join(join, report, left_table, right_table)
         if report["output"] is not None:
-            answers.print_written(report)
+            print_written(report)
         else:
-            again = _again(left, right, pairs, options, index, prefer)
-            answers.print_first(report, mine, theirs, again)
+            again = _command_again(left, right, pairs, join_options, index, prefer)
+            print_first(report, left_table, right_table, again)
 
 
-def _options(
-    left: Given, right: Given, pairs: Sequence[str], rules: ValueRules, asked: dict[str, Any]
+def _join_options(
+    left: Given, right: Given, pairs: Sequence[str], rules: ValueRules, options: dict[str, Any]
 ) -> JoinOptions:
     from lakejoin.joins.aggregating import check_aggregate
     from lakejoin.joins.on import columns_of
@@ -194,12 +206,12 @@ def _options(
 
     names = left.rows.column_names, right.rows.column_names
     on = tuple(columns_of(text, *names, left.name, right.name) for text in pairs)
-    check_aggregate(asked["aggregate"], names[1])
-    return JoinOptions(on=on, rules=rules, **asked)
+    check_aggregate(options["aggregate"], names[1])
+    return JoinOptions(on=on, rules=rules, **options)
 
 
-def _refuse(join: Join, left: Given, right: Given, as_json: bool) -> None:
-    """Says that there is none, and ends."""
+def _fail_without_join(join: Join, left: Given, right: Given, as_json: bool) -> None:
+    """Report that no join was found, and exit."""
     from lakejoin.app.join_answers import report_of_none
 
     if not as_json:
@@ -209,25 +221,25 @@ def _refuse(join: Join, left: Given, right: Given, as_json: bool) -> None:
 
 
 def _check_prefer(pairs: Sequence[str], by: str | None) -> None:
-    """Ends where --prefer contradicts what else is asked, whatever the tables are."""
+    """Refuse options that contradict --prefer."""
     if pairs:
-        raise InputError("--prefer finds the columns and --on names them: give one of the two")
+        raise InputError("--prefer finds the columns and --on names them: use one of them")
     if by not in (None, "equal"):
-        raise InputError(f"--prefer joins equal values: not together with --by {by}")
+        raise InputError(f"--prefer joins equal values: it cannot be combined with --by {by}")
 
 
 def _preferred(
     left: Given, right: Given, prefer: str, options: JoinOptions, as_json: bool
 ) -> Predicates:
-    """The best predicates by a preference; ends where there is none."""
+    """The best predicates for a preference; exits if there is none."""
     from lakejoin.app.join_answers import report_without
     from lakejoin.joins.predicates.described import best_predicates
     from lakejoin.joins.predicates.finding import PredicateOptions
     from lakejoin.joins.sides import side_of_rows
 
-    sides = [side_of_rows(given.name, given.rows) for given in (left, right)]
-    with status() as tell:
-        found = best_predicates(sides, PredicateOptions(prefer, 1, options.rules), tell)
+    sides = [side_of_rows(table.name, table.rows) for table in (left, right)]
+    with status() as progress:
+        found = best_predicates(sides, PredicateOptions(prefer, 1, options.rules), progress)
     if found:
         return found
     if not as_json:
@@ -236,43 +248,42 @@ def _preferred(
     raise SystemExit(NoJoin.exit_code)
 
 
-def _notes(join: Join) -> list[str]:
-    """What else could be tried."""
-    left_over = join.left.num_rows > join.left_joined and join.right.num_rows > join.right_joined
-    if join.options.on and join.options.by is None and left_over and _only_equal(join):
-        return ["rows of both tables are left over; --by auto would try more for them"]
+def _hints(join: Join) -> list[str]:
+    """Suggest --by auto if both tables have rows without a partner and only equality was tried."""
+    unmatched = join.left.num_rows > join.left_joined and join.right.num_rows > join.right_joined
+    only_equal = all(step.kind == "equal" for step in join.steps)
+    if join.options.on and join.options.by is None and unmatched and only_equal:
+        return ["both tables have rows without a partner; --by auto tries more ways to match them"]
     return []
 
 
-def _notes_of(best: Predicates) -> list[str]:
-    """What should be known of the predicate; the join itself tells whether rows are multiplied."""
+def _predicate_notes(best: Predicates) -> list[str]:
+    """Notes on the predicate; the join itself warns if rows are multiplied."""
     from lakejoin.joins.predicates.shown import says_little
 
     return [*best.notes, *says_little(best.winner)]
 
 
-def _only_equal(join: Join) -> bool:
-    return all(step.kind == "equal" for step in join.steps)
-
-
 def _check_size(join: Join, most: int) -> None:
     if len(join) > most:
         raise InputError(
-            f"the result would have {len(join):,} rows, more than --max-rows {most:,}"
+            f"the result would have {len(join):,} rows, more than --max-rows {most:,} allows"
             + "".join(f"; {warning}" for warning in join.warnings)
         )
 
 
-def _told(batches: Iterable[pa.RecordBatch], rows: int, tell: Progress) -> Iterator[pa.RecordBatch]:
-    """The batches as they come, and how far they are."""
+def _with_progress(
+    batches: Iterable[pa.RecordBatch], rows: int, progress: Progress
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches and report how many rows are done."""
     done = 0
     for batch in batches:
-        tell(f"writing: {done:,} of {rows:,} rows")
+        progress(f"writing: {done:,} of {rows:,} rows")
         yield batch
         done += batch.num_rows
 
 
-def _again(
+def _command_again(
     left: str,
     right: str,
     pairs: Sequence[str],
@@ -280,15 +291,15 @@ def _again(
     index: str | None,
     prefer: str | None,
 ) -> str:
-    """The command as it was given, to be pasted."""
-    words = [part for pair in pairs for part in ("--on", pair)]
+    """The command as it was typed, ready to paste."""
+    words = [word for pair in pairs for word in ("--on", pair)]
     if prefer is not None:
         words += ["--prefer", prefer]
     elif options.by:
         words += ["--by", options.by]
     words += [] if options.how == "inner" else ["--how", options.how]
     words += ["--one-to-one"] if options.one_to_one else []
-    words += [part for one in options.aggregate for part in ("--aggregate", one)]
+    words += [word for function in options.aggregate for word in ("--aggregate", function)]
     words += [] if options.precision == 0.9 else ["--precision", str(options.precision)]
     words += [] if options.within is None else ["--within", str(options.within)]
     words += [] if options.tau is None else ["--tau", str(options.tau)]

@@ -1,46 +1,31 @@
-"""Commands that read an index: info, tables, columns, show, skipped, check. No Spark, no JVM."""
+"""The commands that read an index: info, tables, columns, show, skipped, check."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lakejoin import api
-from lakejoin.app.printing import clip, counted, print_json, print_table, size
+from lakejoin.app.cluster import index_option, json_option
+from lakejoin.app.printing import print_json, print_table
+from lakejoin.app.text_format import clip, counted, size
 from lakejoin.errors import DamagedIndex
 
 if TYPE_CHECKING:
     from lakejoin.opened import LakeTable
 
-Command = Callable[..., Any]
-
 _LINE_ENDS = {"\n": "LF line ends", "\r\n": "CRLF line ends", "\r": "CR line ends"}
-_NOTES = 8
+_NOTES_SHOWN = 8
 _SENTENCE = 200
-
-
-def index_option(command: Command) -> Command:
-    """`--index DIR`."""
-    return click.option(
-        "--index",
-        metavar="DIR",
-        help="Where the index is.  [default: $LAKEJOIN_INDEX or ./.lakejoin]",
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")(command)
 
 
 @click.command("info")
 @index_option
 @json_option
 def info_command(index: str | None, as_json: bool) -> None:
-    """What is in the index: tables, columns, rows, values, size.
+    """Show what is in the index: tables, columns, rows, values, size.
 
     \b
     JSON keys: tables, columns, rows, cells, values, values_exact, bytes, segments, version,
@@ -60,22 +45,22 @@ def info_command(index: str | None, as_json: bool) -> None:
         "cells": f"{info['cells']:,}",
         "distinct values": f"{about}{info['values']:,}",
         "size": f"{size(info['bytes'])} in {counted(info['segments'], 'segment')}",
-        "version": f"{info['version']}, made {info['created']}",
-        "searched by": _searched_by(info),
+        "version": f"{info['version']}, built {info['created']}",
+        "search by": _search_kinds(info),
     }
     for name, value in lines.items():
         click.echo(f"{name:>16}  {value}")
 
 
-def _searched_by(info: dict[str, Any]) -> str:
-    """The kinds of search that the index can answer, with the encoder of its vectors."""
+def _search_kinds(info: dict[str, Any]) -> str:
+    """The kinds of search that the index supports, with the encoder of its vectors."""
     parts = list(info["parts"])
     if info["encoder"]:
         encoder = info["encoder"]["given"] or info["encoder"]["identity"].partition(" {")[0]
-        kept = ", vectors kept" if info["encoder"]["kept"] else ""
+        kept = ", full vectors stored" if info["encoder"]["kept"] else ""
         parts[parts.index("meaning")] = f"meaning (encoder {encoder}{kept})"
     missing = [f"--with {part}" for part in ("meaning", "distance") if part not in info["parts"]]
-    more = f"; more with: lakejoin index {' '.join(missing)}" if missing else ""
+    more = f"; add more with: lakejoin index {' '.join(missing)}" if missing else ""
     return ", ".join(["values", *parts]) + more
 
 
@@ -84,7 +69,7 @@ def _searched_by(info: dict[str, Any]) -> str:
 @index_option
 @json_option
 def tables_command(pattern: str | None, index: str | None, as_json: bool) -> None:
-    """The tables of the lake, all or those that fit PATTERN.
+    """List the tables of the lake; with PATTERN, only those that match.
 
     PATTERN is a glob such as '*airport*', or a part of the name.
 
@@ -97,7 +82,7 @@ def tables_command(pattern: str | None, index: str | None, as_json: bool) -> Non
         print_json({"tables": rows})
         return
     if not found:
-        click.echo(f"no table fits {pattern!r}" if pattern else "the index holds no table")
+        click.echo(f"no table matches {pattern!r}" if pattern else "the index has no tables")
         return
     print_table(
         ["table", "rows", "columns"],
@@ -112,10 +97,9 @@ def tables_command(pattern: str | None, index: str | None, as_json: bool) -> Non
 @index_option
 @json_option
 def columns_command(table: str, index: str | None, as_json: bool) -> None:
-    """The columns of TABLE: type, distinct values, nulls, uniqueness, examples.
+    """List the columns of TABLE: type, distinct values, nulls, uniqueness, examples.
 
-    Also how the file was read: its dialect, what was left out of it, and which columns had to be
-    given another name.
+    Also shows how the file was read: its dialect, what was dropped, and which columns were renamed.
 
     \b
     JSON keys: table, source, format, rows, dialect{…}, losses[] with reason, count, detail,
@@ -127,7 +111,7 @@ def columns_command(table: str, index: str | None, as_json: bool) -> None:
         print_json(_columns_json(found))
         return
     _print_reading(found)
-    heads = ["column", "type", "distinct", "nulls", "unique", "key", "searched", "examples"]
+    heads = ["column", "type", "distinct", "nulls", "unique", "key", "indexed", "examples"]
     rows = []
     for column in found.columns():
         profile = column.profile
@@ -175,27 +159,28 @@ def _print_reading(table: LakeTable) -> None:
         parts += [f"escape {dialect.escape!r}"] if dialect.escape else []
         parts += [_LINE_ENDS.get(dialect.newline, f"line ends {dialect.newline!r}")]
         parts += [dialect.encoding, "header" if dialect.header else "no header"]
-        parts += [f"{dialect.skip_rows} lines before it"] if dialect.skip_rows else []
+        parts += [f"{dialect.skip_rows} lines before the table"] if dialect.skip_rows else []
         parts += [f"{dialect.skip_footer} lines after the data"] if dialect.skip_footer else []
         click.echo(f"read with {', '.join(parts)} (confidence {dialect.confidence:.2f})")
         if dialect.confidence < 1 and dialect.opinions:
-            click.echo(f"opinions: {'; '.join(clip(o, _SENTENCE) for o in dialect.opinions)}")
+            click.echo(f"detectors: {'; '.join(clip(o, _SENTENCE) for o in dialect.opinions)}")
     for loss in entry.losses:
-        click.echo(f"left out: {loss.reason}, {loss.count:,} times. {loss.detail}".rstrip())
-    for note in entry.notes[:_NOTES]:
+        click.echo(f"dropped: {loss.reason}, {loss.count:,} times. {loss.detail}".rstrip())
+    for note in entry.notes[:_NOTES_SHOWN]:
         click.echo(f"note: {clip(note, _SENTENCE)}")
-    if len(entry.notes) > _NOTES:
-        click.echo(f"… and {counted(len(entry.notes) - _NOTES, 'more note')}; --json shows all")
+    if len(entry.notes) > _NOTES_SHOWN:
+        more = counted(len(entry.notes) - _NOTES_SHOWN, "more note")
+        click.echo(f"… and {more}; --json shows all")
     click.echo()
 
 
 @click.command("show")
 @click.argument("table")
-@click.option("-n", "--rows", "limit", default=10, show_default=True, help="How many rows.")
+@click.option("-n", "--rows", "limit", default=10, show_default=True, help="How many rows to show.")
 @index_option
 @json_option
 def show_command(table: str, limit: int, index: str | None, as_json: bool) -> None:
-    """The first rows of TABLE, rebuilt from the index.
+    """Show the first rows of TABLE, rebuilt from the index.
 
     \b
     JSON keys: table, columns[], rows[][], total
@@ -216,7 +201,7 @@ def show_command(table: str, limit: int, index: str | None, as_json: bool) -> No
 @index_option
 @json_option
 def skipped_command(index: str | None, as_json: bool) -> None:
-    """The files, and parts of files, that gave no table, with the reasons.
+    """List the files, and parts of files, that were skipped, and why.
 
     \b
     JSON keys: skipped[] with name, reason, detail
@@ -236,30 +221,32 @@ def skipped_command(index: str | None, as_json: bool) -> None:
 @index_option
 @json_option
 def check_command(index: str | None, as_json: bool) -> None:
-    """Verifies every checksum and the inner consistency of every segment.
+    """Verify the checksums and the consistency of every segment.
 
-    Names the segment and the file that is damaged, and then exits with 3.
+    If a file is damaged, names its segment and exits with code 3.
 
     \b
     JSON keys: ok, segments[] with segment, checked[], problem
     """
     snapshot = api.open(index).snapshot
-    done: dict[str, list[str]] = {}
+    checked: dict[str, list[str]] = {}
     problems: dict[str, str] = {}
-    for found in snapshot.check():
-        if found.segment not in done and not as_json:
-            click.echo(f"checking {found.segment}")
-        done.setdefault(found.segment, []).append(found.what)
-        if found.problem:
-            problems[found.segment] = found.problem
+    for check in snapshot.check():
+        if check.segment not in checked and not as_json:
+            click.echo(f"checking {check.segment}")
+        checked.setdefault(check.segment, []).append(check.what)
+        if check.problem:
+            problems[check.segment] = check.problem
     if as_json:
-        parts = [
-            {"segment": name, "checked": what, "problem": problems.get(name)}
-            for name, what in done.items()
+        segments = [
+            {"segment": name, "checked": files, "problem": problems.get(name)}
+            for name, files in checked.items()
         ]
-        print_json({"ok": not problems, "segments": parts})
+        print_json({"ok": not problems, "segments": segments})
     if problems:
         raise DamagedIndex("; ".join(f"segment {n}: {p}" for n, p in problems.items()))
     if not as_json:
         total = snapshot.manifest.totals.bytes
-        click.echo(f"all is well: {counted(len(snapshot.segments), 'segment')}, {size(total)}")
+        click.echo(
+            f"no problems found: {counted(len(snapshot.segments), 'segment')}, {size(total)}"
+        )

@@ -1,4 +1,4 @@
-"""The command that serves agents: mcp."""
+"""The command `mcp`: serve the lake to AI agents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lakejoin import api
-from lakejoin.app.lake_commands import index_option
+from lakejoin.app.cluster import index_option
 from lakejoin.app.printing import print_json
 
 
@@ -20,27 +20,27 @@ from lakejoin.app.printing import print_json
     "--json",
     "as_json",
     is_flag=True,
-    help="Print what goes into an agent's configuration, and serve nothing.",
+    help="Print the configuration for an agent instead of serving.",
 )
 def mcp_command(index: str | None, as_json: bool) -> None:
-    """Serves the lake to agents, as Model Context Protocol tools over standard input and output.
+    """Serve the lake to AI agents: Model Context Protocol tools over standard input and output.
 
-    An agent starts this command itself. Tell it how, once: most take a file of this kind, which
-    --json prints with the paths of this machine filled in:
+    Agents start this command themselves and have to be told how. Most read a file like this, which
+    --json prints with the right paths:
 
     \b
       {"mcpServers": {"lakejoin": {
         "command": "lakejoin", "args": ["mcp", "--index", "/path/to/index"]}}}
 
     \b
-    Tools, whose answers have at most 4,000 characters:
-      search    which tables join with this one, and what would they add?
-      describe  what is in a table, or in the lake?
-      preview   some rows of a table
-      join      how do two tables join? Writes only into a new file that it is told to write
+    Tools, with answers of at most 4,000 characters:
+      search    find tables that join with a table, and what they would add
+      describe  describe a table, or the lake
+      preview   show some rows of a table
+      join      find out how two tables join; writes only to a new file that the agent names
 
-    Tables are files that this command can read, or tables of the lake. There is no Spark and no
-    JVM in it. A new version of the index is taken up by itself. Needs: pip install 'lakejoin[mcp]'.
+    Tables are files that this command can read, or tables of the lake. New versions of the index
+    are picked up automatically. It needs neither Spark nor Java, but pip install 'lakejoin[mcp]'.
 
     \b
     Examples:
@@ -56,12 +56,12 @@ def mcp_command(index: str | None, as_json: bool) -> None:
     from lakejoin.app.agents.serving import serve
 
     if sys.stdin.isatty():
-        said = "serving; an agent starts this command itself (lakejoin mcp --help); Ctrl-C ends it"
-        click.echo(said, err=True)
+        hint = "waiting for an agent, which normally starts this command itself; see lakejoin mcp "
+        click.echo(f"{hint}--help. Press Ctrl-C to stop", err=True)
     serve(index)
 
 
-def _configuration(place: str) -> dict[str, Any]:
-    index = os.path.realpath(place) if "://" not in place else place
-    started = {"command": shutil.which("lakejoin") or "lakejoin", "args": ["mcp", "--index", index]}
-    return {"mcpServers": {"lakejoin": started}}
+def _configuration(location: str) -> dict[str, Any]:
+    index = os.path.realpath(location) if "://" not in location else location
+    server = {"command": shutil.which("lakejoin") or "lakejoin", "args": ["mcp", "--index", index]}
+    return {"mcpServers": {"lakejoin": server}}

@@ -1,4 +1,4 @@
-"""The command that finds how tables lead to each other: paths."""
+"""The command `paths`: find chains of joins from one table to another."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from lakejoin import api
-from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import clip, console, print_json, seconds
+from lakejoin.app.cluster import index_option, json_option
+from lakejoin.app.printing import console, print_json
+from lakejoin.app.text_format import clip, seconds
 from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
 from lakejoin.search.display import bar, percent
@@ -16,8 +17,8 @@ from lakejoin.search.display import bar, percent
 if TYPE_CHECKING:
     from lakejoin.discovery.paths.answer import Path, Paths
 
-_INDENT = "     "
-_LONG = 200
+_PATH_INDENT = "     "
+_LONG_NAME = 200
 
 
 @click.command("paths")
@@ -30,7 +31,7 @@ _LONG = 200
     default=5,
     show_default=True,
     metavar="N",
-    help="How many paths.",
+    help="How many paths to show.",
 )
 @click.option(
     "--joins",
@@ -38,7 +39,7 @@ _LONG = 200
     default=4,
     show_default=True,
     metavar="N",
-    help="How many joins a path may have.",
+    help="The most joins a path may have.",
 )
 @click.option(
     "--sql",
@@ -57,13 +58,13 @@ def paths_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """How do I get from TABLE to OTHER_TABLE by joins?
+    """Find chains of joins that lead from TABLE to OTHER_TABLE.
 
-    Each is a table of the lake, or a file of yours; what lies between them is of the lake. Paths
-    are ranked by how many rows of TABLE survive, which is counted exactly for the best of them;
-    joins that are only accidents are not taken. With the graph that `lakejoin graph` makes, the
-    whole lake is looked at, but for columns with fewer than 10 distinct values (its --least);
-    without it, joins are searched for from both ends, a few tables far.
+    Each end is a table of the lake or a file of yours; the tables in between are from the lake.
+    Paths are ranked by how many rows of TABLE survive, counted exactly for the best paths;
+    coincidental joins are not used. With the graph that `lakejoin graph` builds, paths cover the
+    whole lake except columns with fewer than 10 distinct values (its --least). Without it, joins
+    are searched for from both ends, within a few tables.
 
     \b
     Examples:
@@ -82,27 +83,27 @@ def paths_command(
         print_json(found.to_dict())
     elif sql is not None:
         if sql > len(found):
-            more = f", and -k {sql} may find more" if len(found) == k else ""
+            more = f"; -k {sql} may find more" if len(found) == k else ""
             raise InputError(found.none or f"there is no path {sql}: {len(found):,} found{more}")
         click.echo(found[sql - 1].sql())
     else:
-        _print(found)
+        _print_paths(found)
 
 
-def _print(found: Paths) -> None:
+def _print_paths(found: Paths) -> None:
     from rich.text import Text
 
     screen = console()
-    for said in found.notes:
-        screen.print(Text(f"note: {said}"), soft_wrap=True)
+    for note in found.notes:
+        screen.print(Text(f"note: {note}"), soft_wrap=True)
     if found.searched:
-        note = "joins were searched for from both ends; lakejoin graph looks at all tables"
+        note = "joins were searched for from both ends; run lakejoin graph to cover all tables"
         screen.print(Text(f"note: {note}"), soft_wrap=True)
     if not len(found):
         screen.print(Text(found.none), soft_wrap=True)
     for path in found:
         screen.print()
-        for line in _lines(path):
+        for line in _path_lines(path):
             screen.print(Text(line) if isinstance(line, str) else line, soft_wrap=True)
     if len(found):
         screen.print(Text("\nthe SQL of path 1 (--sql N prints another):", "dim"))
@@ -110,19 +111,19 @@ def _print(found: Paths) -> None:
     screen.print(Text(f"\n{seconds(found.seconds)}", "dim"))
 
 
-def _lines(path: Path) -> list[object]:
+def _path_lines(path: Path) -> list[object]:
     from rich.text import Text
 
     share = path.survivors.share
     head = Text.assemble(
         (f"{path.rank:>2}   ", "dim"),
-        (clip(path.joins[0].table, _LONG), "bold"),
+        (clip(path.joins[0].table, _LONG_NAME), "bold"),
     )
     steps = [
-        f"{_INDENT}→ {clip(join.other_table, _LONG)}   by {join.column} = {join.other_column} "
-        f"({percent(join.containment)} of the values)"
+        f"{_PATH_INDENT}→ {clip(join.other_table, _LONG_NAME)}   by {join.column} = "
+        f"{join.other_column} ({percent(join.containment)} of the values)"
         for join in path.joins
     ]
     figures = f"{path.rows:,} of {path.total:,} rows survive   the join has {path.joined:,} rows"
-    told = Text.assemble(_INDENT, (bar(share), "green"), f" {percent(share)}   {figures}")
-    return [head, *steps, told]
+    summary = Text.assemble(_PATH_INDENT, (bar(share), "green"), f" {percent(share)}   {figures}")
+    return [head, *steps, summary]

@@ -1,18 +1,17 @@
-"""Commands that say which columns to equate: predicate, and predicates for whole databases."""
+"""The commands `predicate` (which columns to equate) and `predicates` (foreign keys)."""
 
 from __future__ import annotations
 
 import click
 
+from lakejoin.app.cluster import CODES, index_option, json_option
 from lakejoin.app.given import given_side, lake_if_any
-from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.pasting import CODES, code_of
 from lakejoin.app.printing import print_json
-from lakejoin.app.waiting import told
+from lakejoin.app.waiting import status_or_patience
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.model import ValueRules
 
-_MOST = 100_000
+_MOST_PREDICATES = 100_000
 
 
 @click.command("predicate")
@@ -22,24 +21,24 @@ _MOST = 100_000
     default="compact",
     show_default=True,
     metavar="WHAT",
-    help="What is wanted of the result; see below.",
+    help="The kind of result to optimize for; see above.",
 )
-@click.option("-n", "--number", default=5, show_default=True, help="How many predicates.")
+@click.option("-n", "--number", default=5, show_default=True, help="How many predicates to show.")
 @click.option(
     "--rows",
     "shown",
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="Joined rows to show.",
+    help="How many joined rows to show.",
 )
-@click.option("--code", type=click.Choice(CODES), help="Print the best one's join as code.")
+@click.option("--code", type=click.Choice(CODES), help="Print the best join as code.")
 @click.option(
     "--most",
     type=click.IntRange(min=0),
-    default=_MOST,
+    default=_MOST_PREDICATES,
     show_default=True,
-    help="Look at no more predicates; 0 for all that could be among the best.",
+    help="Examine at most this many predicates; 0 for no limit.",
 )
 @index_option
 @json_option
@@ -53,20 +52,20 @@ def predicate_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Which columns of these tables should be equated?
+    """Find which columns of these tables to equate in a join.
 
-    Tables are files, or tables of the lake. There are many ways to join them, and no name or type
-    says which is meant. A predicate is a set of pairs of columns that must all be equal; the best
-    ones are found for what you want of the joined rows. All numbers are exact. A null joins
-    nothing, and values are equal as the search counts them: "Zürich " is "zürich".
+    Tables are files or tables of the lake. They can be joined in many ways, and names and types do
+    not reveal the right one. A predicate is a set of column pairs that must all be equal; lakejoin
+    finds the best predicates for the kind of result you want. All numbers are exact. A null matches
+    nothing, and values are compared in canonical form: "Zürich " equals "zürich".
 
     \b
     --prefer
-      coverage  (h1)  as many rows as possible find a partner: reach all customers with an order
-      groups    (h2)  as many different keys as possible: tell most things apart
-      compact   (h3)  the smallest merged table, with the rows that have no partner: merge two lists
-      balanced  (h4)  many keys with about as many rows each: a bill every month for each customer
-      strength  (h5)  many rows find a partner, and few more than one: who made this order?
+      coverage  (h1)  most rows find a partner: reach all customers who have an order
+      groups    (h2)  most distinct keys: distinguish as many items as possible
+      compact   (h3)  smallest full outer join: merge two lists
+      balanced  (h4)  many keys with similar numbers of rows: a monthly bill for each customer
+      strength  (h5)  many rows find a partner, few find several: who placed this order?
 
     \b
     Examples:
@@ -81,21 +80,22 @@ def predicate_command(
     notes[]; looked_at, complete, notes[]; with --code: code; or
     tables[], prefer, predicates[], why, notes[]
     """
-    from lakejoin.app import predicate_answers as answers
+    from lakejoin.app.join_output import code_of, print_predicates
+    from lakejoin.app.predicate_answers import report_of
     from lakejoin.joins.predicates.described import best_predicates
     from lakejoin.joins.predicates.finding import PredicateOptions
     from lakejoin.joins.predicates.preferences import preference_named
 
     preference = preference_named(prefer)
     if len(tables) < 2:
-        raise InputError("a predicate is between two tables or more: name another one")
+        raise InputError("a predicate needs at least two tables: name another one")
     lake = lake_if_any(index)
     rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
     options = PredicateOptions(preference, number, rules, most=most or None)
-    with told() as tell:
+    with status_or_patience() as progress:
         sides = [given_side(name, lake) for name in tables]
-        found = best_predicates(sides, options, tell)
-        report = answers.report_of(found, shown, index)
+        found = best_predicates(sides, options, progress)
+        report = report_of(found, shown, index)
     if code is not None and found:
         report["code"] = code_of(found.winner, code, tables)
     if as_json:
@@ -105,47 +105,48 @@ def predicate_command(
     elif code is not None:
         click.echo(report["code"])
     else:
-        answers.print_predicates(found, report)
+        print_predicates(found, report)
     if not found:
         raise SystemExit(NoJoin.exit_code)
 
 
 @click.command("predicates")
-@click.argument("place", required=False)
+@click.argument("source", required=False)
 @click.option(
     "--diagram",
     type=click.Choice(["mermaid", "graphviz"]),
-    help="Print the relations as a diagram, in text that Mermaid or Graphviz draws.",
+    help="Print the foreign keys as the source of a Mermaid or Graphviz diagram.",
 )
 @index_option
 @json_option
 def predicates_command(
-    place: str | None, diagram: str | None, index: str | None, as_json: bool
+    source: str | None, diagram: str | None, index: str | None, as_json: bool
 ) -> None:
-    """Which tables refer to which? The likely key relations of a database.
+    """Find the likely foreign keys of a database: which tables refer to which.
 
-    PLACE is a folder, a glob, or a file that holds several tables (SQLite, Excel); without it, the
-    lake of the index is looked at. A relation is a column, or some together, whose values are those
-    of a key of another table. Values, names and chance are weighed in one score from 0 to 1; the
-    likeliest relations come first, and those below 0.5 are left out.
+    SOURCE is a folder, a glob, or a file with several tables (SQLite, Excel); by default, the lake
+    of the index. A foreign key is one or more columns whose values come from a key of another
+    table. Values, names and chance are weighed in one score from 0 to 1; the likeliest come first,
+    and those below 0.5 are left out.
 
     \b
     Examples:
       lakejoin predicates database/
       lakejoin predicates shop.sqlite
       lakejoin predicates shop.sqlite --diagram mermaid > relations.mmd
-      lakejoin predicates                    all tables of the lake
+      lakejoin predicates                    for all tables of the lake
 
     \b
     JSON keys: tables[], relations[] with table, columns[], key_table, key_columns[], rows, values,
     missing, keys, score, why; notes[]; with --diagram: diagram
     """
     from lakejoin import api
-    from lakejoin.app import predicate_answers as answers
+    from lakejoin.app.join_output import print_relations
+    from lakejoin.app.predicate_answers import report_of_relations
 
-    with told() as tell:
-        found = api.relations(place if place is not None else api.open(index), tell)
-    report = answers.report_of_relations(found)
+    with status_or_patience() as progress:
+        found = api.relations(source if source is not None else api.open(index), progress)
+    report = report_of_relations(found)
     if diagram is not None:
         report["diagram"] = found.diagram(diagram)
     if as_json:
@@ -153,4 +154,4 @@ def predicates_command(
     elif diagram is not None:
         click.echo(report["diagram"])
     else:
-        answers.print_relations(found)
+        print_relations(found)

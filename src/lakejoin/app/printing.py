@@ -1,4 +1,4 @@
-"""How answers look: tables for people, JSON for programs."""
+"""Print tables, lists and JSON on a terminal."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from lakejoin.app.text_format import clip, counted
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
-_CELL = 40
-_LEAST = 8  # what is left of a column that is cut
+_LEAST_WIDTH = 8  # of a column that is cut
 _GAP = 3  # between two columns
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
 def console(stderr: bool = False, file: IO[str] | None = None) -> Console:
-    """Where people read: plain and wide when it is not a terminal."""
+    """A console to print on; plain and 200 characters wide if it is not a terminal."""
     from rich.console import Console
 
     target = Console(stderr=stderr, file=file, highlight=False)
@@ -32,66 +32,16 @@ def console(stderr: bool = False, file: IO[str] | None = None) -> Console:
     return target
 
 
-def size(number: float) -> str:
-    """Bytes for people.
-
-    >>> size(0), size(116_955_855)
-    ('0 B', '117.0 MB')
-    """
-    for unit in _UNITS:
-        if number < 1000 or unit == _UNITS[-1]:
-            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return ""
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and its noun.
-
-    >>> counted(1, "segment"), counted(2000, "table")
-    ('1 segment', '2,000 tables')
-    """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def seconds(number: float) -> str:
-    """A duration for people.
-
-    >>> seconds(0.0123), seconds(75.2)
-    ('12 ms', '1 min 15 s')
-    """
-    if number < 1:
-        return f"{number * 1000:.0f} ms"
-    if number < 60:
-        return f"{number:.1f} s"
-    return f"{int(number) // 60} min {int(number) % 60} s"
-
-
-def clip(text: object, width: int = _CELL) -> str:
-    """A cell on one line, cut where it is long.
-
-    >>> clip("a\\nb"), clip("x" * 50, 5), clip(None)
-    ('a⏎b', 'xxxx…', '')
-    """
-    if text is None:
-        return ""
-    line = "".join(_SHOWN.get(c, c if c.isprintable() else "�") for c in str(text)[: width + 1])
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
-_SHOWN = {"\n": "⏎", "\r": "", "\t": "⇥"}
-
-
 def print_table(
     heads: Sequence[str],
     rows: Iterable[Sequence[object]],
     right: Iterable[str] = (),
-    least: int = _LEAST,
+    least: int = _LEAST_WIDTH,
 ) -> None:
-    """A table on standard output; the columns named in `right` are set flush right, never cut.
+    """Print a table on standard output; columns named in `right` are aligned right and never cut.
 
-    Where it is too wide, other columns are cut to `least` characters at the least; the last columns
-    that do not fit even so are left out, and a line says how many.
+    If the table is too wide, other columns are cut, down to `least` characters. Columns that still
+    do not fit are left out from the end, and a line says how many.
     """
     from rich import box
     from rich.cells import cell_len
@@ -114,7 +64,7 @@ def print_table(
             width=width,
         )
     for line in lines:
-        # Text, and not markup: a cell of the lake must never be read as an instruction.
+        # Text, not markup: a cell of the lake must never be interpreted.
         table.add_row(*map(Text, line[: len(widths)]))
     screen.print(table)
     if len(widths) < len(heads):
@@ -123,27 +73,27 @@ def print_table(
 
 
 def fitted_widths(
-    natural: Sequence[int], fixed: Sequence[bool], room: int, least: int = _LEAST
+    natural: Sequence[int], fixed: Sequence[bool], room: int, least: int = _LEAST_WIDTH
 ) -> list[int]:
-    """The widths of the first columns that fit into `room`, the widest cut most.
+    """The widths of the first columns that fit into `room`; the widest are cut most.
 
     >>> fitted_widths([30, 8, 60], [False, True, False], 80)
     [30, 8, 36]
     >>> fitted_widths([30] * 100, [False] * 100, 40)
     [11, 11, 11]
     """
-    kept, used = 0, -_GAP
+    shown, used = 0, -_GAP
     for width, is_fixed in zip(natural, fixed, strict=True):
         used += _GAP + (width if is_fixed else min(width, least))
-        if kept and used > room:
+        if shown and used > room:
             break
-        kept += 1
-    budget = room - _GAP * (kept - 1)
-    low, high = least, max(natural[:kept], default=0)
+        shown += 1
+    budget = room - _GAP * (shown - 1)
+    low, high = least, max(natural[:shown], default=0)
 
     def cut(limit: int) -> list[int]:
-        shown = zip(natural[:kept], fixed[:kept], strict=True)
-        return [width if is_fixed else min(width, limit) for width, is_fixed in shown]
+        columns = zip(natural[:shown], fixed[:shown], strict=True)
+        return [width if is_fixed else min(width, limit) for width, is_fixed in columns]
 
     while low < high:  # the largest limit that fits
         middle = (low + high + 1) // 2
@@ -152,20 +102,20 @@ def fitted_widths(
 
 
 def print_listed(values: pa.Table) -> None:
-    """Values, one a row, with the numbers of rows behind them."""
+    """Print values, one per row, with the number of rows that have them."""
     if not len(values):
         return
-    numbers = {"mine": "my rows", "theirs": "their rows"}
-    heads = [numbers.get(name, name) for name in values.column_names]
+    row_counts = {"mine": "your rows", "theirs": "lake rows"}
+    heads = [row_counts.get(name, name) for name in values.column_names]
     columns = [
-        [f"{cell:,}" for cell in column.to_pylist()] if name in numbers else column.to_pylist()
+        [f"{cell:,}" for cell in column.to_pylist()] if name in row_counts else column.to_pylist()
         for name, column in zip(values.column_names, values.columns, strict=True)
     ]
-    print_table(heads, list(zip(*columns, strict=True)), right=[*numbers.values(), "distance"])
+    print_table(heads, list(zip(*columns, strict=True)), right=[*row_counts.values(), "distance"])
 
 
 def say_more(screen: Console, more: int) -> None:
-    """That there are some more, where there are."""
+    """Print how many more there are, if any."""
     if more > 0:
         from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""The command that searches: search."""
+"""The command `search`: find tables or columns of the lake that join."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 import click
 
 from lakejoin import api
-from lakejoin.app.cluster import cluster_options
-from lakejoin.app.lake_commands import index_option, json_option
+from lakejoin.app.cluster import cluster_options, index_option, json_option
 from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
-from lakejoin.search.near_options import AUTO, MEASURES, METHODS, METRICS, NearAsked
+from lakejoin.search.near_options import AUTO, MEASURES, METRICS, NearAsked
 from lakejoin.search.options import BY, DEFAULT_K, DEFAULT_MIN
 
-OF_EACH = 3  # results shown of each answer where there are several
+RESULTS_PER_ANSWER = 3  # shown if there are several answers
 
 
 @click.command("search")
@@ -23,46 +22,46 @@ OF_EACH = 3  # results shown of each answer where there are several
     "--on",
     multiple=True,
     metavar="COLUMN",
-    help="The column of TABLE: its name, or its place counted from zero; '*' for every column. "
-    "Given several times, these columns together; MINE=THEIRS then allows only THEIRS as the "
-    "partner of MINE. By distance: a column, or latitude and longitude.  [default: fused, every "
-    "column that may be a key; by distance the coordinates; else the most key-like text column]",
+    help="A column of TABLE: its name or zero-based index; '*' for every column. Repeat it for a "
+    "composite key; COLUMN=OTHER then allows only OTHER as the lake column for COLUMN. By "
+    "distance: one column, or latitude and longitude.  [default: fused: every column that may be a "
+    "key; by distance: the coordinates; else: the text column that is most like a key]",
 )
 @click.option(
     "-k",
     "k",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many tables, or columns.  [default: {DEFAULT_K} fused and by overlap, else all]",
+    help=f"How many results to show.  [default: {DEFAULT_K} for fused and overlap, else all]",
 )
 @click.option(
     "--by",
     type=click.Choice(BY),
     default=BY[0],
     show_default=True,
-    help="fused: the tables that join best, by every column that may be a key and by every engine "
-    "that applies, without those that only meet by accident. Or one engine: overlap: the columns "
-    "that share the most values, exactly; containment: every column that contains enough of them, "
-    "found with sketches (small queries are counted); meaning: text columns with partners that "
-    "mean or spell the same; distance: numbers, places or vectors that lie near.",
+    help="fused: the tables that join best, by every column that may be a key and every engine "
+    "that applies, without coincidental overlap. Or a single engine: overlap: the columns that "
+    "share the most values, counted exactly; containment: every column that contains enough of the "
+    "values, found with sketches (small queries are counted); meaning: text columns with similar "
+    "meaning or spelling; distance: numbers, coordinates or vectors that are close.",
 )
 @click.option(
     "--min",
     "least",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="With every --by but fused: the share of my values that a column must contain, or have "
-    f"partners for.  [default without -k: {DEFAULT_MIN}; with --by overlap none]",
+    help="With any --by except fused: the share of your values that a column must contain or have "
+    f"partners for.  [default without -k: {DEFAULT_MIN}; none for --by overlap]",
 )
 @click.option(
     "--others",
     is_flag=True,
-    help="Leave out TABLE itself and its exact copies; a fused search always does.",
+    help="Leave out TABLE itself and its exact copies; a fused search always does this.",
 )
 @click.option(
     "--unverified",
     is_flag=True,
-    help="With --by containment: show what the sketches tell, with its error, and count nothing.",
+    help="With --by containment: show the estimates of the sketches instead of exact counts.",
 )
 @click.option(
     "--explain",
@@ -70,49 +69,48 @@ OF_EACH = 3  # results shown of each answer where there are several
     is_flag=False,
     flag_value=0,
     metavar="N",
-    help="Open result N: what speaks for it, in nats; without N, for all results. With another "
-    "--by: its values, what was read, the SQL (by meaning, where the pairs are few, else with "
-    "--json; by distance there is none).",
+    help="Show the evidence for result N, in nats; without N, for all results. With a single "
+    "engine: the values of result N, what was read, and the SQL (by meaning only for few pairs, or "
+    "with --json; by distance never).",
 )
 @click.option(
     "--batch",
     metavar="FOLDER",
-    help="Search with every table of a folder or glob, or with those named in @FILE, one a line.",
+    help="Search with every table of a folder or glob, or with those listed in @FILE, one a line.",
 )
 @click.option(
     "--algorithm",
     type=click.Choice([AUTO, "stopping", "merge", "probe", "josie"]),
     default=AUTO,
     show_default=True,
-    help="With --by overlap: how overlaps are counted; all give the same answer.",
+    help="With --by overlap: how overlaps are counted; the answer is always the same.",
 )
 @click.option(
     "--initial",
     metavar="COLUMN",
-    help="With --by overlap or containment and several --on: the one of them by which rows are "
-    "fetched; rows with one of its "
-    "values are then tested for the others. Best is a column whose values are rare in the lake; "
-    "'cardinality' takes the one with the fewest distinct values. It changes the time, not the "
+    help="With --by overlap or containment and several --on: the column that rows are fetched by; "
+    "the others are then checked in these rows. A column whose values are rare in the lake is "
+    "best; 'cardinality' takes the one with the fewest distinct values. Affects the speed, not the "
     "answer.  [default: 'items', the cheapest]",
 )
 @click.option(
     "--tau",
     metavar="SHARE|auto",
-    help="With --by meaning: how near texts must be, as a share of the largest distance (0.3 or "
-    "30%). 'auto' shows how many columns would qualify at each tau and takes the knee.  [default: "
-    "the encoder's own, 0.3 for those that come with lakejoin]",
+    help="With --by meaning: how close texts must be, as a share of the largest distance (0.3 or "
+    "30%). 'auto' shows how many columns qualify at each tau and takes the knee of the curve.  "
+    "[default: the encoder's own; 0.3 for those that come with lakejoin]",
 )
 @click.option(
     "--within",
     metavar="DISTANCE",
-    help="With --by distance: 500m, 2km or 3mi for places, 0.5 or 1% for numbers, a number for "
-    "vectors.",
+    help="With --by distance: 500m, 2km or 3mi for coordinates, 0.5 or 1% for numbers, a number "
+    "for vectors.",
 )
 @click.option(
     "--measure",
     type=click.Choice(MEASURES),
-    help="With --by meaning and distance: count my values that have a partner (hit), or all pairs "
-    f"of mine and theirs.  [default: {MEASURES[0]}]",
+    help="With --by meaning or distance: count your values that have a partner (hit), or all "
+    f"pairs.  [default: {MEASURES[0]}]",
 )
 @click.option(
     "--metric",
@@ -120,15 +118,10 @@ OF_EACH = 3  # results shown of each answer where there are several
     help="With --by distance and a column of vectors: how they are compared.  [default: l2]",
 )
 @click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    help="With --by meaning: how partners are found; all give the same answer.  [default: auto]",
-)
-@click.option(
     "--encoder",
     metavar="NAME|PATH",
-    help="With --by meaning: what makes vectors of my texts; it has to be the index's.  "
-    "[default: the index's]",
+    help="With --by meaning: the encoder for your texts; it must be the one of the index.  "
+    "[default: that of the index]",
 )
 @cluster_options
 @index_option
@@ -149,31 +142,30 @@ def search_command(
     within: str | None,
     measure: str | None,
     metric: str | None,
-    method: str | None,
     encoder: str | None,
     master: str | None,
     conf: tuple[str, ...],
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Which tables of the lake join with TABLE, and what would they add?
+    """Find the tables of the lake that join with TABLE, and what they would add.
 
-    TABLE is a file, or a table of the lake. Every column that may be a key is searched for, by
-    every engine that applies, and the answer is one ranked list of tables: how each joins, how many
-    of your values and rows find a partner, the rows of the join per row of yours (fan-out), the
-    columns that it would add, and why it is believed. What only meets by accident is told below.
-    On a terminal the first results stand there at once, and are refined in place.
+    TABLE is a file or a table of the lake. Every column that may be a key is searched with every
+    engine that applies. The answer is one ranked list of tables: how each joins, how many of your
+    values and rows find a partner, how many rows the join has per row of yours (fan-out), which
+    columns it would add, and the evidence. Coincidental overlap is listed separately below. On a
+    terminal the first results appear at once and are refined in place.
 
-    With --by it is one engine alone, for one column: which columns of the lake join with it? You
-    see the figures of each, and examples of values that match (✓) and that do not (✗).
+    With --by, a single engine searches for one column and lists the columns of the lake that join
+    with it, with figures and examples of values that match (✓) and that do not (✗).
 
-    With several --on: which tables hold most of the combinations of these columns, whatever their
-    columns are called and in whatever order they stand?
+    With several --on: the tables that contain the most combinations of these columns, whatever
+    their columns are called and in any order.
 
-    With --by meaning values need not be equal: '12 Main St' finds '12 main street'. With --by
-    distance numbers, places (two columns, or one that holds both) and vectors find what lies near.
-    You see how many pairs there are, how far apart they are, and examples: mine ~ theirs. The index
-    must have been made --with meaning, or --with distance; that of a small lake has both.
+    With --by meaning, values need not be equal: '12 Main St' finds '12 main street'. With --by
+    distance, numbers, coordinates (two columns, or one with both) and vectors find close values.
+    You see the number of pairs, their distances, and examples: yours ~ theirs. The index must have
+    been built --with meaning or --with distance; that of a small lake has both.
 
     \b
     Examples:
@@ -187,11 +179,10 @@ def search_command(
       lakejoin search stations.csv --on lat --on lon --by distance --within 500m
       lakejoin search prices.csv --on price --by distance --within 1% -k 5
 
-    With --json: one object; with --explain N, one result is opened, in the place of the results;
-    with --batch, an object a line for each answer, and for one that failed, its query and its
-    error. The exit code is then 2. With another --by than fused, the keys in the lines that follow
-    the first ones; with --on '*', answers in a list; by meaning and by distance there are also the
-    last ones.
+    With --json: one object; with --explain N, that result in full replaces the list of results;
+    with --batch, one line per answer, and for a query that fails its error (the exit code is then
+    2). The keys of a fused search are listed first, then those of the other engines; with --on '*'
+    the answers are in a list; by meaning and by distance the last group is added.
 
     \b
     JSON keys: query{table, columns}, by, k, results[] or misses[] with rank, table, score, ways[]
@@ -213,38 +204,39 @@ def search_command(
     tau, columns}, results[] with pairs, distance, matches[] with value, partner, distance, mine,
     theirs, counters{segments, values, bounded, verified, near, encoded, methods}
     """
-    from lakejoin.app.answers import Asked
+    from lakejoin.app.answers import TypedQuery
 
     if (table is None) == (batch is None):
-        raise InputError("search takes one TABLE, or --batch FOLDER")
+        raise InputError("search needs one TABLE, or --batch FOLDER")
     if batch is None and (master is not None or conf):
-        raise InputError("--master and --conf go with --batch: Spark searches with many tables")
+        raise InputError(
+            "--master and --conf need --batch: Spark is only used to search with many tables"
+        )
     if explain == 0 and by != "fused":
-        raise InputError("--explain opens one result: give its number, as in --explain 1")
+        raise InputError("--explain needs the number of a result, as in --explain 1")
     if explain is not None and (batch is not None or (on == ("*",) and by != "fused")):
-        raise InputError("--explain opens a result of one search: name one TABLE and one --on")
+        raise InputError("--explain shows one result of one search: name one TABLE and one --on")
     if algorithm != AUTO and by != "overlap":
         raise InputError(
-            f"--algorithm {algorithm} goes with --by overlap: it says how overlaps are counted"
+            f"--algorithm {algorithm} needs --by overlap: it selects how overlaps are counted"
         )
     if unverified and by != "containment":
-        raise InputError("--unverified goes with --by containment: other searches count exactly")
+        raise InputError("--unverified needs --by containment: all other searches count exactly")
     if least is not None and by == "fused":
         raise InputError(
-            f"--min {least:g} goes with --by overlap, containment, meaning or distance: a fused "
-            "search weighs how much is contained against chance"
+            f"--min {least:g} needs --by overlap, containment, meaning or distance: a fused search "
+            "weighs containment against chance"
         )
     if initial is not None and by == "fused":
         raise InputError(
-            f"--initial {initial} goes with --by overlap or --by containment: a fused search takes "
-            "the cheapest column itself"
+            f"--initial {initial} needs --by overlap or --by containment: a fused search always "
+            "takes the cheapest column"
         )
     if len(on) > 1 and by != "distance":
         _check_key(unverified, algorithm)
     elif initial is not None:
         raise InputError(
-            f"--initial {initial} goes with several --on: it is the one of them by which rows are "
-            "fetched"
+            f"--initial {initial} needs several --on: it is the one that rows are fetched by"
         )
     options: dict[str, Any] = {
         "k": max(k or DEFAULT_K, explain or 0) if by in ("overlap", "fused") else k,
@@ -256,7 +248,6 @@ def search_command(
         "initial": initial,
         "tau": tau,
         "encoder": encoder,
-        "method": method,
         "measure": measure,
         "within": within,
         "metric": metric,
@@ -266,33 +257,31 @@ def search_command(
         from lakejoin.app.batch import run_batch
         from lakejoin.app.spark_batch import on_spark
 
-        many = on_spark(lake, master, conf) if master is not None or conf else None
-        run_batch(lake, batch, on or None, options, index, k or OF_EACH, as_json, many)
+        search_many = on_spark(lake, master, conf) if master is not None or conf else None
+        limit = k or RESULTS_PER_ANSWER
+        run_batch(lake, batch, on or None, options, index, limit, as_json, search_many)
         return
-    asked = Asked(str(table), index, len(lake))
+    typed = TypedQuery(str(table), index, len(lake))
     if by != "fused":
         from lakejoin.app.engine_answers import show_found
 
         with patience():
-            found: Any = lake.search(asked.table, on=on or None, **options)
-        show_found(found, asked, k or OF_EACH, explain, as_json)
+            found: Any = lake.search(typed.table, on=on or None, **options)
+        show_found(found, typed, k or RESULTS_PER_ANSWER, explain, as_json)
         return
     from lakejoin.app.fused_answers import show_fused
     from lakejoin.app.fused_live import refined
 
-    NearAsked(tau, encoder, method, measure, within, metric).near(by)  # refuses them
-    answer = refined(lake, asked, on or None, options["k"], quiet=as_json)
-    show_fused(answer, asked, explain, as_json)
+    NearAsked(tau, encoder, measure, within, metric).near(by)  # refuses options of the engines
+    answer = refined(lake, typed, on or None, options["k"], quiet=as_json)
+    show_fused(answer, typed, explain, as_json)
 
 
 def _check_key(unverified: bool, algorithm: str) -> None:
-    """Says what does not go with several columns together."""
+    """Refuse options that do not apply to composite keys."""
     if unverified:
-        raise InputError(
-            "--unverified goes with one --on: several columns together are always counted exactly"
-        )
+        raise InputError("--unverified takes one --on: composite keys are always counted exactly")
     if algorithm != AUTO:
         raise InputError(
-            f"--algorithm {algorithm} goes with one --on: several columns together are counted in "
-            "a way of their own"
+            f"--algorithm {algorithm} takes one --on: composite keys have their own algorithm"
         )

@@ -1,4 +1,4 @@
-"""The command that serves the web app and its API: serve."""
+"""The command `serve`: serve the lake as a web page and REST API."""
 
 from __future__ import annotations
 
@@ -16,52 +16,55 @@ from urllib.parse import quote
 import click
 
 from lakejoin import api
-from lakejoin.app.lake_commands import index_option
-from lakejoin.app.printing import counted, print_json
+from lakejoin.app.cluster import index_option
+from lakejoin.app.printing import print_json
+from lakejoin.app.text_format import counted
 from lakejoin.errors import InputError, MissingPart
 
 if TYPE_CHECKING:
     from lakejoin.app.server.settings import Settings
 
 _PORT = 8765
-_TRIED = 20  # ports, where none was named
-_WAITING = 128
+_PORTS_TRIED = 20  # if no port was named
+_BACKLOG = 128
 
 
 @click.command("serve")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"Where it listens; 0 is any free port.  [default: {_PORT}, or the next that is free]",
+    help=f"The port to listen on; 0 for any free port.  [default: {_PORT}, or the next free one]",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="On which address. Any other than this machine's own asks for a token.",
+    help="The address to listen on. Any but a loopback address requires a token.",
 )
 @click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
 @click.option(
     "--token",
     metavar="TEXT",
     envvar="LAKEJOIN_TOKEN",
-    help="What callers must know; also $LAKEJOIN_TOKEN. On other addresses than this machine's "
-    "own one is made where none is given.",
+    help="The token that callers must send; also $LAKEJOIN_TOKEN. If none is given and the address "
+    "is not a loopback address, one is generated.",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="A further name under which the server may be called. May be given several times.",
+    help="Another host name under which the server may be called. Repeatable.",
 )
 @click.option(
     "--store",
     metavar="DIR",
-    help="Where uploads, results and links are kept.  [default: in the user's cache]",
+    help="The folder for uploads, results and links.  [default: in the user's cache]",
 )
-@click.option("--workers", type=click.IntRange(1, 64), help="Processes that search and join.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="The number of processes that search and join."
+)
 @click.option(
     "--cache",
     "cache_gb",
@@ -69,7 +72,7 @@ _WAITING = 128
     default=4.0,
     show_default=True,
     metavar="GB",
-    help="How much of results is kept; those not used for longest go first.",
+    help="Space for cached results; the least recently used are deleted first.",
 )
 @click.option(
     "--uploads",
@@ -78,17 +81,17 @@ _WAITING = 128
     default=2.0,
     show_default=True,
     metavar="GB",
-    help="How much of uploaded tables is kept.",
+    help="Space for uploaded tables.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(1.0),
     default=120.0,
     show_default=True,
-    help="How long a search or a join may take.",
+    help="The time limit for a search or a join.",
 )
 @index_option
-@click.option("--json", "as_json", is_flag=True, help="Print where it listens as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the address as JSON.")
 def serve_command(
     port: int | None,
     host: str,
@@ -103,14 +106,14 @@ def serve_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Serves the lake as a web page, and to programs.
+    """Serve the lake as a web page and a REST API.
 
-    Bring a table, see which tables of the lake join with it, join them, rework the result with SQL,
-    go on from there, share it and take it away. One process; Ctrl-C ends it. The page uses only the
-    API, which is described at /api/v1/openapi.json; lakejoin.connect(URL) asks it from Python.
+    Upload a table, find the tables of the lake that join with it, join them, rework the result with
+    SQL, continue from there, share it and download it. Ctrl-C stops the server. The page uses only
+    the API, which is described at /api/v1/openapi.json; lakejoin.connect(URL) uses it from Python.
 
-    It listens on this machine only, unless --host says otherwise; then a token is asked for. SQL
-    and uploads are run and read in processes of their own, under limits.
+    The server listens on this machine only, unless --host says otherwise; it then requires a token.
+    SQL and uploads are processed in separate, limited processes.
 
     \b
     Examples:
@@ -127,27 +130,31 @@ def serve_command(
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise MissingPart("serving needs: pip install 'lakejoin[serve]'") from None
+        raise MissingPart(
+            "lakejoin serve needs more packages: pip install 'lakejoin[serve]'"
+        ) from None
     from lakejoin.app.server.settings import Limits, Settings, default_folder
 
     lake = api.open(index)
-    place = lake.snapshot.place.uri
-    folder = Path(store) if store else default_folder(place)
+    location = lake.snapshot.place.uri
+    folder = Path(store) if store else default_folder(location)
     _check_folder(folder)
     if token is not None and not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", token):
-        raise InputError("a token is made of letters, digits and the signs . _ ~ + / = -")
+        raise InputError(
+            "a token may contain only letters, digits and the characters . _ ~ + / = -"
+        )
     if token is None and not _is_loopback(host):
         token = secrets.token_urlsafe(24)
     limits = Limits(
         cache_bytes=int(cache_gb * 1e9), uploads_bytes=int(uploads_gb * 1e9), seconds=seconds
     )
-    listening = _listening(host, port)
+    listening = _listening_socket(host, port)
     settings = Settings(
-        place, folder, host, listening.getsockname()[1], token, hosts, limits=limits
+        location, folder, host, listening.getsockname()[1], token, hosts, limits=limits
     )
     if workers is not None:
         settings = replace(settings, workers=workers)
-    _say(settings, len(lake), as_json)
+    _print_address(settings, len(lake), as_json)
     if browse:
         threading.Timer(1.0, webbrowser.open, [_url(settings)]).start()
     from lakejoin.app.server.running import run
@@ -156,7 +163,7 @@ def serve_command(
 
 
 def _check_folder(folder: Path) -> None:
-    """Says at once if nothing can be kept there."""
+    """Fail early if the folder is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         probe = folder / f"making-{secrets.token_hex(4)}"
@@ -164,7 +171,9 @@ def _check_folder(folder: Path) -> None:
         probe.unlink()
     except OSError as problem:
         why = problem.strerror or problem
-        raise InputError(f"{folder}: {why}; name another folder with --store") from None
+        raise InputError(
+            f"cannot write to {folder}: {why}; name another folder with --store"
+        ) from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -176,25 +185,25 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _listening(host: str, port: int | None) -> socket.socket:
-    """The port that was named; else the usual one, or the next that is free."""
-    wanted = [port] if port is not None else [*range(_PORT, _PORT + _TRIED), 0]
+def _listening_socket(host: str, port: int | None) -> socket.socket:
+    """Listen on the named port, or else on the default port or the next free one."""
+    ports = [port] if port is not None else [*range(_PORT, _PORT + _PORTS_TRIED), 0]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for one in wanted:
-        # TCP by name: else asyncio leaves small answers waiting, some 40 ms each.
-        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for candidate in ports:
+        # Name TCP explicitly: otherwise asyncio delays small answers by some 40 ms each.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            found.bind((host, one))
-            found.listen(_WAITING)  # who comes before all is loaded waits, and is not refused
+            listener.bind((host, candidate))
+            listener.listen(_BACKLOG)  # early callers wait until everything is loaded
         except OSError as problem:
-            found.close()
-            if one == wanted[-1]:
+            listener.close()
+            if candidate == ports[-1]:
                 why = problem.strerror or problem
-                raise InputError(f"cannot listen on {host}:{one}: {why}") from None
+                raise InputError(f"cannot listen on {host}:{candidate}: {why}") from None
         else:
-            return found
-    raise AssertionError("a port was tried")
+            return listener
+    raise AssertionError("at least one port is tried")
 
 
 def _url(settings: Settings) -> str:
@@ -204,7 +213,7 @@ def _url(settings: Settings) -> str:
     return f"http://{host}:{settings.port}/{secret}"
 
 
-def _say(settings: Settings, tables: int, as_json: bool) -> None:
+def _print_address(settings: Settings, tables: int, as_json: bool) -> None:
     if as_json:
         print_json(
             {
@@ -221,7 +230,7 @@ def _say(settings: Settings, tables: int, as_json: bool) -> None:
         return
     click.echo(f"serving {counted(tables, 'table')} at {_url(settings)}")
     if settings.token and not _is_loopback(settings.host):
-        click.echo("whoever opens it needs the token in that address; the connection is not")
-        click.echo("encrypted: put it behind a proxy with TLS where others can listen in")
-    click.echo("Ctrl-C ends it")
+        click.echo("this address contains the token that callers need; the connection is not")
+        click.echo("encrypted: use a proxy with TLS on networks that you do not trust")
+    click.echo("press Ctrl-C to stop")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Searches with many tables on a Spark cluster: the answers of a search in this process."""
+"""Search with many tables on a Spark cluster."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Told:
-    """A fused answer as a worker tells it: as JSON has it, and as text."""
+class WorkerAnswer:
+    """A fused answer that a worker sent: as JSON, and as text."""
 
     document: dict[str, Any]
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON has it."""
+        """The answer as JSON values."""
         return self.document
 
     def __repr__(self) -> str:
@@ -29,44 +29,44 @@ class Told:
 
 
 def on_spark(lake: Lake, master: str | None, conf: Sequence[str]) -> Callable[..., Iterator[Any]]:
-    """Does what `lake.search_many` does, on the cluster at `master`."""
+    """A function that does what `lake.search_many` does, on the cluster at `master`."""
     from lakejoin.app.cluster import settings_of
 
     settings = settings_of(conf)
 
-    def many(
+    def search_many(
         queries: Iterable[str], on: Any = None, *, listener: Listener, **options: Any
-    ) -> Iterator[Answer | Answers | Failed | Told]:
+    ) -> Iterator[Answer | Answers | Failed | WorkerAnswer]:
         from lakejoin.search.needed_part import check_part
         from lakejoin.search.parted import check_parted
         from lakejoin.spark.searching import options_of, search_batch
         from lakejoin.spark.session import session
         from lakejoin.spark.tasks import Progress
 
-        how = options_of(**options)
-        check_part(lake.snapshot, how.by)
-        check_parted(how)
+        search_options = options_of(**options)
+        check_part(lake.snapshot, search_options.by)
+        check_parted(search_options)
         names: list[str] = []
 
-        def asked() -> Iterator[Any]:
+        def requests() -> Iterator[Any]:
             for name in queries:
                 names.append(name)
-                yield name, on, how
+                yield name, on, search_options
 
         listener(Progress("starting Spark"))
         with session(None, master, settings) as spark:
-            found = search_batch(spark, lake.snapshot, asked(), None, listener)
-            for number, done in enumerate(found):
-                yield _as_answer(names[number], on, done)
+            answers = search_batch(spark, lake.snapshot, requests(), None, listener)
+            for position, done in enumerate(answers):
+                yield _as_answer(names[position], on, done)
 
-    return many
+    return search_many
 
 
-def _as_answer(name: str, on: Any, done: Done) -> Answer | Answers | Failed | Told:
+def _as_answer(name: str, on: Any, done: Done) -> Answer | Answers | Failed | WorkerAnswer:
     from lakejoin.search.answer import Answers, Failed
 
     if done.error is not None:
         return Failed(name, on, done.error)
     if done.fused is not None:
-        return Told(*done.fused)
+        return WorkerAnswer(*done.fused)
     return Answers(done.answers)

@@ -1,4 +1,4 @@
-"""The command that searches for rows to append: union."""
+"""The command `union`: find tables whose rows can be appended to a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakejoin import api
-from lakejoin.app.lake_commands import index_option, json_option
-from lakejoin.app.printing import clip, console, counted, print_json, print_table, seconds
+from lakejoin.app.cluster import index_option, json_option
+from lakejoin.app.printing import console, print_json, print_table
+from lakejoin.app.text_format import clip, counted, seconds
 from lakejoin.app.waiting import patience
 from lakejoin.errors import InputError
 from lakejoin.search.display import bar, percent
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _INDENT = "     "
 _LONG = 200
-_MISSES = 5  # that are told
+_MISSES_SHOWN = 5
 
 
 @click.command("union")
@@ -30,14 +31,14 @@ _MISSES = 5  # that are told
     "k",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many tables.  [default: {DEFAULT_K}]",
+    help=f"How many tables to show.  [default: {DEFAULT_K}]",
 )
 @click.option(
     "--explain",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Open result N: each pair of columns with what says that they are alike, and some of the "
-    "new rows.",
+    help="Show result N in full: each pair of columns with the evidence that they correspond, and "
+    "some of the new rows.",
 )
 @click.option(
     "--out",
@@ -45,17 +46,16 @@ _MISSES = 5  # that are told
     "-o",
     "out",
     metavar="FILE",
-    help="Write TABLE and the new rows of result 1 (or of those that --take names), with a column "
-    "that says where each row is from. The ending says the format: .csv, .csv.gz, .tsv, .parquet, "
-    ".arrow. A file that is there is never overwritten.",
+    help="Write TABLE and the new rows of result 1 (or those of --take), with a column for the "
+    "source of each row. The extension sets the format: .csv, .csv.gz, .tsv, .parquet, .arrow. An "
+    "existing file is never overwritten.",
 )
 @click.option(
     "--take",
     type=click.IntRange(min=1),
     multiple=True,
     metavar="N",
-    help="With --out: the result whose rows are appended; may be given several times.  "
-    "[default: 1]",
+    help="With --out: the result whose rows are appended; repeatable.  [default: 1]",
 )
 @index_option
 @json_option
@@ -68,13 +68,13 @@ def union_command(
     index: str | None,
     as_json: bool,
 ) -> None:
-    """Which tables of the lake have rows that could be appended to TABLE?
+    """Find tables of the lake whose rows could be appended to TABLE.
 
-    TABLE is a file, or a table of the lake. Columns are put beside mine by their values, names,
-    types and forms, and by meaning where the index has that part; each goes with one of mine at
-    most. You see how many rows of each table are new, which columns go together, and which of mine
-    would stay empty. Copies and versions of TABLE, and tables about the same things with other
-    columns (which would rather be joined), are told apart.
+    TABLE is a file or a table of the lake. Columns are aligned by their values, names, types and
+    formats, and by meaning if the index supports it; each aligns with at most one column of TABLE.
+    You see how many rows of each table are new, which columns correspond, and which columns of
+    TABLE would stay empty. Copies and versions of TABLE, and tables that are better joined than
+    appended (the same things with other columns), are listed separately.
 
     \b
     Examples:
@@ -83,8 +83,8 @@ def union_command(
       lakejoin union mine.csv --out longer.csv
       lakejoin union mine.csv --take 1 --take 3 --out longer.parquet
 
-    With --json: one object; with --explain N, the result and some of its new rows stand in the
-    place of the results; with --out, what was written is told too.
+    With --json: one object; with --explain N, that result and some of its new rows replace the
+    list of results; with --out, also what was written.
 
     \b
     JSON keys: query{table, columns}, k, results[] or misses[] with rank, table, score, alignment[]
@@ -92,13 +92,13 @@ def union_command(
     apart, notes[], seconds, result{…}, preview[], written{file, rows, tables[]}
     """
     if take and out is None:
-        raise InputError("--take says whose rows --out writes: give --out FILE too")
+        raise InputError("--take needs --out FILE: it selects the results whose rows are written")
     if out is not None:
         _check_new(out)
     lake = api.open(index)
     with patience():
         answer = lake.union(table, k)
-    chosen = _one(answer, explain) if explain else None
+    chosen = _result(answer, explain) if explain else None
     written = _write(answer, out, take or (1,)) if out is not None else None
     if as_json:
         print_json(_json(answer, chosen, written))
@@ -110,20 +110,20 @@ def union_command(
 
 
 def _check_new(out: str) -> None:
-    """Says at once what would otherwise fail after the search."""
+    """Refuse an unusable output file before the search starts."""
     from pathlib import Path
 
     from lakejoin.joins.output import check_output
 
     check_output(out)
     if Path(out).exists():
-        raise InputError(f"{out} is there already and is never overwritten")
+        raise InputError(f"{out} exists already and is never overwritten: name another file")
 
 
-def _one(answer: UnionAnswer, number: int) -> UnionResult:
+def _result(answer: UnionAnswer, number: int) -> UnionResult:
     if not len(answer):
-        none = f"no table of the lake has rows that could be appended to {answer.table}"
-        raise InputError(f"{none}; {_misses_text(answer)}" if answer.misses else none)
+        nothing = f"no table of the lake has rows that could be appended to {answer.table}"
+        raise InputError(f"{nothing}; {_misses_text(answer)}" if answer.misses else nothing)
     if number > len(answer):
         raise InputError(f"there is no result {number}: the search found {len(answer):,}")
     return answer[number - 1]
@@ -132,9 +132,9 @@ def _one(answer: UnionAnswer, number: int) -> UnionResult:
 def _write(answer: UnionAnswer, out: str, take: tuple[int, ...]) -> dict[str, Any]:
     from dataclasses import replace
 
-    chosen = tuple(_one(answer, number) for number in dict.fromkeys(take))
+    chosen = tuple(_result(answer, number) for number in dict.fromkeys(take))
     rows = replace(answer, results=chosen).write(out)
-    return {"file": out, "rows": rows, "tables": [one.table for one in chosen]}
+    return {"file": out, "rows": rows, "tables": [result.table for result in chosen]}
 
 
 def _json(
@@ -142,9 +142,9 @@ def _json(
 ) -> dict[str, Any]:
     whole = answer.to_dict()
     if chosen is not None:
-        opened = {"result": chosen.to_dict(), "preview": chosen.preview().to_pylist()}
+        in_full = {"result": chosen.to_dict(), "preview": chosen.preview().to_pylist()}
         rest = ("query", "k", "notes", "seconds")
-        whole = {**{key: whole[key] for key in rest}, **opened}
+        whole = {**{key: whole[key] for key in rest}, **in_full}
     return {**whole, "written": written} if written else whole
 
 
@@ -157,12 +157,12 @@ def _print(answer: UnionAnswer, chosen: UnionResult | None, tables: int) -> None
     has = "has" if len(answer) in (0, 1) else "have"
     head = f"{clip(answer.table, _LONG)}: {found} {has} rows that could be appended"
     lines: list[Text] = [Text(head, "bold"), *(Text(f"note: {note}") for note in answer.notes)]
-    for one in [chosen] if chosen else answer:
-        lines += [Text(""), *_result_lines(one)]
+    for result in [chosen] if chosen else answer:
+        lines += [Text(""), *_result_lines(result)]
     for line in lines:
         screen.print(line, soft_wrap=True)
     if chosen is not None:
-        _print_opened(chosen)
+        _print_in_full(chosen)
     elif answer.misses:
         screen.print(Text(f"\n{_misses_text(answer)}", "yellow"), soft_wrap=True)
     screen.print(Text(f"\n{seconds(answer.seconds)}", "dim"))
@@ -173,42 +173,45 @@ def _result_lines(result: UnionResult) -> Iterator[Any]:
 
     yield Text.assemble((f"{result.rank:>2}   ", "dim"), (clip(result.table, _LONG), "bold"))
     known = result.rows - result.new_rows
-    new = f"{counted(result.new_rows, 'new row')}" + (f", {known:,} are in yours" if known else "")
+    new = f"{counted(result.new_rows, 'new row')}" + (
+        f", {known:,} you already have" if known else ""
+    )
     columns = f"{len(result.pairs)} of {counted(len(result.alignment), 'column')}"
     yield Text.assemble(
         _INDENT, (bar(result.score), "green"), f" {result.score:.2f}   {new}   {columns}"
     )
     pairs = ", ".join(
-        one.mine if one.mine == one.theirs else f"{one.mine} ← {one.theirs}" for one in result.pairs
+        pair.mine if pair.mine == pair.theirs else f"{pair.mine} ← {pair.theirs}"
+        for pair in result.pairs
     )
     yield Text(f"{_INDENT}{clip(pairs, _LONG)}")
-    told = [
-        f"empty would be: {', '.join(result.missing)}" if result.missing else "",
-        f"not taken: {', '.join(result.extra)}" if result.extra else "",
-        f"also as: {', '.join(result.versions)}" if result.versions else "",
+    details = [
+        f"would be empty: {', '.join(result.missing)}" if result.missing else "",
+        f"not appended: {', '.join(result.extra)}" if result.extra else "",
+        f"copies or versions: {', '.join(result.versions)}" if result.versions else "",
     ]
-    yield from (Text(f"{_INDENT}{clip(one, _LONG)}", "dim") for one in told if one)
+    yield from (Text(f"{_INDENT}{clip(line, _LONG)}", "dim") for line in details if line)
 
 
-def _print_opened(result: UnionResult) -> None:
+def _print_in_full(result: UnionResult) -> None:
     rows = [
         (
-            one.mine,
-            one.theirs or "",
-            percent(one.likeness.score) if one.theirs else "",
-            one.likeness.why,
+            pair.mine,
+            pair.theirs or "",
+            percent(pair.likeness.score) if pair.theirs else "",
+            pair.likeness.why,
         )
-        for one in result.alignment
+        for pair in result.alignment
     ]
     click.echo()
-    print_table(("mine", "theirs", "alike", "why"), rows, right=("alike",))
+    print_table(("your column", "lake column", "similar", "why"), rows, right=("similar",))
     some = result.preview()
     click.echo("\nsome of the new rows:")
     print_table(some.column_names, [list(row.values()) for row in some.to_pylist()])
 
 
 def _misses_text(answer: UnionAnswer) -> str:
-    told = "; ".join(f"{one.table} ({one.apart})" for one in answer.misses[:_MISSES])
-    more = len(answer.misses) - _MISSES
+    misses = "; ".join(f"{miss.table} ({miss.apart})" for miss in answer.misses[:_MISSES_SHOWN])
+    more = len(answer.misses) - _MISSES_SHOWN
     rest = f"; and {more:,} more" if more > 0 else ""
-    return clip(f"none to append, although columns are alike: {told}{rest}", 900)
+    return clip(f"similar columns, but not to be appended: {misses}{rest}", 900)

@@ -1,4 +1,4 @@
-"""What a person is told while something takes long."""
+"""Show on standard error what a slow command is doing."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from lakejoin.joins.options import Progress
 
 AFTER = 4.0  # seconds
-TOLD = "still searching; the first searches after an installation also compile their code, once …"
+STILL_SEARCHING = "still searching; the first searches after installation also compile code, once …"
 
 
 @contextlib.contextmanager
 def patience(after: float = AFTER) -> Iterator[None]:
-    """Says on standard error, once it takes long, what it is that takes so long."""
+    """Explain the wait on standard error if it takes longer than `after` seconds."""
     screen = console(stderr=True)
 
-    def tell() -> None:
-        screen.print(TOLD, style="dim", soft_wrap=True)
+    def explain() -> None:
+        screen.print(STILL_SEARCHING, style="dim", soft_wrap=True)
 
-    timer = threading.Timer(after, tell)
+    timer = threading.Timer(after, explain)
     timer.daemon = True
     timer.start()
     try:
@@ -35,7 +35,7 @@ def patience(after: float = AFTER) -> Iterator[None]:
 
 @contextlib.contextmanager
 def status() -> Iterator[Progress]:
-    """A line on standard error, of a terminal only, that says what is being done."""
+    """On a terminal, a status line on standard error that says what is being done."""
     screen = console(stderr=True)
     if not screen.is_terminal:
         yield lambda doing: None
@@ -45,11 +45,11 @@ def status() -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def told() -> Iterator[Progress]:
-    """That line on a terminal; elsewhere one sentence, once it takes long."""
+def status_or_patience() -> Iterator[Progress]:
+    """The status line on a terminal; elsewhere one sentence if it takes long."""
     if console(stderr=True).is_terminal:
-        with status() as tell:
-            yield tell
+        with status() as progress:
+            yield progress
     else:
         with patience():
             yield lambda doing: None

@@ -1,1 +1,1 @@
-"""Asking a lakejoin server from Python: `lakejoin.connect(url)`."""
+"""A Python client for lakejoin servers: `lakejoin.connect(url)`."""

@@ -1,4 +1,4 @@
-"""What a Python user gives, as a server takes it: columns, pairs of them, options."""
+"""Convert what a Python user passes (columns, pairs, options) to fields of requests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lakejoin.errors import InputError
 if TYPE_CHECKING:
     from lakejoin.search.choice import On
 
-Names = Callable[[], Sequence[str]]  # of the columns of a table; asked for only where needed
+Names = Callable[[], Sequence[str]]  # fetches the column names of a table, only if needed
 
 
 def columns_asked(on: On, names: Names) -> list[str] | None:
-    """Columns to search by: names, or `mine=theirs`; places are looked up.
+    """Columns to search by: names, or `column=lake_column`; indices are looked up.
 
     >>> columns_asked({"country": "land", "name": None}, list)
     ['country=land', 'name']
@@ -25,24 +25,29 @@ def columns_asked(on: On, names: Names) -> list[str] | None:
     from lakejoin.lake.names import find_column
     from lakejoin.search.choice import in_order
 
-    asked: Any = in_order(on)
-    if asked is None:
+    ordered: Any = in_order(on)
+    if ordered is None:
         return None
-    if isinstance(asked, Mapping):
-        asked = [one if fixed is None else f"{one}={fixed}" for one, fixed in asked.items()]
-    several = asked if isinstance(asked, list) else [asked]
-    for one in several:
-        if isinstance(one, bool) or not isinstance(one, str | int):
-            raise InputError(f"a column is named, or given by its place, and not by {one!r}")
-    if all(isinstance(one, str) for one in several):
-        return several
+    if isinstance(ordered, Mapping):
+        ordered = [
+            column if lake_column is None else f"{column}={lake_column}"
+            for column, lake_column in ordered.items()
+        ]
+    columns = ordered if isinstance(ordered, list) else [ordered]
+    for column in columns:
+        if isinstance(column, bool) or not isinstance(column, str | int):
+            raise InputError(f"a column is a name or a zero-based index, not {column!r}")
+    if all(isinstance(column, str) for column in columns):
+        return columns
     known = names()
-    places = [one if isinstance(one, str) else find_column(known, one, "it") for one in several]
-    return [one if isinstance(one, str) else known[one] for one in places]
+    return [
+        column if isinstance(column, str) else known[find_column(known, column, "it")]
+        for column in columns
+    ]
 
 
 def pairs_asked(on: Any, left: Names, right: Names) -> list[Json] | None:
-    """Pairs of columns to join by, in any form that `lakejoin.join` takes.
+    """Pairs of columns to join on, in any form that `lakejoin.join` takes.
 
     >>> pairs_asked("code=iso", lambda: ["code"], lambda: ["iso"])
     [{'left': 'code', 'right': 'iso'}]
@@ -52,39 +57,39 @@ def pairs_asked(on: Any, left: Names, right: Names) -> list[Json] | None:
     if on is None:
         return None
     pairs = pairs_given(on, left(), right())
-    return [{"left": mine, "right": theirs} for mine, theirs in pairs]
+    return [{"left": one, "right": other} for one, other in pairs]
 
 
-def aggregate_asked(given: str | Sequence[str] | Mapping[str, str]) -> list[str] | None:
-    """What one row is made of by which function.
+def aggregate_asked(aggregate: str | Sequence[str] | Mapping[str, str]) -> list[str] | None:
+    """The aggregate functions, as `column=function` or `function`.
 
     >>> aggregate_asked({"price": "mean"}), aggregate_asked("first"), aggregate_asked(())
     (['price=mean'], ['first'], None)
     """
-    if isinstance(given, Mapping):
-        return [f"{column}={function}" for column, function in given.items()]
-    return ([given] if isinstance(given, str) else list(given)) or None
+    if isinstance(aggregate, Mapping):
+        return [f"{column}={function}" for column, function in aggregate.items()]
+    return ([aggregate] if isinstance(aggregate, str) else list(aggregate)) or None
 
 
-def tau_asked(given: float | str | None) -> float | str | None:
-    """How near is near, by meaning.
+def tau_asked(tau: float | str | None) -> float | str | None:
+    """The tau of a search by meaning, as a number or "auto".
 
     >>> tau_asked("6%"), tau_asked("auto"), tau_asked(0.3), tau_asked(None)
     (0.06, 'auto', 0.3, None)
     """
     from lakejoin.search.near_options import AUTO, share_of
 
-    return given if given is None or given == AUTO else share_of(given)
+    return tau if tau is None or tau == AUTO else share_of(tau)
 
 
-def refuse(**given: Any) -> None:
-    """Raises for an option that a server does not take, if it was given.
+def refuse(**options: Any) -> None:
+    """Raise an error for any option that was passed but that servers do not support.
 
-    >>> refuse(algorithm=None, method="tree")
+    >>> refuse(algorithm=None, metric="l1")
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: a server takes no method ('tree'): leave it out
+    lakejoin.errors.InputError: servers do not support metric (got 'l1'): leave it out
     """
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
-            raise InputError(f"a server takes no {name} ({value!r}): leave it out")
+            raise InputError(f"servers do not support {name} (got {value!r}): leave it out")

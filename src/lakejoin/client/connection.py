@@ -1,4 +1,4 @@
-"""Requests to a lakejoin server: JSON in and out, events as they come, files up and down."""
+"""Requests to a lakejoin server: JSON, events, uploads and downloads."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_IDLE = 4.0  # seconds; servers close a connection that is idle for some more
+_IDLE_SECONDS = 4.0  # servers close idle connections somewhat later
 
 Json = dict[str, Any]
-Progress = Callable[[str], None]  # is told what is being done
+Progress = Callable[[str], None]  # is called with what is being done
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is, and the token that it asks for."""
+    """The URL of a server, and the token it requires."""
 
     url: str
     token: str | None = None
 
     @classmethod
     def of(cls, text: str, token: str | None = None) -> Address:
-        """The address that a person gives, such as the one that `lakejoin serve` prints.
+        """Parse an address, such as the one that `lakejoin serve` prints.
 
         >>> Address.of("127.0.0.1:8765/?token=abc#v1.x")
         Address(url='http://127.0.0.1:8765', token='abc')
@@ -43,23 +43,25 @@ class Address:
         whole = text.strip() if "://" in text else f"http://{text.strip()}"
         try:
             parts = urlsplit(whole)
-            known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+            is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
-            known = False
-        if not known:
-            raise InputError(f"{text!r} is no address of a server, such as http://127.0.0.1:8765")
+            is_valid = False
+        if not is_valid:
+            raise InputError(
+                f"{text!r} is not a server address: write it like http://127.0.0.1:8765"
+            )
         token = token or next(iter(parse_qs(parts.query).get("token", [])), None)
         path = parts.path.rstrip("/").removesuffix(API)
         return cls(f"{parts.scheme}://{parts.netloc}{path}", token)
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is this machine."""
+        """Whether the server is on this machine."""
         return urlsplit(self.url).hostname in _LOOPBACK
 
 
 class Connection:
-    """An open way to a server; several threads may share it."""
+    """A connection to a server; several threads may share it."""
 
     def __init__(self, address: Address, timeout: float | None) -> None:
         http = _httpx()
@@ -71,25 +73,25 @@ class Connection:
             base_url=address.url + API,
             headers=headers,
             timeout=http.Timeout(timeout, connect=10.0),
-            limits=http.Limits(keepalive_expiry=_IDLE),
-            trust_env=not address.is_loopback,  # no proxy stands between this machine and itself
+            limits=http.Limits(keepalive_expiry=_IDLE_SECONDS),
+            trust_env=not address.is_loopback,  # no proxy for this machine
         )
 
     def close(self) -> None:
-        """Closes what is open; nothing can be asked after it."""
+        """Close the connection; further requests fail."""
         self._client.close()
 
-    def get(self, path: str, **asked: Any) -> Json:
-        """The JSON at a path; what is None is not asked for."""
-        with self._told():
-            answer = self._client.get(path, params=_given(asked))
+    def get(self, path: str, **parameters: Any) -> Json:
+        """GET JSON; parameters that are None are left out."""
+        with self._translated_errors():
+            answer = self._client.get(path, params=_without_none(parameters))
         return self._json(answer)
 
     def post(self, path: str, body: Mapping[str, Any], progress: Progress | None = None) -> Json:
-        """The JSON that comes of posting JSON; `progress` is told what is being done meanwhile."""
+        """POST JSON and return JSON; `progress` is called with what is being done meanwhile."""
         if progress is None:
-            with self._told():
-                answer = self._client.post(path, json=_given(body))
+            with self._translated_errors():
+                answer = self._client.post(path, json=_without_none(body))
             return self._json(answer)
         done: Json = {}
         for name, data in self.events(path, body):
@@ -100,12 +102,12 @@ class Connection:
         return done
 
     def events(self, path: str, body: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-        """The events that a server sends while it works, up to the last, `done`; closing this
-        iterator stops the work."""
+        """POST JSON and yield the events that the server sends, up to the last one, `done`; closing
+        this iterator stops the work on the server."""
         headers = {"Accept": "text/event-stream"}
         with (
-            self._told(),
-            self._client.stream("POST", path, json=_given(body), headers=headers) as answer,
+            self._translated_errors(),
+            self._client.stream("POST", path, json=_without_none(body), headers=headers) as answer,
         ):
             if answer.status_code != 200:
                 answer.read()
@@ -116,19 +118,22 @@ class Connection:
                 yield name, data
                 if name == "done":
                     return
-        raise NoServer(f"{self.url} ended before its answer was complete")
+        raise NoServer(f"{self.url} closed the connection before its answer was complete")
 
-    def send(self, path: str, content: bytes | IO[bytes], **asked: Any) -> Json:
-        """The JSON that comes of posting bytes."""
+    def send(self, path: str, content: bytes | IO[bytes], **parameters: Any) -> Json:
+        """POST bytes and return JSON."""
         headers = {"Content-Type": "application/octet-stream"}
-        with self._told():
-            answer = self._client.post(path, params=_given(asked), content=content, headers=headers)
+        with self._translated_errors():
+            answer = self._client.post(
+                path, params=_without_none(parameters), content=content, headers=headers
+            )
         return self._json(answer)
 
     @contextmanager
-    def download(self, path: str, **asked: Any) -> Iterator[IO[bytes]]:
-        """The bytes at a path, to be read as they come."""
-        with self._told(), self._client.stream("GET", path, params=_given(asked)) as answer:
+    def download(self, path: str, **parameters: Any) -> Iterator[IO[bytes]]:
+        """GET bytes, as a file that is read while they arrive."""
+        request = self._client.stream("GET", path, params=_without_none(parameters))
+        with self._translated_errors(), request as answer:
             if answer.status_code != 200:
                 answer.read()
                 self._json(answer)
@@ -144,8 +149,8 @@ class Connection:
         return body
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What goes wrong on the way, as one sentence."""
+    def _translated_errors(self) -> Iterator[None]:
+        """Translate errors of httpx to errors of lakejoin, in one sentence."""
         httpx = _httpx()
         try:
             yield
@@ -154,14 +159,16 @@ class Connection:
                 f"no server answers at {self.url} ({problem}): is `lakejoin serve` running?"
             ) from None
         except httpx.ConnectTimeout:
-            raise NoServer(f"no server answers at {self.url} within 10 seconds") from None
+            raise NoServer(f"no server answered at {self.url} within 10 seconds") from None
         except httpx.TimeoutException:
-            raise BusyServer(f"{self.url} gave no answer for {self.timeout:g} seconds") from None
+            raise BusyServer(f"{self.url} did not answer within {self.timeout:g} seconds") from None
         except httpx.HTTPError as problem:
-            raise NoServer(f"{self.url} broke the connection off ({problem})") from None
-        except RuntimeError as problem:  # httpx, of a client that was closed
+            raise NoServer(f"the connection to {self.url} broke ({problem})") from None
+        except RuntimeError as problem:  # raised by httpx after the client was closed
             if self._client.is_closed:
-                raise InputError(f"the connection to {self.url} was closed") from problem
+                raise InputError(
+                    f"the connection to {self.url} is closed: connect again"
+                ) from problem
             raise
 
 
@@ -169,14 +176,16 @@ def _httpx() -> Any:
     try:
         return needed("httpx")
     except MissingPart:
-        raise MissingPart("asking a server needs: pip install 'lakejoin[client]'") from None
+        raise MissingPart(
+            "lakejoin.connect needs more packages: pip install 'lakejoin[client]'"
+        ) from None
 
 
 class _Body(io.RawIOBase):
-    """The parts of a body as a file to read."""
+    """A response body as a readable file."""
 
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts = parts
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
         self._rest = b""
 
     def readable(self) -> bool:
@@ -184,17 +193,17 @@ class _Body(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._rest:
-            part = next(self._parts, None)
-            if part is None:
+            block = next(self._blocks, None)
+            if block is None:
                 return 0
-            self._rest = part
+            self._rest = block
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
         return size
 
 
 def _events(lines: Iterable[str]) -> Iterator[tuple[str, Json]]:
-    """Server-sent events of which the data is JSON.
+    """Parse server-sent events whose data is JSON.
 
     >>> list(_events(["event: done", 'data: {"a":', "data: 1}", "", ": a comment", ""]))
     [('done', {'a': 1})]
@@ -214,5 +223,5 @@ def _events(lines: Iterable[str]) -> Iterator[tuple[str, Json]]:
             data.append(value)
 
 
-def _given(asked: Mapping[str, Any]) -> Json:
-    return {name: value for name, value in asked.items() if value is not None}
+def _without_none(fields: Mapping[str, Any]) -> Json:
+    return {name: value for name, value in fields.items() if value is not None}

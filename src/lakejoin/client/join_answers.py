@@ -1,4 +1,4 @@
-"""What a server tells of the join of two tables: how they join, and what comes of it."""
+"""Answers of a server about joins: `RemoteJoin` and `Predicates`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RemoteJoin(Told):
-    """How two tables join; false where no join was found. `run` makes the joined table, on the
-    server; `table`, `to_pandas` and `to_polars` fetch it."""
+    """How two tables join; false if no join was found. `run` makes the joined table on the server;
+    `table`, `to_pandas` and `to_polars` download it."""
 
     left: str = ""
     right: str = ""
@@ -53,7 +53,7 @@ class RemoteJoin(Told):
         return self.rows
 
     def run(self) -> RemoteTable:
-        """The joined table, made and kept on the server; `NoJoin` where there is none."""
+        """Make the joined table and keep it on the server; raises `NoJoin` if no join was found."""
         if not self.found or self._run is None:
             raise NoJoin(self.why or "no join found")
         return self._run()
@@ -75,16 +75,16 @@ class RemoteJoin(Told):
             return f"<RemoteJoin {self.left} with {self.right}: {self.why}>"
         pairs = zip(self.left_columns, self.right_columns, strict=False)
         kinds = ", ".join(str(step.get("kind", "")) for step in self.steps)
-        told = " and ".join(f"{mine} = {theirs}" for mine, theirs in pairs)
+        on = " and ".join(f"{one} = {other}" for one, other in pairs)
         return (
-            f"<RemoteJoin {self.left} with {self.right} on {told} ({kinds}): {self.rows:,} rows, "
-            f"{self.left_joined:,} of {self.left_rows:,} left rows meet>"
+            f"<RemoteJoin {self.left} with {self.right} on {on} ({kinds}): {self.rows:,} rows, "
+            f"{self.left_joined:,} of {self.left_rows:,} left rows have a partner>"
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinPredicate(Told):
-    """Pairs of columns that must all be equal, and what their join counts."""
+    """Pairs of columns that must all be equal, and figures about their join."""
 
     pairs: tuple[tuple[str, str], ...] = ()
     enough: tuple[tuple[str, str], ...] = ()
@@ -100,8 +100,8 @@ class JoinPredicate(Told):
 
     @property
     def words(self) -> str:
-        """The equalities, in words."""
-        return " and ".join(f"{mine} = {theirs}" for mine, theirs in self.pairs)
+        """The equalities as text."""
+        return " and ".join(f"{one} = {other}" for one, other in self.pairs)
 
     def __repr__(self) -> str:
         return f"<JoinPredicate {self.words}: {self.inner_rows:,} rows>"
@@ -109,7 +109,7 @@ class JoinPredicate(Told):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predicates(Several[JoinPredicate]):
-    """The best predicates for what is wanted of a join; `why` says why there is none."""
+    """The best predicates for a preference; `why` explains why there is none."""
 
     tables: tuple[Json, ...] = ()
     prefer: str = ""
@@ -121,9 +121,9 @@ class Predicates(Several[JoinPredicate]):
     _key = "predicates"
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it."""
-        return super().of(told, results=each(JoinPredicate.of, told.get("predicates")), **others)
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON."""
+        return super().of(data, results=each(JoinPredicate.of, data.get("predicates")), **others)
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.results)) or self.why

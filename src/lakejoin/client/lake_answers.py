@@ -1,4 +1,4 @@
-"""What a server tells of its lake: rows to append, ways from table to table, the join graph."""
+"""Answers of a server about its lake: rows to append, paths between tables, the join graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakejoin.client.sending import table_id
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Aligned(Told):
-    """A column of mine and the one of theirs that goes with it, if there is one."""
+    """A column of the query table and the lake column that corresponds to it, if there is one."""
 
     mine: str = ""
     theirs: str | None = None
@@ -25,7 +25,7 @@ class Aligned(Told):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnionResult(Told):
-    """A table whose rows could be appended to mine; `apart` says why not, if it is none."""
+    """A table whose rows could be appended; for a miss, `apart` says why they should not be."""
 
     rank: int = 0
     table: str = ""
@@ -39,28 +39,29 @@ class UnionResult(Told):
     apart: str = ""
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it."""
-        return super().of(told, alignment=each(Aligned.of, told.get("alignment")), **others)
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON."""
+        return super().of(data, alignment=each(Aligned.of, data.get("alignment")), **others)
 
     @property
     def pairs(self) -> tuple[Aligned, ...]:
-        """The columns that go together."""
-        return tuple(one for one in self.alignment if one.theirs is not None)
+        """The columns that correspond."""
+        return tuple(pair for pair in self.alignment if pair.theirs is not None)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """My columns that it has not."""
-        return tuple(one.mine for one in self.alignment if one.theirs is None)
+        """The columns of the query table that it lacks."""
+        return tuple(pair.mine for pair in self.alignment if pair.theirs is None)
 
     def __repr__(self) -> str:
-        told = ", ".join(map(repr, self.pairs))
-        return f"{self.table} ({self.score:.2f}): {self.new_rows:,} of {self.rows:,} rows; {told}"
+        pairs = ", ".join(map(repr, self.pairs))
+        rows = f"{self.new_rows:,} of {self.rows:,} rows are new"
+        return f"{self.table} ({self.score:.2f}): {rows}; {pairs}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnionAnswer(Several[UnionResult]):
-    """The tables whose rows could be appended to mine, at most `k`, the best first."""
+    """The tables whose rows could be appended to the query table, at most `k`, best first."""
 
     table: str = ""
     columns: tuple[str, ...] = ()
@@ -70,21 +71,23 @@ class UnionAnswer(Several[UnionResult]):
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it."""
-        query = told.get("query", {})
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON."""
+        query = data.get("query", {})
         return super().of(
-            told,
+            data,
             table=query.get("table", ""),
             columns=tuple(query.get("columns", ())),
-            results=each(UnionResult.of, told.get("results")),
-            misses=each(UnionResult.of, told.get("misses")),
+            results=each(UnionResult.of, data.get("results")),
+            misses=each(UnionResult.of, data.get("misses")),
             **others,
         )
 
     def __repr__(self) -> str:
         lines = [f"{self.table}: {len(self)} tables whose rows could be appended"]
-        return "\n".join([*lines, *(f"{one.rank}  {one!r}" for one in self.results), *self.notes])
+        return "\n".join(
+            [*lines, *(f"{result.rank}  {result!r}" for result in self.results), *self.notes]
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,8 +108,8 @@ class Join(Told):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path(Told):
-    """A chain of joins; `rows` of the `total` of the first table survive it, and the join has
-    `joined` rows."""
+    """A chain of joins; `rows` of the `total` rows of the first table survive it, and the result
+    has `joined` rows."""
 
     rank: int = 0
     joins: tuple[Join, ...] = ()
@@ -115,13 +118,13 @@ class Path(Told):
     joined: int = 0
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it."""
-        return super().of(told, joins=each(Join.of, told.get("joins")), **others)
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON."""
+        return super().of(data, joins=each(Join.of, data.get("joins")), **others)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables on the way, with both ends."""
+        """The tables on the path, including both ends."""
         return (self.joins[0].table, *(join.other_table for join in self.joins))
 
     def sql(self) -> str:
@@ -130,13 +133,13 @@ class Path(Told):
 
     def __repr__(self) -> str:
         steps = [f"{join.column} = {join.other_column} → {join.other_table}" for join in self.joins]
-        told = f"{self.rows:,} of {self.total:,} rows survive"
-        return f"{self.rank}  {self.joins[0].table}: {', then '.join(steps)} ({told})"
+        survivors = f"{self.rows:,} of {self.total:,} rows survive"
+        return f"{self.rank}  {self.joins[0].table}: {', then '.join(steps)} ({survivors})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Paths(Several[Path]):
-    """The paths from one table to another; where there is none, `none` says what comes nearest."""
+    """The paths from one table to another; if there are none, `none` says what comes closest."""
 
     table: str = ""
     other_table: str = ""
@@ -148,13 +151,13 @@ class Paths(Several[Path]):
     _key = "paths"
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it."""
-        return super().of(told, results=each(Path.of, told.get("paths")), **others)
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON."""
+        return super().of(data, results=each(Path.of, data.get("paths")), **others)
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The paths, those that most rows survive first."""
+        """The paths, sorted by the rows that survive, most first."""
         return self.results
 
     def __repr__(self) -> str:
@@ -163,9 +166,9 @@ class Paths(Several[Path]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Around(Several[Join]):
-    """The tables around one, the nearest and best first; a sequence of joins that lead there.
+    """The tables around a table, nearest and best first; a sequence of the joins that reach them.
 
-    `kept` is false where the index has no join graph, and the joins were searched for just now.
+    `kept` is false if the index has no join graph and the joins were searched for just now.
     """
 
     table: str = ""
@@ -176,27 +179,27 @@ class Around(Several[Join]):
     _key = "steps"
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it."""
-        return super().of(told, results=each(Join.of, told.get("steps")), **others)
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON."""
+        return super().of(data, results=each(Join.of, data.get("steps")), **others)
 
     @property
     def steps(self) -> tuple[Join, ...]:
-        """The joins, each to a table that was not met before."""
+        """The joins, each to a table that was not reached before."""
         return self.results
 
     def hops(self) -> list[int]:
-        """How many tables each further join leads to."""
+        """How many more tables each further join reaches."""
         return list(self.reached)
 
     def __repr__(self) -> str:
-        lines = [f"{self.table}: {', '.join(map(str, self.reached)) or 'no'} tables by join"]
-        return "\n".join([*lines, *(f"{one.hop}  {one!r}" for one in self.results)])
+        lines = [f"{self.table}: {', '.join(map(str, self.reached)) or 'no'} tables reached"]
+        return "\n".join([*lines, *(f"{step.hop}  {step!r}" for step in self.results)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Statistics(Told):
-    """The figures of the join graph of the whole lake."""
+    """Figures about the join graph of the whole lake."""
 
     tables: int = 0
     joined: int = 0
@@ -221,11 +224,11 @@ class RemoteGraph:
     connection: Connection = field(repr=False)
 
     def statistics(self) -> Statistics:
-        """How many tables join, with how many others; refused where no graph is kept."""
+        """Figures about the whole graph; an error if the index has no join graph."""
         return Statistics.of(self.connection.get("/graph"))
 
     def around(self, table: Any, hops: int = 1, limit: int | None = None) -> Around:
-        """The tables that can be reached from a table by so many joins, at most `limit`; searched
-        for where no graph is kept, or the table is none of the lake."""
-        asked = table_id(self.connection, table)
-        return Around.of(self.connection.get("/graph", table=asked, hops=hops, limit=limit))
+        """The tables within `hops` joins of a table, at most `limit`; they are searched for if the
+        index has no join graph or the table is not in the lake."""
+        start = table_id(self.connection, table)
+        return Around.of(self.connection.get("/graph", table=start, hops=hops, limit=limit))

@@ -1,4 +1,4 @@
-"""What a server says went wrong, as the errors of lakejoin."""
+"""Convert error responses of a server to errors of lakejoin."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ _BUSY = ("busy", "time")
 
 
 def error_of(status: int, body: Any, url: str) -> LakejoinError:
-    """The error that an answer stands for: its sentence, with what goes with it.
+    """The error for a response, with the message of the server.
 
     >>> error_of(404, {"error": {"kind": "unknown", "message": "no table x"}}, "http://h")
     UnknownTable('no table x')
     >>> error_of(502, None, "http://h")
-    NoServer('http://h answers, but not as a lakejoin server does (status 502)')
+    NoServer('http://h is not a lakejoin server, or a proxy failed (status 502)')
     """
-    told = body.get("error") if isinstance(body, dict) else None
-    if not isinstance(told, dict) or "message" not in told:
-        return NoServer(f"{url} answers, but not as a lakejoin server does (status {status})")
-    kind, message = str(told.get("kind", "")), _with_place(told)
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict) or "message" not in error:
+        return NoServer(f"{url} is not a lakejoin server, or a proxy failed (status {status})")
+    kind, message = str(error.get("kind", "")), _with_position(error)
     if kind == "token":
         return InputError(f"{message.rstrip('.')}: lakejoin.connect({url!r}, token=…)")
     if kind in _BUSY:
-        return BusyServer(message, told.get("retry_after"))
+        return BusyServer(message, error.get("retry_after"))
     return _KINDS.get(kind, ServerProblem)(message)
 
 
-def _with_place(told: dict[str, Any]) -> str:
-    """The sentence, and where in the SQL it is, unless it says so itself."""
-    message, at = str(told["message"]), told.get("at")
-    if isinstance(at, dict) and at.get("line") and "line" not in message.lower():
-        return f"{message} (line {at['line']}, column {at.get('column')})"
+def _with_position(error: dict[str, Any]) -> str:
+    """The message, with the position in the SQL unless the message names it."""
+    message, position = str(error["message"]), error.get("at")
+    if isinstance(position, dict) and position.get("line") and "line" not in message.lower():
+        return f"{message} (line {position['line']}, column {position.get('column')})"
     return message

@@ -1,4 +1,4 @@
-"""From JSON to frozen dataclasses, and sequences of them."""
+"""Base classes for what a server answers: JSON as frozen dataclasses and sequences."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ Item = TypeVar("Item", bound="Told")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Told:
-    """Something that a server told: fields with types, and `to_dict` with all that was said."""
+    """An object that a server sent: typed fields, and all of its JSON in `to_dict`."""
 
     raw: Json = field(default_factory=dict, kw_only=True)
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """What JSON says; `others` are fields that are not read from it. Keys that are not known
-        are only in `to_dict`, those that are missing are as the field has them by itself."""
-        known = [one.name for one in fields(cls) if one.init and one.name in told]
-        values = {name: _fixed(told[name]) for name in known if name not in others}
-        return cls(**values, **others, raw=told)
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON; `others` are fields that are passed instead. Unknown keys are only in
+        `to_dict`; missing keys get the default of the field."""
+        known = [field.name for field in fields(cls) if field.init and field.name in data]
+        values = {name: _immutable(data[name]) for name in known if name not in others}
+        return cls(**values, **others, raw=data)
 
     def to_dict(self) -> Json:
-        """As JSON has it."""
+        """The JSON of this object."""
         return self.raw
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Several(Told, Sequence[Item]):
-    """Something that a server told and that is a sequence; a slice of it is one again."""
+    """An object that a server sent and that is a sequence; a slice has the same type."""
 
     results: tuple[Item, ...] = ()
 
-    _key = "results"  # of the list in JSON
+    _key = "results"  # the key of the list in the JSON
 
     def __len__(self) -> int:
         return len(self.results)
@@ -44,24 +44,24 @@ class Several(Told, Sequence[Item]):
         return iter(self.results)
 
     @overload
-    def __getitem__(self, place: int) -> Item: ...
+    def __getitem__(self, index: int) -> Item: ...
     @overload
-    def __getitem__(self, place: slice) -> Self: ...
-    def __getitem__(self, place: int | slice) -> Item | Self:
-        if isinstance(place, slice):
-            return replace(self, results=self.results[place])
-        return self.results[place]
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Item | Self:
+        if isinstance(index, slice):
+            return replace(self, results=self.results[index])
+        return self.results[index]
 
     def to_dict(self) -> Json:
-        """As JSON has it."""
-        return {**self.raw, self._key: [one.to_dict() for one in self.results]}
+        """The JSON of this object, with the results that are left in a slice."""
+        return {**self.raw, self._key: [result.to_dict() for result in self.results]}
 
 
-def each(of: Callable[[Json], Item], told: Any) -> tuple[Item, ...]:
-    """A list of JSON objects, each read."""
-    return tuple(of(one) for one in told or ())
+def each(of: Callable[[Json], Item], data: Any) -> tuple[Item, ...]:
+    """Read each object of a JSON list."""
+    return tuple(of(item) for item in data or ())
 
 
-def _fixed(value: Any) -> Any:
-    """Lists as tuples, so that nothing of what was told changes."""
-    return tuple(_fixed(one) for one in value) if isinstance(value, list) else value
+def _immutable(value: Any) -> Any:
+    """Convert lists to tuples."""
+    return tuple(_immutable(item) for item in value) if isinstance(value, list) else value

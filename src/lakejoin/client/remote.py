@@ -1,4 +1,4 @@
-"""A lake on a server, as a Python user has it in hand: the methods of an opened index."""
+"""A lake on a server: `connect` and `RemoteLake`, with the methods of an opened index."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from lakejoin.search.answer import Failed
     from lakejoin.search.choice import On
 
-_PAGE = 1_000  # tables of a list that are asked for at once
-_VALUES = 1_000  # that are asked for where all are wanted: a server hands out no more
-_THREADS = 4  # requests under way at once
+_PAGE = 1_000  # tables per request
+_VALUES = 1_000  # the most values that a server returns
+_THREADS = 4  # concurrent requests
 
 
 def connect(url: str, token: str | None = None, *, timeout: float | None = 600) -> RemoteLake:
-    """The lake that a server serves (`lakejoin serve`), with the methods of an opened index.
+    """Connect to a server (`lakejoin serve`); returns a lake with the methods of an opened index.
 
-    `url` is the address as the server prints it. A server that others can reach asks for a `token`.
-    `timeout` is how many seconds to wait for an answer, None without end; the server has limits of
-    its own.
+    `url` is the address that the server prints. A server that is open to other machines requires a
+    `token`. `timeout` is how many seconds to wait for an answer (None: forever); the server has its
+    own limits.
 
     >>> lake = lakejoin.connect("http://127.0.0.1:8765")  # doctest: +SKIP
     >>> lake.search("mine.csv")[0].table  # doctest: +SKIP
@@ -46,12 +46,11 @@ def connect(url: str, token: str | None = None, *, timeout: float | None = 600) 
 
 
 class RemoteLake:
-    """A lake on a server. What is asked is answered there; tables that are here are brought there.
+    """A lake on a server. All work is done on the server; local tables are uploaded.
 
-    Where a method takes a `table`, it is the path of a file here (or `file#part`), the name of a
-    table of the lake, a `RemoteTable`, or a frame (pandas, polars, Arrow, DuckDB, a mapping of
-    columns, a list of values). A table that is used more than once is better brought there once:
-    `mine = lake.upload("mine.csv")`.
+    A `table` is the path of a local file (or `file#part`), the name of a table of the lake, a
+    `RemoteTable`, or a frame (pandas, polars, Arrow, DuckDB, a mapping of columns, a list of
+    values). To use a local table several times, upload it once: `mine = lake.upload("mine.csv")`.
     """
 
     def __init__(self, connection: Connection, info: Json) -> None:
@@ -72,50 +71,48 @@ class RemoteLake:
         self.close()
 
     def __reduce__(self) -> tuple[Any, tuple[str, str | None]]:
-        """A copy, or one that was pickled, connects again."""
+        """Copies and unpickled lakes connect again."""
         return connect, (self.url, self._connection.address.token)
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The URL of the server."""
         return self._connection.url
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self._connection.close()
 
-    # -- what is there -------------------------------------------------------------------------
+    # -- tables --------------------------------------------------------------------------------
 
     def info(self) -> Json:
-        """The figures of the index, with the keys of `lakejoin info --json`, and the limits of the
+        """Figures about the index, with the keys of `lakejoin info --json`, and the limits of the
         server."""
         self._info = self._connection.get("/info")
         return self._info
 
     def tables(self, pattern: str | None = None) -> list[RemoteTable]:
-        """The tables by name: all, those that fit a glob, or those whose name contains a text."""
+        """The tables in order of their names; `pattern` is a glob, or a part of a name."""
         found: list[RemoteTable] = []
         while True:
-            asked = {"pattern": pattern, "begin": len(found), "limit": _PAGE}
-            told = self._connection.get("/tables", **asked)
-            found += [RemoteTable(self._connection, one) for one in told["tables"]]
-            if not told["tables"] or len(found) >= told["total"]:
+            page = self._connection.get("/tables", pattern=pattern, begin=len(found), limit=_PAGE)
+            found += [RemoteTable(self._connection, table) for table in page["tables"]]
+            if not page["tables"] or len(found) >= page["total"]:
                 return found
 
     def table(self, name: str) -> RemoteTable:
-        """The table of that name, or of an id of the server's (`upload:…`, `result:…`)."""
-        told = self._connection.get("/table", table=table_id(self._connection, _named(name)))
-        return RemoteTable(self._connection, told)
+        """The table with this name or id (`upload:…`, `result:…`)."""
+        data = self._connection.get("/table", table=table_id(self._connection, _named(name)))
+        return RemoteTable(self._connection, data)
 
     def upload(self, table: Any, name: str | None = None) -> RemoteTable:
-        """Brings a file or a frame to the server, under its own name or another."""
+        """Upload a file or a frame, under its own name or another."""
         return upload(self._connection, table, name)
 
     def skipped(self) -> NoReturn:
-        """Refused: a server tells only of tables; the index knows what was skipped."""
+        """Not supported by servers; use `lakejoin.open(…).skipped()` on the index."""
         raise InputError(
-            "a server does not tell which files were skipped: ask its index, "
-            "lakejoin.open(…).skipped()"
+            "servers do not list skipped files: open the index with lakejoin.open(…).skipped()"
         )
 
     # -- searching -----------------------------------------------------------------------------
@@ -170,14 +167,13 @@ class RemoteLake:
         *,
         tau: float | str | None = None,
         encoder: Any = None,
-        method: str | None = None,
         measure: str | None = None,
         within: float | str | None = None,
         metric: str | None = None,
     ) -> Answer | Answers | FusedAnswer:
-        """The tables of the lake that join with `table`, the best first; or, by one engine, the
-        columns that do. As `Lake.search`, but that a server takes no `verified`, `algorithm`,
-        `initial`, `encoder`, `method`, `measure` and `metric`.
+        """Find the tables of the lake that join with `table`, best first; with a single engine,
+        find the columns that join with one column. Like `Lake.search`, but servers do not support
+        `verified`, `algorithm`, `initial`, `encoder`, `measure` and `metric`.
 
         >>> lake.search("mine.csv")[0].table  # doctest: +SKIP
         >>> lake.search("mine.csv", "city", by="overlap", k=5)  # doctest: +SKIP
@@ -187,67 +183,71 @@ class RemoteLake:
             algorithm=None if algorithm == "auto" else algorithm,
             initial=initial,
             encoder=encoder,
-            method=method,
             measure=measure,
             metric=metric,
         )
-        mine = table_id(self._connection, table)
+        query_id = table_id(self._connection, table)
         options = {"k": k, "by": by, "min": min, "others": others, "within": within}
         options["tau"] = tau_asked(tau)
         if on == "*" and by != "fused":
-            columns = [one.name for one in self.table(mine).columns() if one.indexed]
-            asked = ({"table": mine, "on": [name], **options} for name in columns)
-            return Answers(self._answer(one) for one in asked)
-        asked_once = {"table": mine, "on": columns_asked(on, self._names(mine)), **options}
+            columns = [column.name for column in self.table(query_id).columns() if column.indexed]
+            requests = ({"table": query_id, "on": [name], **options} for name in columns)
+            return Answers(map(self._answer, requests))
+        request = {"table": query_id, "on": columns_asked(on, self._names(query_id)), **options}
         if by == "fused":
-            return self._fused(self._connection.post("/search", asked_once), asked_once)
-        return self._answer(asked_once)
+            return self._fused(self._connection.post("/search", request), request)
+        return self._answer(request)
 
     def search_progressively(
         self, table: Any, on: On = None, k: int | None = None
     ) -> Iterator[FusedAnswer]:
-        """The answers of a fused search as they get better; the last one is `final`. To stop
-        taking them stops the search on the server.
+        """Yield the answers of a fused search as they improve; the last one is `final`. Closing
+        the iterator stops the search on the server.
 
         >>> for answer in lake.search_progressively("mine.csv"):  # doctest: +SKIP
         ...     print(answer[:3])
         """
-        mine = table_id(self._connection, table)
-        asked = {"table": mine, "on": columns_asked(on, self._names(mine)), "by": "fused", "k": k}
-        for name, told in self._connection.events("/search", asked):
+        query_id = table_id(self._connection, table)
+        request = {
+            "table": query_id,
+            "on": columns_asked(on, self._names(query_id)),
+            "by": "fused",
+            "k": k,
+        }
+        for name, data in self._connection.events("/search", request):
             if name == "partial":
-                yield FusedAnswer.of({**told, "final": False})
+                yield FusedAnswer.of({**data, "final": False})
             elif name == "done":
-                yield self._fused(told, asked)
+                yield self._fused(data, request)
 
     def search_many(
         self, queries: Iterable[Any], on: On = None, threads: int | None = None, **options: Any
     ) -> Iterator[Answer | Answers | FusedAnswer | Failed]:
-        """The answers for many queries, in their order, asked for by several threads.
+        """Search for many queries with several threads; yields the answers in order.
 
-        A query is a table as `search` takes it, or a pair of a table and its column (or columns).
-        One that cannot be answered gives a `Failed` with its error.
+        A query is a table as for `search`, or a pair of a table and its column (or columns). A
+        query that fails yields a `Failed` with its error.
         """
         from lakejoin.search.choice import in_order
         from lakejoin.search.many import each, table_and_columns
 
-        on = in_order(on)  # once, for every query
+        on = in_order(on)  # an iterator can be read only once, and every query needs it
 
-        def one(query: Any) -> Answer | Answers | FusedAnswer:
+        def search_one(query: Any) -> Answer | Answers | FusedAnswer:
             table, columns = table_and_columns(query, on)
-            found: Answer | Answers | FusedAnswer = self.search(table, columns, **options)
-            return found
+            answer: Answer | Answers | FusedAnswer = self.search(table, columns, **options)
+            return answer
 
         def name_of(query: Any) -> tuple[str, On]:
             table, columns = table_and_columns(query, on)
             return _query_name(table), columns
 
-        return each(queries, one, name_of, threads or _THREADS)
+        return each(queries, search_one, name_of, threads or _THREADS)
 
     def union(self, table: Any, k: int | None = None) -> UnionAnswer:
-        """The tables of the lake whose rows could be appended to `table`, the best first."""
-        mine = table_id(self._connection, table)
-        return UnionAnswer.of(self._connection.post("/union", {"table": mine, "k": k}))
+        """Find the tables of the lake whose rows could be appended to `table`, best first."""
+        query_id = table_id(self._connection, table)
+        return UnionAnswer.of(self._connection.post("/union", {"table": query_id, "k": k}))
 
     # -- joining -------------------------------------------------------------------------------
 
@@ -267,15 +267,15 @@ class RemoteLake:
         columns: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> RemoteJoin:
-        """How two tables join; a `RemoteJoin` that is false where none was found. Options are those
-        of `lakejoin.join`; `columns` are those of the result that are kept.
+        """Find out how two tables join; returns a `RemoteJoin`, which is false if no join was
+        found. The options are those of `lakejoin.join`; `columns` selects columns of the result.
 
         >>> lake.join("mine.csv", "airports.csv").run().to_pandas()  # doctest: +SKIP
         """
-        mine, theirs = (table_id(self._connection, one) for one in (left, right))
-        asked = {
-            "right": theirs,
-            "on": pairs_asked(on, self._names(mine), self._names(theirs)),
+        left_id, right_id = (table_id(self._connection, table) for table in (left, right))
+        request = {
+            "right": right_id,
+            "on": pairs_asked(on, self._names(left_id), self._names(right_id)),
             "how": how,
             "by": by,
             "one_to_one": one_to_one or None,
@@ -285,9 +285,10 @@ class RemoteLake:
             "tau": tau,
             "columns": None if columns is None else list(columns),
         }
-        told = self._connection.post("/join", {"left": mine, **asked}, progress)
-        step = {"kind": "join", **{name: one for name, one in asked.items() if one is not None}}
-        return RemoteJoin.of(told, _run=lambda: self._chained(mine, step))
+        data = self._connection.post("/join", {"left": left_id, **request}, progress)
+        options = {name: value for name, value in request.items() if value is not None}
+        step = {"kind": "join", **options}
+        return RemoteJoin.of(data, _run=lambda: self._run_step(left_id, step))
 
     def predicates(
         self,
@@ -298,46 +299,48 @@ class RemoteLake:
         n: int = 5,
         progress: Progress | None = None,
     ) -> Predicates:
-        """Which columns should be equated? The best predicates for what is wanted of the join:
-        `coverage`, `groups`, `compact`, `balanced` or `strength`."""
-        mine, theirs = (table_id(self._connection, one) for one in (left, right))
-        asked = {"left": mine, "right": theirs, "prefer": prefer, "n": n}
-        return Predicates.of(self._connection.post("/predicate", asked, progress))
+        """Find the best predicates (columns to equate) for a preference: `coverage`, `groups`,
+        `compact`, `balanced` or `strength`."""
+        left_id, right_id = (table_id(self._connection, table) for table in (left, right))
+        request = {"left": left_id, "right": right_id, "prefer": prefer, "n": n}
+        return Predicates.of(self._connection.post("/predicate", request, progress))
 
     def sql(self, table: Any, sql: str) -> RemoteTable:
-        """What one SELECT (or WITH, PIVOT, SUMMARIZE, …) makes of a table, which is called
-        `result` in it; kept on the server.
+        """Run one SELECT (or WITH, PIVOT, SUMMARIZE, …) on a table, which is called `result` in the
+        SQL; the result is kept on the server.
 
         >>> lake.sql("airports.csv", "select count(*) from result").to_arrow()  # doctest: +SKIP
         """
-        asked = {"table": table_id(self._connection, table), "sql": sql}
-        return RemoteTable(self._connection, self._connection.post("/sql", asked))
+        request = {"table": table_id(self._connection, table), "sql": sql}
+        return RemoteTable(self._connection, self._connection.post("/sql", request))
 
     # -- the lake as a graph -------------------------------------------------------------------
 
     def graph(self) -> RemoteGraph:
-        """The join graph: figures of the whole lake, and what lies around a table."""
+        """The join graph: figures about the whole lake, and the tables around a table."""
         return RemoteGraph(self._connection)
 
     def paths(self, table: Any, other_table: Any, k: int = 5, joins: int = 4) -> Paths:
-        """How to get from one table to another by at most so many `joins`: the `k` paths that most
-        rows of the first table survive, each with its SQL."""
-        ends = {"table": table, "other_table": other_table}
-        named = {name: table_id(self._connection, one) for name, one in ends.items()}
-        asked = {**named, "k": k, "joins": joins}
-        return Paths.of(self._connection.post("/paths", asked))
+        """Find paths of at most `joins` joins from one table to another: the `k` paths that keep
+        the most rows of the first table, each with its SQL."""
+        start, end = (table_id(self._connection, side) for side in (table, other_table))
+        request = {"table": start, "other_table": end, "k": k, "joins": joins}
+        return Paths.of(self._connection.post("/paths", request))
 
-    # -- beneath -------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------
 
-    def _answer(self, asked: Json) -> Answer:
-        return Answer.of(self._connection.post("/search", asked), explain=self._explain(asked))
+    def _answer(self, request: Json) -> Answer:
+        return Answer.of(self._connection.post("/search", request), explain=self._explain(request))
 
-    def _fused(self, told: Json, asked: Json) -> FusedAnswer:
-        both = {"explain": self._explain(asked), "explain_miss": self._explain(asked, miss=True)}
-        return FusedAnswer.of(told, **both)
+    def _fused(self, data: Json, request: Json) -> FusedAnswer:
+        both = {
+            "explain": self._explain(request),
+            "explain_miss": self._explain(request, miss=True),
+        }
+        return FusedAnswer.of(data, **both)
 
-    def _explain(self, asked: Json, miss: bool | None = None) -> Explain:
-        search = {name: one for name, one in asked.items() if one is not None}
+    def _explain(self, request: Json, miss: bool | None = None) -> Explain:
+        search = {name: value for name, value in request.items() if value is not None}
 
         def explain(rank: int, limit: int | None) -> Json:
             body = {"search": search, "rank": rank, "limit": limit or _VALUES, "miss": miss}
@@ -348,13 +351,13 @@ class RemoteLake:
     def _names(self, table: str) -> Names:
         return lambda: self.table(table).names
 
-    def _chained(self, start: str, step: Json) -> RemoteTable:
-        told = self._connection.post("/chains", {"start": start, "steps": [step]})
-        return RemoteTable(self._connection, told["tables"][-1])
+    def _run_step(self, start: str, step: Json) -> RemoteTable:
+        data = self._connection.post("/chains", {"start": start, "steps": [step]})
+        return RemoteTable(self._connection, data["tables"][-1])
 
 
 def _named(name: str) -> str:
-    """A name of a table on the server, and never of a file here."""
+    """The id of a table on the server, never a local file."""
     return name if name.startswith(("lake:", "upload:", "result:")) else f"lake:{name}"
 
 

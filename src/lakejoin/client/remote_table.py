@@ -1,4 +1,4 @@
-"""A table on a server: of its lake, brought there, or the result of a step."""
+"""A table on a server: of its lake, uploaded, or the result of a step."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
     from lakejoin.store.catalog import ColumnEntry
 
-_FILE = b"ARROW1\0\0"  # how a file of Arrow begins; a stream of batches follows, and an index of it
+_ARROW_MAGIC = b"ARROW1\0\0"  # an Arrow file begins with it; a stream of batches follows
 
 
 class RemoteTable:
-    """A table on a server; its rows are fetched when they are asked for.
+    """A table on a server; its rows are downloaded when needed.
 
-    `id` is what the server calls it: `lake:NAME`, `upload:ID` or `result:ID`.
+    `id` is its id on the server: `lake:NAME`, `upload:ID` or `result:ID`.
     """
 
-    def __init__(self, connection: Connection, told: Json) -> None:
+    def __init__(self, connection: Connection, data: Json) -> None:
         self.connection = connection
-        self._told = told
+        self._data = data
 
     def __repr__(self) -> str:
         return f"<RemoteTable {self.name}: {self.rows:,} rows, {self._width} columns>"
@@ -35,18 +35,18 @@ class RemoteTable:
 
     @property
     def id(self) -> str:
-        """What the server calls it."""
-        return str(self._told["id"])
+        """Its id on the server."""
+        return str(self._data["id"])
 
     @property
     def name(self) -> str:
-        """Its name for people: of a table of the lake, its path there."""
-        return str(self._told["table"])
+        """Its name; for a table of the lake, its path there."""
+        return str(self._data["table"])
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
-        return int(self._told["rows"])
+        """The number of rows."""
+        return int(self._data["rows"])
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -55,28 +55,30 @@ class RemoteTable:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What was left out when it was read."""
+        """What was dropped while it was read."""
         return tuple(
-            Loss(one["reason"], one["count"], one.get("detail", ""))
-            for one in self._info.get("losses", ())
+            Loss(loss["reason"], loss["count"], loss.get("detail", ""))
+            for loss in self._info.get("losses", ())
         )
 
     @property
     def suggested(self) -> tuple[str, ...]:
-        """The columns that are like a key: good ones to search by."""
-        return tuple(one["column"] for one in self._info["columns"] if one.get("suggested"))
+        """The columns that look like keys: good candidates to search by."""
+        return tuple(
+            column["column"] for column in self._info["columns"] if column.get("suggested")
+        )
 
     def columns(self) -> list[ColumnEntry]:
-        """Its columns with their profiles."""
+        """The columns with their profiles."""
         from lakejoin.store.catalog import ColumnEntry
 
         return [
-            ColumnEntry(place, one["column"], bool(one.get("indexed")), _profile(one))
-            for place, one in enumerate(self._info["columns"])
+            ColumnEntry(index, column["column"], bool(column.get("indexed")), _profile(column))
+            for index, column in enumerate(self._info["columns"])
         ]
 
     def to_arrow(self, begin: int = 0, end: int | None = None) -> pa.Table:
-        """Rows [begin, end) as a `pyarrow.Table`; what comes after them is not fetched."""
+        """Rows [begin, end) as a `pyarrow.Table`; later rows are not downloaded."""
         import pyarrow as pa
 
         begin, end, _ = slice(begin, end).indices(self.rows)
@@ -84,7 +86,9 @@ class RemoteTable:
             try:
                 return _read(body, begin, max(begin, end))
             except pa.ArrowException as problem:
-                raise ServerProblem(f"{self.name} came incomplete ({problem})") from None
+                raise ServerProblem(
+                    f"the download of {self.name} is incomplete ({problem})"
+                ) from None
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""
@@ -96,33 +100,33 @@ class RemoteTable:
         return needed("polars").from_arrow(self.to_arrow())
 
     def to_dict(self) -> Json:
-        """All that the server tells of it, as JSON has it."""
+        """The JSON that the server sent about it."""
         return self._info
 
     @property
     def names(self) -> list[str]:
         """The names of its columns."""
-        return [one["column"] for one in self._info["columns"]]
+        return [column["column"] for column in self._info["columns"]]
 
     @property
     def _width(self) -> int:
-        columns = self._told["columns"]
+        columns = self._data["columns"]
         return columns if isinstance(columns, int) else len(columns)
 
     @cached_property
     def _info(self) -> Json:
-        """A list of tables tells only how many columns each has: then it is asked for."""
-        if isinstance(self._told["columns"], list):
-            return self._told
+        """The full description; lists of tables only have the number of columns."""
+        if isinstance(self._data["columns"], list):
+            return self._data
         return self.connection.get("/table", table=self.id)
 
 
 def _read(body: IO[bytes], begin: int, end: int) -> pa.Table:
-    """The rows [begin, end) of an Arrow file, read from its front and no further than needed."""
+    """Read the rows [begin, end) of an Arrow file from its start, no further than needed."""
     import pyarrow as pa
 
-    if body.read(len(_FILE)) != _FILE:
-        raise pa.ArrowInvalid("this is no file of Arrow")
+    if body.read(len(_ARROW_MAGIC)) != _ARROW_MAGIC:
+        raise pa.ArrowInvalid("not an Arrow file")
     batches, seen = [], 0
     with pa.ipc.open_stream(body) as stream:
         while seen < end:
@@ -137,17 +141,17 @@ def _read(body: IO[bytes], begin: int, end: int) -> pa.Table:
         return pa.Table.from_batches(batches, stream.schema)
 
 
-def _profile(told: Json) -> ColumnProfile:
+def _profile(data: Json) -> ColumnProfile:
     return ColumnProfile(
-        type=ColumnType(told["type"]),
-        rows=told["rows"],
-        nulls=told["nulls"],
-        distinct=told["distinct"],
-        uniqueness=told["uniqueness"],
-        min_length=told["min_length"],
-        max_length=told["max_length"],
-        mean_length=told["mean_length"],
-        key_likeness=told["key_likeness"],
-        examples=tuple(told.get("examples", ())),
-        date_format=told.get("date_format") or "",
+        type=ColumnType(data["type"]),
+        rows=data["rows"],
+        nulls=data["nulls"],
+        distinct=data["distinct"],
+        uniqueness=data["uniqueness"],
+        min_length=data["min_length"],
+        max_length=data["max_length"],
+        mean_length=data["mean_length"],
+        key_likeness=data["key_likeness"],
+        examples=tuple(data.get("examples", ())),
+        date_format=data.get("date_format") or "",
     )

@@ -1,4 +1,4 @@
-"""What a server found: answers of searches, with the names that those of an opened index have."""
+"""Answers of searches on a server, with the same names as those of an opened index."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lakejoin.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Of a rank, the values that meet and those that do not: so many of each.
+# Fetches values that match and values that do not, for a rank and a limit.
 Explain = Callable[[int, int | None], Json]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Way(Told):
-    """One way to join: my columns with theirs, what meets, what it is worth and why."""
+    """One join candidate: the columns on both sides, what matches, its score and the evidence."""
 
     kind: str = "equal"
     how: str = ""
@@ -36,22 +36,22 @@ class Way(Told):
 
     @property
     def pairs(self) -> str:
-        """Which of my columns goes with which of theirs, and how."""
+        """Which columns are joined, and how."""
         sign = "=" if self.kind == "equal" else "~"
         if len(self.mine) == len(self.theirs):
             both = zip(self.mine, self.theirs, strict=True)
-            told = " and ".join(f"{one} {sign} {other}" for one, other in both)
-        else:  # a place may be one column or two
-            told = f"{', '.join(self.mine)} {sign} {', '.join(self.theirs)}"
-        return f"{told} ({self.how})" if self.how else told
+            pairs = " and ".join(f"{one} {sign} {other}" for one, other in both)
+        else:  # coordinates may be one column or two
+            pairs = f"{', '.join(self.mine)} {sign} {', '.join(self.theirs)}"
+        return f"{pairs} ({self.how})" if self.how else pairs
 
     def __repr__(self) -> str:
-        return f"<Way {self.pairs}>"
+        return f"<JoinCandidate {self.pairs}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Added(Told):
-    """A column that a table would add, and the share of my rows that would get a value."""
+    """A column that a table would add, and the share of query rows that would get a value."""
 
     name: str = ""
     full: float | None = None
@@ -64,7 +64,7 @@ class Added(Told):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explained(Told):
-    """A result whose values can be asked for, side by side."""
+    """A result whose matching values can be fetched."""
 
     rank: int = 0
     table: str = ""
@@ -72,31 +72,31 @@ class Explained(Told):
     explain: Explain | None = field(default=None, kw_only=True)
 
     def matches(self, limit: int | None = None) -> pa.Table:
-        """The values that meet: `value` as I write it, rows of `mine`, rows of `theirs`; near
-        values also with their `partner` and `distance`. As many as the server hands out, where no
-        `limit` is given."""
+        """The values that match: `value` as in the query table, and how many rows have it there
+        (`mine`) and in the lake table (`theirs`); near values also with `partner` and `distance`.
+        Without `limit`, as many as the server returns."""
         return _rows(self._explained(limit)["matches"])
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
-        """My values that find no partner: `value`, rows of `mine`."""
+        """The query values without a partner: `value`, and how many query rows have it (`mine`)."""
         return _rows(self._explained(limit)["unmatched"])
 
     def sql(self) -> str:
-        """DuckDB SQL that makes the join of my table with this one."""
-        written = self._explained(1)["sql"]
-        if not isinstance(written, str):
+        """DuckDB SQL that joins the query table with this table."""
+        sql = self._explained(1)["sql"]
+        if not isinstance(sql, str):
             raise InputError(f"the join with {self.table} cannot be written in SQL")
-        return written
+        return sql
 
     def _explained(self, limit: int | None) -> Json:
         if self.explain is None:
-            raise InputError("this answer is not final: take the last one, or search again")
+            raise InputError("this answer is preliminary: use the final one")
         return self.explain(self.rank, limit)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusedResult(Explained):
-    """A table of the lake, and the ways in which it joins with mine, the best first."""
+    """A table of the lake, and the candidates for joining it, best first."""
 
     score: float = 0.0
     ways: tuple[Way, ...] = ()
@@ -106,10 +106,10 @@ class FusedResult(Explained):
     reason: str = ""
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it."""
-        ways, adds = each(Way.of, told.get("ways")), each(Added.of, told.get("adds"))
-        return super().of(told, ways=ways, adds=adds, **others)
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON."""
+        ways, adds = each(Way.of, data.get("ways")), each(Added.of, data.get("adds"))
+        return super().of(data, ways=ways, adds=adds, **others)
 
     def __repr__(self) -> str:
         added = ", ".join(map(repr, self.adds[:8]))
@@ -120,11 +120,10 @@ class FusedResult(Explained):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusedAnswer(Several[FusedResult]):
-    """The tables that join, at most `k`, the best first; a sequence of `FusedResult`.
+    """The tables that join, at most `k`, best first; a sequence of `FusedResult`.
 
-    `columns` are those of mine that were searched for. `misses` are tables that share values with
-    mine by accident. One that is not `final` comes before the search is over, and a better one
-    after it.
+    `columns` are the query columns that were searched for. `misses` are tables with coincidental
+    overlap. An answer that is not `final` is preliminary, and a better one follows.
     """
 
     table: str = ""
@@ -138,40 +137,42 @@ class FusedAnswer(Several[FusedResult]):
     cached: bool = False
 
     by: ClassVar[str] = "fused"
-    error: ClassVar[None] = None  # beside `Failed`, where many are searched for
+    error: ClassVar[None] = None  # only `Failed` has an error, in `search_many`
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it; `explain` is for its results, `explain_miss` for its misses."""
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON; `explain` is for the results, `explain_miss` for the misses."""
         explain, explain_miss = (others.pop(name, None) for name in ("explain", "explain_miss"))
 
-        def one(result: Json) -> FusedResult:
+        def read_result(result: Json) -> FusedResult:
             return FusedResult.of(result, explain=explain)
 
-        def miss(result: Json) -> FusedResult:
+        def read_miss(result: Json) -> FusedResult:
             return FusedResult.of(result, explain=explain_miss)
 
-        query = told.get("query", {})
+        query = data.get("query", {})
         return super().of(
-            told,
+            data,
             table=query.get("table", ""),
-            columns=tuple(tuple(one) for one in query.get("columns", ())),
-            results=each(one, told.get("results")),
-            misses=each(miss, told.get("misses")),
+            columns=tuple(tuple(names) for names in query.get("columns", ())),
+            results=each(read_result, data.get("results")),
+            misses=each(read_miss, data.get("misses")),
             **others,
         )
 
     def __repr__(self) -> str:
-        columns = ", ".join(" + ".join(one) for one in self.columns)
-        lines = [f"{self.table} · {columns}: {_tables(len(self))} joins with it"]
+        columns = ", ".join(" + ".join(names) for names in self.columns)
+        lines = [f"{self.table} · {columns}: {_tables_that_join(len(self))}"]
         lines += map(repr, self.results)
-        lines += [f"by accident: {one.table} ({one.accidental})" for one in self.misses[:3]]
+        lines += [
+            f"coincidental overlap: {miss.table} ({miss.accidental})" for miss in self.misses[:3]
+        ]
         return "\n".join([*lines, *self.notes])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Asked(Told):
-    """What was searched for: the columns of a table, with so many distinct values in its rows."""
+    """What was searched for: columns of a table, their distinct values and rows."""
 
     table: str = ""
     columns: tuple[str, ...] = ()
@@ -187,10 +188,11 @@ class Asked(Told):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Explained):
-    """A column of the lake that joins with mine, or a table that joins with a composite key.
+    """A column of the lake that joins with the query column, or a table that joins with a composite
+    key.
 
-    `matched` of my `query_size` distinct values are among its `column_size`, or are near some of
-    them (`pairs` in all, at a median `distance`); `containment` is that share.
+    `matched` of the `query_size` distinct query values are among its `column_size` values, or are
+    near some of them (`pairs` in total, at a median `distance`); `containment` is that share.
     """
 
     columns: tuple[str, ...] = ()
@@ -218,7 +220,7 @@ class Result(Explained):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(Several[Result]):
-    """The columns that were found for one query, or the tables for a composite key; best first."""
+    """The columns found for one query, or the tables found for a composite key; best first."""
 
     query: Asked = field(default_factory=Asked)
     by: str = "overlap"
@@ -233,18 +235,20 @@ class Answer(Several[Result]):
     final: bool = True
     cached: bool = False
 
-    error: ClassVar[None] = None  # beside `Failed`, where many are searched for
+    error: ClassVar[None] = None  # only `Failed` has an error, in `search_many`
 
     @classmethod
-    def of(cls, told: Json, **others: Any) -> Self:
-        """As JSON has it; `explain` is for its results."""
+    def of(cls, data: Json, **others: Any) -> Self:
+        """Read from JSON; `explain` is for the results."""
         explain = others.pop("explain", None)
 
-        def one(result: Json) -> Result:
+        def read_result(result: Json) -> Result:
             return Result.of(result, explain=explain)
 
-        query = Asked.of(told.get("query", {}))
-        return super().of(told, query=query, results=each(one, told.get("results")), **others)
+        query = Asked.of(data.get("query", {}))
+        return super().of(
+            data, query=query, results=each(read_result, data.get("results")), **others
+        )
 
     def __repr__(self) -> str:
         lines = [f"{self.query!r}: {len(self):,} found by {self.by}"]
@@ -261,22 +265,22 @@ class Answers(tuple[Answer, ...]):
         return "\n\n".join(map(repr, self))
 
     def to_dict(self) -> Json:
-        """`answers`, each as `Answer.to_dict` has it."""
+        """The JSON of all answers, under the key `answers`."""
         return {"answers": [answer.to_dict() for answer in self]}
 
 
-def _rows(listed: list[Json]) -> pa.Table:
-    """Objects as rows; the parts of a composite value are columns of their own."""
+def _rows(items: list[Json]) -> pa.Table:
+    """JSON objects as rows; the values of a composite key get a column each."""
     import pyarrow as pa
 
     rows = [
-        {**one["value"], **{name: cell for name, cell in one.items() if name != "value"}}
-        if isinstance(one.get("value"), dict)
-        else one
-        for one in listed
+        {**item["value"], **{name: cell for name, cell in item.items() if name != "value"}}
+        if isinstance(item.get("value"), dict)
+        else item
+        for item in items
     ]
     return pa.Table.from_pylist(rows)
 
 
-def _tables(count: int) -> str:
-    return {0: "no table", 1: "1 table"}.get(count, f"{count:,} tables")
+def _tables_that_join(count: int) -> str:
+    return {0: "no table joins", 1: "1 table joins"}.get(count, f"{count:,} tables join")

@@ -1,4 +1,4 @@
-"""Which table is meant: one on the server, or one that is here and has to be brought there?"""
+"""Resolve a table to its id on the server, and upload it if it is local."""
 
 from __future__ import annotations
 
@@ -13,51 +13,53 @@ from lakejoin.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MY_TABLE = "my_table"  # what a frame is called, which has no name
+MY_TABLE = "my_table"  # the name of a frame
 _KINDS = ("lake:", "upload:", "result:")
 
 
 def table_id(connection: Connection, table: Any) -> str:
-    """The id of a table: a file that is here, the name or id of one on the server, a
-    `RemoteTable`, or a frame; what is not on the server yet is brought there."""
+    """The id of a table: a local file, the name or id of a table on the server, a `RemoteTable`, or
+    a frame. Local tables are uploaded."""
     if isinstance(table, RemoteTable) and table.connection.url == connection.url:
         return table.id
     if isinstance(table, str):
         if table.startswith(_KINDS):
             return table
-        if not _file(table)[0]:
+        if not _local_file(table)[0]:
             return f"lake:{table}"
     return upload(connection, table).id
 
 
 def upload(connection: Connection, table: Any, name: str | None = None) -> RemoteTable:
-    """Brings a file (or `file#part`) or a frame to the server."""
+    """Upload a file (or `file#part`) or a frame."""
     if isinstance(table, str | os.PathLike):
         text = os.fspath(table)
-        path, part = _file(text)
+        path, part = _local_file(text)
         if not path:
             folder = Path(text).is_dir()
-            raise InputError(f"{text} is a folder" if folder else f"there is no file {text}")
+            raise InputError(
+                f"{text} is a folder: name a file in it" if folder else f"there is no file {text}"
+            )
         try:
             with Path(path).open("rb") as file:
-                told = connection.send("/uploads", file, name=name or Path(path).name)
+                data = connection.send("/uploads", file, name=name or Path(path).name)
         except OSError as problem:
-            raise InputError(f"{text} cannot be read: {problem.strerror}") from None
-        return RemoteTable(connection, _chosen(told, text, part))
+            raise InputError(f"cannot read {text}: {problem.strerror}") from None
+        return RemoteTable(connection, _chosen(data, text, part))
     name = f"{(name or MY_TABLE).removesuffix('.arrow')}.arrow"
-    told = connection.send("/uploads", _packed(_rows(table)), name=name)
-    return RemoteTable(connection, _chosen(told, name, ""))
+    data = connection.send("/uploads", _arrow_file(_rows(table)), name=name)
+    return RemoteTable(connection, _chosen(data, name, ""))
 
 
-def _file(text: str) -> tuple[str, str]:
-    """The path of a file here and the part of it that is meant; no path where there is none."""
+def _local_file(text: str) -> tuple[str, str]:
+    """The path of a local file and the part that is named; an empty path if there is none."""
     from lakejoin.lake.read import file_and_part
 
     return ("", "") if "://" in text else file_and_part(text)
 
 
 def _rows(table: Any) -> pa.Table:
-    """The rows of a frame, or of a table of an index that is opened here."""
+    """The rows of a frame, or of a table of a local index."""
     from lakejoin.lake.frames import to_table
 
     if isinstance(table, RemoteTable) or hasattr(table, "entry"):
@@ -65,11 +67,11 @@ def _rows(table: Any) -> pa.Table:
     return to_table(table)
 
 
-def _packed(rows: pa.Table) -> bytes:
+def _arrow_file(rows: pa.Table) -> bytes:
     import pyarrow as pa
 
     if not rows.num_columns:
-        raise InputError("a table without columns cannot be brought to a server")
+        raise InputError("a table without columns cannot be uploaded")
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, rows.schema, options=options) as file:
@@ -77,15 +79,15 @@ def _packed(rows: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _chosen(told: Json, given: str, part: str) -> Json:
-    """The table of an upload that is meant, if there are several."""
-    tables: list[Json] = told["tables"]
+def _chosen(data: Json, name: str, part: str) -> Json:
+    """The table of an upload that is named, if there are several."""
+    tables: list[Json] = data["tables"]
     if part:
-        tables = [one for one in tables if str(one["table"]).endswith(f"#{part}")]
+        tables = [table for table in tables if str(table["table"]).endswith(f"#{part}")]
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        reasons = [f"{one['name']}: {one['reason']}" for one in told.get("skipped", ())]
-        raise InputError(f"no table was read from {given}" + "".join(f"; {one}" for one in reasons))
-    names = ", ".join(str(one["table"]) for one in tables[:5])
-    raise InputError(f"{given} holds {len(tables)} tables: name one of them ({names})")
+        reasons = "".join(f"; {file['name']}: {file['reason']}" for file in data.get("skipped", ()))
+        raise InputError(f"no table could be read from {name}{reasons}")
+    names = ", ".join(str(table["table"]) for table in tables[:5])
+    raise InputError(f"{name} has {len(tables)} tables: name one of them ({names})")

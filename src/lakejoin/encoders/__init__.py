@@ -1,4 +1,4 @@
-"""Text becomes vectors: one method, strings in, unit vectors out.
+"""Encoders: strings in, unit vectors out.
 
 >>> from lakejoin.encoders import open_encoder
 >>> encoder = open_encoder("characters")

@@ -1,17 +1,17 @@
-"""Short forms in dates and addresses become long ones before a text is encoded.
+"""Expand abbreviations in dates and addresses before a text is encoded.
 
-The rules are data: `abbreviations.csv` beside this file, one a line, the first that fits wins.
-`when` says where the short form has to stand:
+The rules are in `abbreviations.csv`, one per line; the first that applies wins. `when` says where
+the short form must stand:
 
-- `always`: everywhere;
-- `date`: beside a number (`12 mar`, `mar 2020`, not `mar del plata`);
-- `after`: after a word that is no number, at the end or with a number somewhere before it
+- `always`: anywhere;
+- `date`: next to a number (`12 mar`, `mar 2020`, not `mar del plata`);
+- `after`: after a word that is not a number, at the end or with a number somewhere before it
   (`main st`, `12 main st springfield`);
-- `before`: elsewhere, before a word that is no number (`st helens`, `dr jekyll`);
-- `address`: where the text begins with a number, or another of its words is a street
+- `before`: elsewhere, before a word that is not a number (`st helens`, `dr jekyll`);
+- `address`: if the text begins with a number, or another word is a street
   (`n main street`, `n main st`).
 
-A number is a word that begins with a digit.
+A number is a word that starts with a digit.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from lakejoin.encoders.texts import buffers
 
 @dataclass(frozen=True)
 class Abbreviations:
-    """The rules as arrays: sorted by short form, in the order of the file for each."""
+    """The rules as arrays, sorted by short form; rules of one form keep the order of the file."""
 
     shorts: Any  # distinct short forms
-    starts: Array  # rules starts[i] .. starts[i + 1] are those of short form i
+    starts: Array  # short form i has rules starts[i] .. starts[i + 1]
     when: Array
-    word_starts: Array  # long words word_starts[r] .. word_starts[r + 1] are those of rule r
+    word_starts: Array  # rule r has long words word_starts[r] .. word_starts[r + 1]
     longs: Any  # the words of all long forms
-    streets: Any  # words that tell an address
-    last_streets: Any  # those that tell one only at the end: `st` may be a saint
+    streets: Any  # words that mark an address
+    last_streets: Any  # words that mark one only at the end: `st` may be a saint
     digest: str
 
     def expanded(self, text_words: Array, codes: Array, distinct: Any) -> tuple[Array, Array, Any]:
-        """(where texts begin, codes, distinct words) with long forms in place of short ones."""
+        """Replace short forms by long ones; returns (text offsets, codes, distinct words)."""
         from lakejoin.kernels.words.split import expand_words
 
         which = pc.fill_null(pc.index_in(distinct, self.shorts), len(self.shorts)).to_numpy()
@@ -53,7 +53,7 @@ class Abbreviations:
             return text_words, codes, distinct
         starts = np.append(self.starts, self.starts[-1])
         rules = np.zeros(len(which) + 1, np.int64)
-        # The rules of a word are a run of the file's: repeat them word by word.
+        # Each word has a contiguous run of rules: repeat the run word by word.
         counts = starts[which + 1] - starts[which]
         np.cumsum(counts, out=rules[1:])
         taken = np.repeat(starts[which] - rules[:-1], counts) + np.arange(rules[-1])
@@ -80,10 +80,10 @@ class Abbreviations:
     def _streets_of(self, distinct: Any) -> Array:
         from lakejoin.kernels.words.split import STREET, STREET_LAST
 
-        found = np.zeros(len(distinct), np.uint8)
-        for words, value in ((self.streets, STREET), (self.last_streets, STREET_LAST)):
-            found[pc.is_in(distinct, words).to_numpy(zero_copy_only=False)] = value
-        return found
+        kinds = np.zeros(len(distinct), np.uint8)
+        for words, kind in ((self.streets, STREET), (self.last_streets, STREET_LAST)):
+            kinds[pc.is_in(distinct, words).to_numpy(zero_copy_only=False)] = kind
+        return kinds
 
 
 @cache
@@ -98,7 +98,7 @@ def abbreviations() -> Abbreviations:
 
     text = files("lakejoin.encoders").joinpath("abbreviations.csv").read_text(encoding="utf-8")
     rows = sorted(csv.DictReader(text.splitlines()), key=lambda row: row["short"])
-    kinds = {
+    when_codes = {
         "always": split.ALWAYS,
         "date": split.DATE,
         "after": split.AFTER,
@@ -107,16 +107,16 @@ def abbreviations() -> Abbreviations:
     }
     shorts = sorted({row["short"] for row in rows})
     longs = [row["long"].split() for row in rows]
-    told = [row for row in rows if row["when"] in ("after", "always")]
-    streets = {word for row in told for word in (row["short"], row["long"])}
-    doubtful = {row["short"] for row in rows if row["when"] == "before"} & streets
+    street_rows = [row for row in rows if row["when"] in ("after", "always")]
+    streets = {word for row in street_rows for word in (row["short"], row["long"])}
+    ambiguous = {row["short"] for row in rows if row["when"] == "before"} & streets
     return Abbreviations(
         shorts=pa.array(shorts, pa.large_string()),
         starts=np.searchsorted([row["short"] for row in rows], [*shorts, "\U0010ffff"]),
-        when=np.array([kinds[row["when"]] for row in rows], np.int64),
+        when=np.array([when_codes[row["when"]] for row in rows], np.int64),
         word_starts=np.cumsum([0, *(len(words) for words in longs)]),
         longs=pa.array([word for words in longs for word in words], pa.large_string()),
-        streets=pa.array(sorted(streets - doubtful), pa.large_string()),
-        last_streets=pa.array(sorted(doubtful), pa.large_string()),
+        streets=pa.array(sorted(streets - ambiguous), pa.large_string()),
+        last_streets=pa.array(sorted(ambiguous), pa.large_string()),
         digest=xxhash.xxh3_64_hexdigest(text.encode()),
     )

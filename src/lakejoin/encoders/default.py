@@ -1,8 +1,8 @@
-"""The default: 256-dimensional token vectors out of the wordllama wheel, read in place.
+"""The default encoder: token vectors from the wordllama wheel, joined with character n-grams.
 
-Only two files of the installed wheel are read, its weights and its vocabulary; none of its code is
-imported. The vocabulary is that of Llama 2: byte-pair merges over a text whose blanks are marks.
-No token spans a blank, so each distinct word is tokenised once.
+Only the weights and the vocabulary of the installed wheel are read; none of its code is imported.
+The vocabulary is that of Llama 2: byte-pair merges over a text whose blanks are marks. No token
+spans a blank, so each distinct word is tokenised once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lakejoin.encoders.protocol import Array, EncoderSpec
 from lakejoin.encoders.texts import buffers
 from lakejoin.errors import MissingPart
 
-DIMENSION = 128  # of the 256 that a token has: see docs/encoders.md
+DIMENSION = 128  # of the 256 dimensions of a token vector: see docs/encoders.md
 SMALL = 64
 _COLUMNS = 256
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -34,9 +34,9 @@ _INSTALL = "pip install 'lakejoin[meaning]'"
 
 
 class WheelWords:
-    """Words by their tokens' vectors; `dimension` first numbers of each are taken.
+    """Word vectors from token vectors, cut to their first `dimension` numbers.
 
-    The vectors were trained so that their first numbers are vectors of their own.
+    The vectors were trained so that their first numbers are useful vectors by themselves.
     """
 
     def __init__(self, folder: Path, dimension: int) -> None:
@@ -53,29 +53,29 @@ class WheelWords:
             "meaning": dimension,
         }
 
-    def _set_vocabulary(self, numbers: dict[str, int], merges: list[Any]) -> None:
+    def _set_vocabulary(self, token_ids: dict[str, int], merges: list[Any]) -> None:
         from lakejoin.kernels.words.subwords import fill_merges
 
-        self._mark = numbers[_MARK]
-        singles = {ord(token): number for token, number in numbers.items() if len(token) == 1}
+        self._mark = token_ids[_MARK]
+        singles = {ord(token): id for token, id in token_ids.items() if len(token) == 1}
         self._singles = np.full(max(singles) + 1, -1, np.int32)
         self._singles[list(singles)] = list(singles.values())
         pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else merge for merge in merges]
-        left = np.array([numbers[a] for a, _ in pairs], np.int32)
-        right = np.array([numbers[b] for _, b in pairs], np.int32)
-        self._merged = np.array([numbers[a + b] for a, b in pairs], np.int32)
+        left = np.array([token_ids[a] for a, _ in pairs], np.int32)
+        right = np.array([token_ids[b] for _, b in pairs], np.int32)
+        self._merged = np.array([token_ids[a + b] for a, b in pairs], np.int32)
         size = 1 << (2 * len(pairs)).bit_length()
         self._keys = np.full(size, np.iinfo(np.uint64).max, np.uint64)
-        self._places = np.zeros(size, np.int32)
-        fill_merges(left, right, self._keys, self._places)
-        # Merges are in the order of their frequency, so a whole word's number says how rare it is.
-        # Rounded, so that no machine's logarithm makes a difference.
-        ranks = np.maximum(np.arange(len(numbers)) - _FIRST_MERGED + 2, 1)
+        self._ranks = np.zeros(size, np.int32)
+        fill_merges(left, right, self._keys, self._ranks)
+        # Merges are ordered by frequency, so the id of a whole word says how rare it is. Rounded so
+        # that all machines agree.
+        ranks = np.maximum(np.arange(len(token_ids)) - _FIRST_MERGED + 2, 1)
         self._weights = np.round(1024 * np.log(ranks + 1) / np.log(_RARE + 1)) / 1024
         self._weights[:_FIRST_MERGED] = 1.0
 
     def look_up(self, words: Any) -> Rows:
-        """The tokens of each word."""
+        """The token rows of each word."""
         from lakejoin.kernels.words.subwords import merge_words
 
         offsets, data = buffers(words)
@@ -88,7 +88,7 @@ class WheelWords:
             capitals(),
             self._mark,
             self._keys,
-            self._places,
+            self._ranks,
             self._merged,
             at,
             rows,
@@ -99,7 +99,7 @@ class WheelWords:
 
 
 def _matrix(raw: bytes) -> Array:
-    """The one matrix of a safetensors file: a length, a header in JSON, the numbers."""
+    """The only matrix of a safetensors file: a length, a JSON header, the numbers."""
     start = 8 + int.from_bytes(raw[:8], "little")
     (tensor,) = (v for k, v in json.loads(raw[8:start]).items() if k != "__metadata__")
     rows, columns = tensor["shape"]
@@ -110,26 +110,26 @@ def _matrix(raw: bytes) -> Array:
 
 @cache
 def opened_words(dimension: int) -> WheelWords:
-    """Opened once in a process: it is read only, and threads may share it."""
-    found = find_spec("wordllama")  # finds the folder without importing the package
-    if found is None or not found.submodule_search_locations:
+    """Open the word vectors once per process; they are read-only, so threads can share them."""
+    package = find_spec("wordllama")  # finds the folder without importing the package
+    if package is None or not package.submodule_search_locations:
         raise MissingPart(f"the default encoder needs the package wordllama: {_INSTALL}")
-    folder = Path(found.submodule_search_locations[0])
+    folder = Path(package.submodule_search_locations[0])
     try:
         return WheelWords(folder, dimension)
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise MissingPart(
-            f"the wordllama in {folder} has no weights that can be read ({problem!r}): {_INSTALL}"
+            f"cannot read the wordllama weights in {folder} ({problem!r}): {_INSTALL}"
         ) from None
 
 
 def open_default(dimension: int = DIMENSION, mix: Mix | None = None) -> MixedEncoder:
-    """The default encoder; `dimension` numbers of it are meaning, those of `mix` characters."""
+    """Open the default encoder: `dimension` numbers for words, plus those of `mix`."""
     mix = mix or Mix()
     spec = EncoderSpec(open_default, (dimension, mix))
     return MixedEncoder("wordllama+characters", opened_words(dimension), mix, spec)
 
 
 def open_small(mix: Mix | None = None) -> MixedEncoder:
-    """The default with half the numbers: a little less exact, and quicker to search."""
+    """Open the default encoder at half the dimension: slightly less accurate, faster to search."""
     return open_default(SMALL, mix or Mix(SMALL))

@@ -1,4 +1,4 @@
-"""Any function as an encoder: what it gives is checked, and brought to length 1."""
+"""Encoders from any function: its vectors are checked and scaled to length 1."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PROBE = "lakejoin"
 
 
 class FunctionEncoder(Identified):
-    """Strings to vectors by a function of the caller's.
+    """Encode strings by a function of the caller's.
 
-    Its attributes `name`, `version` and `settings`, where it has them, name it; otherwise it goes
-    by its module and name, and a changed function is not noticed.
+    Its attributes `name`, `version` and `settings` identify it, if it has them; otherwise its
+    module and name do, and a change of the function goes unnoticed.
 
     >>> def lengths(texts):
     ...     return [[len(text), 1.0] for text in texts]
@@ -53,15 +53,15 @@ class FunctionEncoder(Identified):
         self.dimension = self._checked([_PROBE]).shape[1]
 
     def encode(self, texts: Texts) -> Array:
-        """One unit vector a text; the function sees no null, empty or blank text."""
+        """One unit vector per text; null, empty and blank texts are not passed to the function."""
         whole = as_array(texts)
         out = np.zeros((len(whole), self.dimension), np.float32)
-        for row, piece in pieces(whole):
-            given = [
-                (at, text) for at, text in enumerate(piece.to_pylist()) if text and text.strip()
+        for row, batch in pieces(whole):
+            filled = [
+                (at, text) for at, text in enumerate(batch.to_pylist()) if text and text.strip()
             ]
-            if given:
-                at, words = zip(*given, strict=True)
+            if filled:
+                at, words = zip(*filled, strict=True)
                 out[row + np.array(at)] = self._checked(list(words))
         return out
 
@@ -69,19 +69,19 @@ class FunctionEncoder(Identified):
         try:
             vectors = np.ascontiguousarray(self._function(texts), dtype=np.float64)
         except (TypeError, ValueError) as problem:
-            raise InputError(f"{self.name} gives no vectors: {problem}") from problem
+            raise InputError(f"{self.name} did not return vectors: {problem}") from problem
         if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] == 0:
             raise InputError(
-                f"{self.name} must give {len(texts)} vectors for {len(texts)} texts, a matrix of"
-                f" shape ({len(texts)}, dimension), not {vectors.shape}"
+                f"{self.name} must return a matrix of shape ({len(texts)}, dimension) for"
+                f" {len(texts)} texts, not {vectors.shape}"
             )
         if self.dimension not in (-1, vectors.shape[1]):
             raise InputError(
-                f"{self.name} gave vectors of {self.dimension} numbers, and now of"
-                f" {vectors.shape[1]}"
+                f"{self.name} returned vectors of dimension {self.dimension} before, and"
+                f" {vectors.shape[1]} now"
             )
         if not np.isfinite(vectors).all():
-            raise InputError(f"{self.name} gives numbers that are not finite")
+            raise InputError(f"{self.name} returned numbers that are not finite")
         lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
         lengths[lengths == 0] = 1.0
         unit: Array = (vectors / lengths).astype(np.float32)
@@ -89,7 +89,7 @@ class FunctionEncoder(Identified):
 
 
 class GivenEncoder(FunctionEncoder):
-    """An encoder of the caller's, under its own identity; what it gives is checked all the same."""
+    """An encoder of the caller's, under its own identity, with its vectors checked."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder.encode)
@@ -101,5 +101,5 @@ class GivenEncoder(FunctionEncoder):
 
     @property
     def identity(self) -> str:
-        """As the encoder says."""
+        """The identity that the encoder states."""
         return self._identity

@@ -1,4 +1,4 @@
-"""Tables of Unicode: which code points make words, and which letter is meant by an accented one."""
+"""Unicode tables: which code points form words, letters without accents, capitals."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from lakejoin.encoders.protocol import Array
 
 _KINDS = 0x20000
 _LETTERS = 0x2000
-# Letters with a stroke, which Unicode does not take apart.
+# Letters with a stroke, which Unicode does not decompose.
 _STRUCK = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i"}
 
 
 @cache
 def kinds() -> Array:
-    """Per code point: does it make words, is it blank, or is it neither?
+    """For each code point: part of a word, blank, or neither.
 
-    Letters, digits, marks and signs that are pictures (emoji) make words; punctuation and
-    mathematical signs do not.
+    Letters, digits, marks and pictures (emoji) form words; punctuation and mathematical signs do
+    not.
 
     >>> table = kinds()
     >>> [int(table[ord(c)]) for c in "aß9東😀+ "]
@@ -30,17 +30,17 @@ def kinds() -> Array:
 
     table = np.full(_KINDS, GAP, np.uint8)
     for point in range(_KINDS):
-        shown = chr(point)
-        if shown.isspace():
+        char = chr(point)
+        if char.isspace():
             table[point] = BLANK
-        elif shown.isalnum() or unicodedata.category(shown) in ("Mn", "Mc", "Me", "So"):
+        elif char.isalnum() or unicodedata.category(char) in ("Mn", "Mc", "Me", "So"):
             table[point] = LETTER
     return table
 
 
 @cache
 def plain_letters() -> Array:
-    """Per code point: the letter without its accent.
+    """For each code point: the letter without its accent.
 
     >>> "".join(chr(plain_letters()[ord(c)]) for c in "são łódź")
     'sao lodz'
@@ -57,7 +57,7 @@ def plain_letters() -> Array:
 
 @cache
 def capitals() -> Array:
-    """Per code point: its capital, where that is one code point."""
-    shown = (chr(point).upper() for point in range(_LETTERS))
-    points = [ord(upper) if len(upper) == 1 else point for point, upper in enumerate(shown)]
+    """For each code point: its capital, if that is one code point."""
+    uppers = (chr(point).upper() for point in range(_LETTERS))
+    points = [ord(upper) if len(upper) == 1 else point for point, upper in enumerate(uppers)]
     return np.array(points, dtype=np.uint32)

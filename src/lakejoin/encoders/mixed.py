@@ -1,9 +1,9 @@
 """Word vectors joined with hashed character n-grams: the default, and all word-vector files.
 
-A text is split into words (`kernels/words/split.py`), short forms are expanded, and the vectors of
-its words are summed; beside that half stands one of signed, hashed character n-grams, by which
-misspellings and other formats stay near. Each half has length 1 before they are joined, so `share`
-says what part of a squared distance the n-grams make up.
+A text is split into words (`kernels/words/split.py`), abbreviations are expanded, and the vectors
+of its words are summed; that is one half of its vector. The other half sums signed, hashed
+character n-grams, which keep misspellings and other formats close. Each half has length 1 before
+they are joined, so `share` is the n-grams' part of a squared distance.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION = "1"
 
 @dataclass(frozen=True)
 class Mix:
-    """How the halves are made and joined.
+    """How word vectors and character n-grams are mixed.
 
     `characters` is the dimension of the n-grams (a power of two, or 0 for none), `sizes` their
     lengths, `share` their part of the squared length. `power` damps long words: the sum of a
@@ -49,16 +49,16 @@ class Mix:
             raise InputError(f"characters must be 0 or a power of two from 16 to 4096, not {n}")
         if not 0 <= self.share <= 1 or (n == 0) != (self.share == 0):
             raise InputError(
-                f"share must lie between 0 and 1, and be 0 only without n-grams, not {self.share}"
+                f"share must be between 0 and 1, and 0 only without n-grams; got {self.share}"
             )
         if n and not (self.sizes and all(1 <= size <= 8 for size in self.sizes)):
-            raise InputError(f"sizes of n-grams must lie between 1 and 8, not {self.sizes}")
+            raise InputError(f"sizes of n-grams must be between 1 and 8, not {self.sizes}")
         if self.power not in (0, 0.5, 1):
             raise InputError(f"power must be 0, 0.5 or 1, not {self.power}")
 
 
 class Rows(NamedTuple):
-    """The rows of a table that stand for each word, and how much a word's n-grams count."""
+    """The table rows of each word, and the weight of its n-grams."""
 
     table: Array
     offsets: Array
@@ -67,17 +67,17 @@ class Rows(NamedTuple):
 
 
 class WordTable(Protocol):
-    """Where the vectors of words come from."""
+    """A source of word vectors."""
 
     settings: dict[str, Any]
     dimension: int
 
     def look_up(self, words: Any) -> Rows:
-        """The rows of distinct words (a LargeStringArray)."""
+        """Look up the rows of distinct words (a LargeStringArray)."""
 
 
 class NoWords:
-    """No word has a vector: n-grams alone."""
+    """A table without words, for n-grams alone."""
 
     dimension = 0
 
@@ -85,15 +85,15 @@ class NoWords:
         self.settings: dict[str, Any] = {}
 
     def look_up(self, words: Any) -> Rows:
-        """Nothing for any word."""
+        """No rows for any word."""
         count = len(words)
-        nothing = np.zeros(count + 1, np.int64)
+        no_rows = np.zeros(count + 1, np.int64)
         table = np.zeros((1, 0), np.float32)
-        return Rows(table, nothing, np.zeros(0, np.int64), np.ones(count, np.float32))
+        return Rows(table, no_rows, np.zeros(0, np.int64), np.ones(count, np.float32))
 
 
 class MixedEncoder(Identified):
-    """Vectors of words and n-grams of characters, one unit vector a text."""
+    """Encode texts by their words and character n-grams."""
 
     version = VERSION
     cheap = True
@@ -115,11 +115,11 @@ class MixedEncoder(Identified):
         self._sizes = np.array(mix.sizes, np.int64)
 
     def encode(self, texts: Texts) -> Array:
-        """One unit vector a text, float32; zero for a null, empty or blank text."""
+        """One float32 unit vector per text; zero for a null, empty or blank text."""
         whole = as_array(texts)
         out = np.empty((len(whole), self.dimension), np.float32)
-        for row, piece in pieces(whole):
-            self._encode(piece, out[row : row + len(piece)])
+        for row, batch in pieces(whole):
+            self._encode(batch, out[row : row + len(batch)])
         return out
 
     def _encode(self, texts: Any, out: Array) -> None:
@@ -128,9 +128,9 @@ class MixedEncoder(Identified):
         text_words, codes, words = _words_of(folded(texts))
         if self._mix.expand:
             text_words, codes, words = abbreviations().expanded(text_words, codes, words)
-        found = self._words.look_up(words)
+        rows = self._words.look_up(words)
         scales = np.empty(len(words), np.float32)
-        damped(found.offsets, found.rows, found.table, float(self._mix.power), scales)
+        damped(rows.offsets, rows.rows, rows.table, float(self._mix.power), scales)
         offsets, data = buffers(words)
         starts = np.zeros(len(words) + 1, np.int64)
         grams = np.zeros(0, np.int32)
@@ -140,14 +140,14 @@ class MixedEncoder(Identified):
                 offsets, data, plain_letters(), self._sizes, self._mix.characters, starts, grams
             )
         counts = np.maximum(np.diff(starts), 1)
-        gram_scales = (found.weights / np.sqrt(np.sqrt(counts))).astype(np.float32)
+        gram_scales = (rows.weights / np.sqrt(np.sqrt(counts))).astype(np.float32)
         pool(
             text_words,
             codes,
-            found.offsets,
-            found.rows,
+            rows.offsets,
+            rows.rows,
             scales,
-            found.table,
+            rows.table,
             starts,
             grams,
             gram_scales,
@@ -157,7 +157,7 @@ class MixedEncoder(Identified):
 
 
 def _words_of(texts: Any) -> tuple[Array, Array, Any]:
-    """(where each text's words begin, their codes, the distinct words)."""
+    """Split texts into words; returns (word offsets of each text, word codes, distinct words)."""
     from lakejoin.kernels.words.split import LONGEST_WORD, split_words
 
     offsets, data = buffers(texts)
@@ -174,7 +174,7 @@ def _words_of(texts: Any) -> tuple[Array, Array, Any]:
 
 
 def open_characters(mix: Mix | None = None) -> MixedEncoder:
-    """N-grams of characters alone, which need no other package.
+    """Open the encoder of character n-grams alone, which needs no other package.
 
     >>> open_characters().dimension
     256

@@ -1,4 +1,4 @@
-"""From what a caller gives to an encoder: nothing, a name, a path, a function, or an encoder."""
+"""Open an encoder by name, path, function or spec."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Given = str | Path | Encoder | EncoderSpec | Callable[[Sequence[str]], Any] | No
 
 
 def open_encoder(spec: Given = None, *, mix: Mix | None = None) -> Encoder:
-    """The encoder that is meant.
+    """Open the encoder that `spec` names.
 
-    - `None` or `"default"`: word vectors of the wordllama wheel joined with characters;
-    - `"small"`: the same with half the numbers;
+    - `None` or `"default"`: word vectors of the wordllama wheel joined with character n-grams;
+    - `"small"`: the same at half the dimension;
     - `"characters"`: hashed character n-grams alone, which need no other package;
     - a path: a fastText `.bin` or `.vec`, a GloVe or word2vec file, a sentence-transformers folder,
       or an ONNX model;
     - a function from strings to vectors, an encoder, or the spec of one.
 
-    `mix` says how words and characters are joined, where the encoder does so.
+    `mix` says how words and characters are mixed, for encoders that have both.
 
     >>> open_encoder("characters").encode(["", "bern"]).shape
     (2, 256)
     >>> open_encoder("no/such/file.vec")
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: no encoder no/such/file.vec: give "default", "small", \
+    lakejoin.errors.InputError: no encoder no/such/file.vec: use "default", "small", \
 "characters", or the path of a model or a file of word vectors
     """
     if isinstance(spec, EncoderSpec):
@@ -42,7 +42,7 @@ def open_encoder(spec: Given = None, *, mix: Mix | None = None) -> Encoder:
         from lakejoin.encoders.functions import FunctionEncoder, GivenEncoder
 
         if isinstance(spec, Identified):
-            return spec  # one of ours
+            return spec
         if isinstance(spec, Encoder):
             return GivenEncoder(spec)
         if not callable(spec):
@@ -66,7 +66,7 @@ def open_encoder(spec: Given = None, *, mix: Mix | None = None) -> Encoder:
 def _open_path(path: Path, mix: Mix | None) -> Encoder:
     if not path.exists():
         raise InputError(
-            f'no encoder {path}: give "default", "small", "characters", or the path of a model or a'
+            f'no encoder {path}: use "default", "small", "characters", or the path of a model or a'
             " file of word vectors"
         )
     path = path.resolve()
@@ -88,6 +88,6 @@ def _open_model(path: Path) -> Encoder:
     if path.is_file() or any(path.rglob("*.onnx")):
         return open_onnx(path)
     raise InputError(
-        f"no model in {path}: a sentence-transformers folder has a modules.json, an ONNX model a"
-        " file that ends in .onnx"
+        f"no model in {path}: expected modules.json (sentence-transformers) or a file that ends in"
+        " .onnx"
     )

@@ -1,4 +1,4 @@
-"""What an encoder is, what names it, and how another process opens the same one."""
+"""The encoder protocol, encoder identities, and specs by which other processes open encoders."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Texts: TypeAlias = "pa.Array | pa.ChunkedArray | Sequence[str | None]"
 class Encoder(Protocol):
     """Strings in, unit vectors out.
 
-    `encode` gives one row of float32 a text, of length 1; a text with nothing in it (empty, blank,
-    null) is the zero vector. The same text has the same bits in every batch, and several threads
-    may encode at once. `identity` says which encoder it is: vectors of two encoders are comparable
-    only where it is equal.
+    `encode` returns one float32 row of length 1 per text; an empty, blank or null text is the zero
+    vector. The same text has the same bits in every batch, and several threads may encode at once.
+    Vectors of two encoders are comparable only if their `identity` is equal.
     """
 
     @property
@@ -48,7 +47,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """How to open an encoder again: small, and picklable, for the workers of a cluster.
+    """How to open an encoder again; small and picklable, for the workers of a cluster.
 
     >>> from lakejoin.encoders import open_encoder
     >>> encoder = open_encoder("characters")
@@ -60,12 +59,12 @@ class EncoderSpec:
     arguments: tuple[Any, ...] = ()
 
     def open(self) -> Encoder:
-        """The encoder, opened here."""
+        """Open the encoder in this process."""
         return self.make(*self.arguments)
 
 
 def identity_of(name: str, version: str, settings: Mapping[str, Any]) -> str:
-    """One stable line for a name, a version and settings.
+    """A stable text of a name, a version and settings.
 
     >>> identity_of("words", "1", {"size": 3, "at": [1, 2]})
     'words 1 {"at":[1,2],"size":3}'
@@ -74,9 +73,9 @@ def identity_of(name: str, version: str, settings: Mapping[str, Any]) -> str:
 
 
 def is_cheap(encoder: Encoder) -> bool:
-    """Whether it costs next to nothing to encode a text again, so that no vector need be kept.
+    """Whether encoding a text again costs so little that its vector need not be stored.
 
-    An encoder says so with an attribute `cheap`; one that says nothing is taken to be slow.
+    An encoder states that by an attribute `cheap`; without it, it counts as slow.
 
     >>> from lakejoin.encoders import open_encoder
     >>> is_cheap(open_encoder("characters"))
@@ -86,34 +85,34 @@ def is_cheap(encoder: Encoder) -> bool:
 
 
 def difference(one: str, other: str) -> str:
-    """In what two identities differ, in short; their settings only where the name is the same.
+    """Describe how two identities differ; settings are compared only if the names are equal.
 
     >>> difference('words 1 {"size":3,"weights":"a"}', 'words 2 {"size":3,"weights":"b"}')
     'words 1 then, words 2 now; weights "a" then, "b" now'
     >>> difference('words 1 {"size":3,"weights":"a"}', 'letters 1 {"size":3}')
     'words 1 then, letters 1 now'
     """
-    (named, before), (renamed, now) = _taken_apart(one), _taken_apart(other)
-    told = [f"{named} then, {renamed} now"] if named != renamed else []
+    (named, before), (renamed, now) = _split_identity(one), _split_identity(other)
+    changes = [f"{named} then, {renamed} now"] if named != renamed else []
     if named.partition(" ")[0] != renamed.partition(" ")[0]:
-        return told[0]
+        return changes[0]
     for key in sorted({*before, *now}):
-        was, became = (json.dumps(found.get(key), sort_keys=True) for found in (before, now))
+        was, became = (json.dumps(settings.get(key), sort_keys=True) for settings in (before, now))
         if was != became:
-            told.append(f"{key} {was} then, {became} now")
-    return "; ".join(told)
+            changes.append(f"{key} {was} then, {became} now")
+    return "; ".join(changes)
 
 
-def _taken_apart(identity: str) -> tuple[str, dict[str, Any]]:
+def _split_identity(identity: str) -> tuple[str, dict[str, Any]]:
     named, mark, rest = identity.partition(" {")
     try:
         return named, dict(json.loads("{" + rest)) if mark else {}
-    except ValueError:  # an encoder of the caller's may be called anything
+    except ValueError:  # an encoder of the caller's may have any identity
         return identity, {}
 
 
 class Identified:
-    """What all our encoders share: the identity, and pickling through the spec."""
+    """Base of our encoders: identity, and pickling by the spec."""
 
     cheap = False  # whether encoding a text again costs next to nothing
     name: str
@@ -123,7 +122,7 @@ class Identified:
 
     @property
     def identity(self) -> str:
-        """Name, version and settings as one stable line."""
+        """Name, version and settings as a stable text."""
         return identity_of(self.name, self.version, self.settings)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Texts as one Arrow array, in pieces of bounded size, and in the one form that is encoded."""
+"""Texts as one Arrow array, in batches of bounded size, folded for encoding."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pyarrow.compute as pc
 from lakejoin.encoders.protocol import Array, Texts
 from lakejoin.errors import InputError
 
-# A piece of the input: what the encoding of one piece needs beside the result stays small.
+# The size of a batch, which bounds the memory needed beside the result.
 MOST_TEXTS = 1 << 15
 MOST_BYTES = 1 << 22
 
 
 def as_array(texts: Texts) -> Any:
-    """Texts of any kind as one LargeStringArray.
+    """Convert texts to one LargeStringArray.
 
     >>> as_array(["a", None]).type
     DataType(large_string)
     """
     if isinstance(texts, str):
-        raise InputError("encode takes several texts: put a single one in a list")
+        raise InputError("encode takes a list of texts: put a single text in a list")
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     if isinstance(texts, pa.Array):
@@ -34,19 +34,19 @@ def as_array(texts: Texts) -> Any:
             return texts if texts.type == pa.large_string() else texts.cast(pa.large_string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise InputError(f"encode takes texts, not {texts.type}") from None
-    given = list(texts)
+    values = list(texts)
     try:
-        return pa.array(given, type=pa.large_string())
-    except UnicodeEncodeError:  # halves of surrogate pairs, which are no text
-        whole = [None if t is None else t.encode("utf-8", "replace").decode() for t in given]
-        return pa.array(whole, type=pa.large_string())
+        return pa.array(values, type=pa.large_string())
+    except UnicodeEncodeError:  # lone surrogates
+        valid = [None if t is None else t.encode("utf-8", "replace").decode() for t in values]
+        return pa.array(valid, type=pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        other = next(type(t).__name__ for t in given if not isinstance(t, str | None))
+        other = next(type(t).__name__ for t in values if not isinstance(t, str | None))
         raise InputError(f"encode takes texts, not {other}") from None
 
 
 def buffers(texts: Any) -> tuple[Array, Array]:
-    """(offsets, bytes) of a LargeStringArray, without a copy.
+    """The (offsets, bytes) of a LargeStringArray, without a copy.
 
     >>> offsets, data = buffers(pa.array(["ab", "c"], type=pa.large_string()).slice(1))
     >>> offsets.tolist(), bytes(data[offsets[0]:])
@@ -61,7 +61,7 @@ def buffers(texts: Any) -> tuple[Array, Array]:
 
 
 def pieces(texts: Any) -> Iterator[tuple[int, Any]]:
-    """(first row, slice) of bounded size: at most so many texts and bytes, but at least one."""
+    """Yield (first row, slice) of at most `MOST_TEXTS` texts or `MOST_BYTES` bytes."""
     offsets, _ = buffers(texts)
     row = 0
     while row < len(texts):
@@ -72,19 +72,19 @@ def pieces(texts: Any) -> Iterator[tuple[int, Any]]:
 
 
 def folded(texts: Any) -> Any:
-    """Texts without case and compatibility forms: what is encoded, whatever the spelling.
+    """Fold case and compatibility forms, so that spelling variants are encoded alike.
 
-    Canonical values come out as they are, but for compatibility forms (`ﬁ`, full-width letters).
+    Canonical values change only by their compatibility forms (`ﬁ`, full-width letters).
 
     >>> folded(pa.array(["ZÜRICH", "Straße", None], type=pa.large_string())).to_pylist()
     ['zürich', 'strasse', '']
     """
     texts = pc.fill_null(texts, "")
     offsets, data = buffers(texts)
-    held = data[offsets[0] : offsets[-1]]
-    if len(held) == 0 or held.max() < 0x80:
+    used = data[offsets[0] : offsets[-1]]
+    if len(used) == 0 or used.max() < 0x80:
         return pc.ascii_lower(texts)
     lower = pc.utf8_lower(pc.utf8_normalize(texts, form="NFKC"))
-    for one, other in (("ß", "ss"), ("ς", "σ")):  # as case folding does in canonical values
-        lower = pc.replace_substring(lower, one, other)
+    for letter, plain in (("ß", "ss"), ("ς", "σ")):  # as canonical values are folded
+        lower = pc.replace_substring(lower, letter, plain)
     return lower

@@ -1,4 +1,4 @@
-"""From words to rows, for vocabularies of millions: sorted hashes, compared by text."""
+"""Vocabularies of millions of words: rows by word, from sorted hashes checked by text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hashes_of(words: Any) -> Array:
 
 
 def texts_of(data: Array, begins: Array, ends: Array) -> tuple[Any, Array]:
-    """(the words at these spans that are valid UTF-8, their numbers)."""
+    """Read the words at these spans; returns those that are valid UTF-8, and their indices."""
     from lakejoin.kernels.words.vectorfiles import copy_spans
 
     lengths = ends - begins
@@ -39,13 +39,13 @@ def texts_of(data: Array, begins: Array, ends: Array) -> tuple[Any, Array]:
 
 
 def valid_texts(raw: Any) -> tuple[Any, Array]:
-    """(the binary values that are valid UTF-8 as texts, their numbers)."""
-    numbers = np.arange(len(raw))
+    """The binary values that are valid UTF-8 as texts, and their indices."""
+    indices = np.arange(len(raw))
     try:
-        return raw.cast(pa.large_string()), numbers
+        return raw.cast(pa.large_string()), indices
     except pa.ArrowInvalid:  # a few words of old files are cut inside a character
-        kept = [_decodes(value) for value in raw.to_pylist()]
-        return raw.filter(pa.array(kept)).cast(pa.large_string()), numbers[kept]
+        valid = [_decodes(value) for value in raw.to_pylist()]
+        return raw.filter(pa.array(valid)).cast(pa.large_string()), indices[valid]
 
 
 def _decodes(value: bytes) -> bool:
@@ -57,13 +57,13 @@ def _decodes(value: bytes) -> bool:
 
 
 class Vocabulary:
-    """Words as encoders see them (`folded`), each with a row.
+    """Folded words (`folded`), each with a row.
 
-    Where several words fold to one, the one that is written so has it, else the first.
+    If several words fold to the same text, the one written that way wins, else the first.
 
     >>> words = pa.array(["Bern", "bern", "Rome"], pa.large_string())
-    >>> asked = pa.array(["rome", "bern", "x"], pa.large_string())
-    >>> Vocabulary.of(words, np.arange(3)).rows_of(asked)
+    >>> queries = pa.array(["rome", "bern", "x"], pa.large_string())
+    >>> Vocabulary.of(words, np.arange(3)).rows_of(queries)
     array([ 2,  1, -1])
     """
 
@@ -74,22 +74,22 @@ class Vocabulary:
 
     @classmethod
     def of(cls, words: Any, rows: Array) -> Vocabulary:
-        """The vocabulary of words that stand in these rows."""
-        as_seen = folded(words)
-        other = np.asarray(pc.not_equal(as_seen, words).to_numpy(zero_copy_only=False))
-        hashes = hashes_of(as_seen)
-        order = np.lexsort((rows, other, hashes))
+        """The vocabulary of words with these rows."""
+        texts = folded(words)
+        changed = np.asarray(pc.not_equal(texts, words).to_numpy(zero_copy_only=False))
+        hashes = hashes_of(texts)
+        order = np.lexsort((rows, changed, hashes))
         first = np.ones(len(order), bool)
         first[1:] = hashes[order][1:] != hashes[order][:-1]
         order = order[first]
-        return cls(hashes[order], np.asarray(rows)[order], as_seen.take(pa.array(order)))
+        return cls(hashes[order], np.asarray(rows)[order], texts.take(pa.array(order)))
 
     def rows_of(self, words: Any) -> Array:
         """The row of each word, or -1."""
         if len(self.hashes) == 0:
             return np.full(len(words), -1, np.int64)
-        wanted = hashes_of(words)
-        at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
-        same = self.hashes[at] == wanted
+        hashes = hashes_of(words)
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        same = self.hashes[at] == hashes
         same &= pc.equal(self.words.take(pa.array(at)), words).to_numpy(zero_copy_only=False)
         return np.where(same, self.rows[at], -1).astype(np.int64)

@@ -1,8 +1,7 @@
-"""Files of word vectors: GloVe and fastText `.vec` texts, word2vec texts and binaries.
+"""Word-vector files: GloVe and fastText `.vec` texts, word2vec texts and binaries.
 
-A file is read once and kept as flat arrays (vectors, words, sorted hashes) in the user's cache
-folder; from there it is memory-mapped, so that opening it again takes no time and workers share
-its pages.
+A file is converted once to flat arrays (vectors, words, sorted hashes) in the user's cache folder;
+these are memory-mapped, so that opening the file again is instant and workers share its pages.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _NO_VECTORS = "not a file of word vectors"
 
 
 def fingerprint(path: Path) -> str:
-    """What tells a large file from others: its size, and 256 pages spread over it.
+    """Fingerprint a large file by its size and 256 pages spread over it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -51,21 +50,21 @@ def fingerprint(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """Where converted files are kept: `LAKEJOIN_CACHE`, or the user's cache folder."""
-    own = os.environ.get("LAKEJOIN_CACHE")
-    if own:
-        return Path(own) / "vectors"
+    """Where converted files are cached: `LAKEJOIN_CACHE`, or the user's cache folder."""
+    chosen = os.environ.get("LAKEJOIN_CACHE")
+    if chosen:
+        return Path(chosen) / "vectors"
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "lakejoin" / "vectors"
 
 
 class FileWords:
-    """Words by their rows in a converted file."""
+    """Word vectors of a converted file."""
 
-    def __init__(self, folder: Path, print_of_file: str) -> None:
+    def __init__(self, folder: Path, mark: str) -> None:
         meta = json.loads((folder / "meta.json").read_text())
         self.dimension = int(meta["dimension"])
-        self.settings: dict[str, Any] = {"vectors": print_of_file, "meaning": self.dimension}
+        self.settings: dict[str, Any] = {"vectors": mark, "meaning": self.dimension}
         self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
         words = pa.ipc.open_file(pa.memory_map(str(folder / "words.arrow"))).read_all()
         self._vocabulary = Vocabulary(
@@ -75,11 +74,11 @@ class FileWords:
         )
 
     def look_up(self, words: Any) -> Rows:
-        """The one row of each known word."""
-        found = self._vocabulary.rows_of(words)
-        known = found >= 0
+        """The row of each known word."""
+        rows = self._vocabulary.rows_of(words)
+        known = rows >= 0
         offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
-        table = np.asarray(self._vectors[found[known]], dtype=np.float32)
+        table = np.asarray(self._vectors[rows[known]], dtype=np.float32)
         if len(table) == 0:
             table = np.zeros((1, self.dimension), np.float32)
         weights = np.ones(len(words), np.float32)
@@ -90,46 +89,46 @@ class FileWords:
 
 
 def _blocks(path: Path) -> Iterator[tuple[Any, Array]]:
-    """(words, vectors) of a file, block by block."""
+    """Yield (words, vectors) of a file, block by block."""
     with path.open("rb") as file:
         first = file.readline(1 << 20)
         counts = first.split()
-        headed = len(counts) == 2 and all(part.isdigit() for part in counts)
-        if not headed:
+        has_header = len(counts) == 2 and all(count.isdigit() for count in counts)
+        if not has_header:
             file.seek(0)
-            yield from _text_blocks(path, file, headed=False)
+            yield from _text_blocks(path, file)
             return
         count, dimension = int(counts[0]), int(counts[1])
         if dimension == 0 or count == 0:
-            raise UnreadableFile(str(path), _NO_VECTORS, "its first line promises none")
+            raise UnreadableFile(str(path), _NO_VECTORS, "its first line announces no vectors")
         sample = file.read(1 << 12)
         if _is_binary(sample, dimension):
             yield from _binary_blocks(path, len(first), count, dimension)
         else:
             file.seek(len(first))
-            yield from _text_blocks(path, file, headed=True)
+            yield from _text_blocks(path, file)
 
 
 def _is_binary(sample: bytes, dimension: int) -> bool:
-    """After a word and a blank come numbers as text, or raw floats."""
+    """Whether a word and a blank are followed by raw floats, not by numbers as text."""
     _, _, rest = sample.lstrip(b"\n").partition(b" ")
     line = rest.partition(b"\n")[0].split()[:dimension]
     try:
-        return not [float(part) for part in line[: max(1, len(line) - 1)]]
+        return not [float(text) for text in line[: max(1, len(line) - 1)]]
     except ValueError:
         return True
 
 
-def _text_blocks(path: Path, file: BinaryIO, *, headed: bool) -> Iterator[tuple[Any, Array]]:
+def _text_blocks(path: Path, file: BinaryIO) -> Iterator[tuple[Any, Array]]:
     from pyarrow import csv
 
     start = file.tell()
     line = file.readline(1 << 22).rstrip(b"\r\n")
-    numbers = len(line.rstrip(b" ").split(b" ")) - 1
-    if numbers < 1:
+    dimension = len(line.rstrip(b" ").split(b" ")) - 1
+    if dimension < 1:
         raise UnreadableFile(str(path), _NO_VECTORS, "its first line is not a word and numbers")
     file.seek(start)
-    names = [str(i) for i in range(numbers)]
+    names = [str(i) for i in range(dimension)]
     ending = ["end"] if line.endswith(b" ") else []
     try:
         reader = csv.open_csv(
@@ -137,7 +136,7 @@ def _text_blocks(path: Path, file: BinaryIO, *, headed: bool) -> Iterator[tuple[
             csv.ReadOptions(column_names=["word", *names, *ending], block_size=1 << 24),
             csv.ParseOptions(
                 delimiter=" ", quote_char=False, double_quote=False,
-                # Some files hold a few words with blanks in them.
+                # Some files have a few words with blanks in them.
                 invalid_row_handler=lambda row: "skip",
             ),
             csv.ConvertOptions(
@@ -146,11 +145,11 @@ def _text_blocks(path: Path, file: BinaryIO, *, headed: bool) -> Iterator[tuple[
             ),
         )  # fmt: skip
         for batch in reader:
-            vectors = np.empty((len(batch), numbers), np.float32)
-            for i in range(numbers):
+            vectors = np.empty((len(batch), dimension), np.float32)
+            for i in range(dimension):
                 vectors[:, i] = batch.column(i + 1).to_numpy(zero_copy_only=False)
-            words, kept = valid_texts(batch.column(0))
-            yield words, vectors[kept]
+            words, valid = valid_texts(batch.column(0))
+            yield words, vectors[valid]
     except pa.ArrowInvalid as problem:
         detail = str(problem).splitlines()[0][:200]
         raise UnreadableFile(str(path), _NO_VECTORS, detail) from None
@@ -166,32 +165,32 @@ def _binary_blocks(path: Path, at: int, count: int, dimension: int) -> Iterator[
         at = word2vec_entries(data, at, 4 * dimension, begins, ends)
         if at < 0:
             raise UnreadableFile(
-                str(path), _NO_VECTORS, f"it promises {count} words and ends before them"
+                str(path), _NO_VECTORS, f"it announces {count} words but ends before the last"
             )
         raw = np.empty(4 * dimension * size, np.uint8)
         copy_spans(data, ends + 1, np.full(size, 4 * dimension, np.int64), raw)
-        words, kept = texts_of(data, begins, ends)
-        yield words, raw.view("<f4").reshape(size, dimension)[kept]
+        words, valid = texts_of(data, begins, ends)
+        yield words, raw.view("<f4").reshape(size, dimension)[valid]
 
 
 # -- converting ----------------------------------------------------------------------------
 
 
 def _convert(path: Path, out: Path) -> None:
-    """Writes a file's vectors as flat arrays into a folder."""
-    parts = []
+    """Write a file's vectors as flat arrays into a folder."""
+    word_blocks = []
     rows = dimension = 0
     raw = out / "vectors.raw"
     with raw.open("wb") as file:
         for words, vectors in _blocks(path):
             if not np.isfinite(vectors).all():
-                raise UnreadableFile(str(path), _NO_VECTORS, "a number in it is not finite")
+                raise UnreadableFile(str(path), _NO_VECTORS, "not all numbers are finite")
             dimension = vectors.shape[1]
             vectors.tofile(file)
-            parts.append(words)
+            word_blocks.append(words)
             rows += len(words)
     if rows == 0:
-        raise UnreadableFile(str(path), _NO_VECTORS, "there are none in it")
+        raise UnreadableFile(str(path), _NO_VECTORS, "it contains no vectors")
     whole = np.lib.format.open_memmap(
         out / "vectors.npy", mode="w+", dtype=np.float32, shape=(rows, dimension)
     )
@@ -201,7 +200,7 @@ def _convert(path: Path, out: Path) -> None:
     whole.flush()
     del whole, source
     raw.unlink()
-    vocabulary = Vocabulary.of(pa.concat_arrays(parts), np.arange(rows, dtype=np.int64))
+    vocabulary = Vocabulary.of(pa.concat_arrays(word_blocks), np.arange(rows, dtype=np.int64))
     np.save(out / "hashes.npy", vocabulary.hashes)
     np.save(out / "rows.npy", vocabulary.rows)
     table = pa.table({"word": vocabulary.words})
@@ -211,7 +210,7 @@ def _convert(path: Path, out: Path) -> None:
 
 
 def converted(path: Path) -> tuple[Path, str]:
-    """(the folder of a file's arrays, its fingerprint); reads the file where there is none yet."""
+    """Convert a file unless it is in the cache; returns (folder of its arrays, fingerprint)."""
     mark = fingerprint(path)
     folder = cache_folder() / f"{mark}-{_FORM}"
     if (folder / "meta.json").exists():
@@ -221,8 +220,8 @@ def converted(path: Path) -> tuple[Path, str]:
         scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     except OSError as problem:
         raise InputError(
-            f"cannot keep the vectors of {path} in {folder.parent} ({problem.strerror}): name a"
-            " folder that can be written with LAKEJOIN_CACHE"
+            f"cannot cache the vectors of {path} in {folder.parent} ({problem.strerror}): set"
+            " LAKEJOIN_CACHE to a writable folder"
         ) from None
     try:
         _convert(path, scratch)
@@ -237,10 +236,10 @@ def converted(path: Path) -> tuple[Path, str]:
 
 
 def open_wordfile(path: Path, mix: Mix | None = None) -> MixedEncoder:
-    """The vectors of a GloVe, `.vec` or word2vec file, joined with characters.
+    """Open a GloVe, `.vec` or word2vec file, joined with character n-grams.
 
-    Names that the file does not know go by their characters alone, so those have the larger share
-    (measured: see docs/encoders.md).
+    Names missing from the file are encoded by their characters alone, so those get the larger
+    share (measured: see docs/encoders.md).
     """
     mix = mix or Mix(share=0.7, power=1)
     folder, mark = converted(path)

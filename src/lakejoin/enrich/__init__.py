@@ -1,4 +1,4 @@
-"""What can the lake add to a table so that a column of it is predicted better?"""
+"""Enrichment: finds columns of the lake that help to predict a column of a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lakejoin.errors import MissingPart
 
 
 def joiner() -> Any:
-    """The class `LakeJoiner`; scikit-learn is loaded only now."""
+    """Import the class `LakeJoiner`, and with it scikit-learn."""
     try:
         import sklearn  # noqa: F401
     except ImportError:

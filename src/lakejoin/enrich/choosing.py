@@ -1,16 +1,17 @@
-"""Which columns help to predict the target? Those that do better than noise, out of fold.
+"""Chooses the columns that predict the target better than noise does, out of fold.
 
-1. Columns that are mine again, the target itself, or nearly the same as others go.
-2. A first cut by what each tells of the target (`sketching.py`). Noise columns, made of all of
-   them, go through the same cut: the best of much noise looks good, and that is what a column has
-   to beat.
-3. A forest learns from my columns, those that are left and as many of noise; a column must be worth
-   more to it than all noise, in nearly every draw of it (as Boruta does; Kursa and Rudnicki, 2010).
-4. What is left must predict better out of fold than my columns alone, and gain more than the best
-   of as much noise does in any draw, and clearly more than it does on average; else nothing is
-   taken. The columns were chosen by the rows that now judge them, and so was the noise.
+1. Drop columns that copy the query table, the target, or each other.
+2. Preselect by how much each column explains of the target (`sketching.py`). Noise columns, made
+   from all of them, go through the same step: the best of much noise looks good, and a column has
+   to beat it.
+3. Train a forest on the query table's columns, the remaining ones and as many noise columns; a
+   column must be more important than all noise in nearly every draw (as in Boruta; Kursa and
+   Rudnicki, 2010).
+4. The remaining columns must predict better out of fold than the query table alone, gain more than
+   the best noise in any draw, and clearly more than noise on average; otherwise none is chosen.
+   Both the columns and the noise were chosen by the rows that now judge them.
 
-The work is bounded by the sampled rows and by the numbers below, and the same seed chooses the same
+The work is limited by the sampled rows and the constants below; the same seed chooses the same
 columns.
 """
 
@@ -32,18 +33,18 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_CUT = 30  # columns that a forest is given
-_DRAWS = 8  # of noise
-_HITS = 7  # draws in which a column must be worth more
-_FOLDS, _REPEATS, _TREES = 5, 2, 30  # of the last proof
-_SURE = 1.0  # standard errors by which it must be better than without
-_BEYOND = 3.0  # standard deviations of what draws of noise gain, beyond their mean
+_CUT = 30  # columns that a forest gets
+_DRAWS = 8  # draws of noise
+_HITS = 7  # draws in which a column must be more important than noise
+_FOLDS, _REPEATS, _TREES = 5, 2, 30  # of the final validation
+_SURE = 1.0  # standard errors by which the gain must exceed zero
+_BEYOND = 3.0  # standard deviations by which the gain must exceed the mean gain of noise
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The columns that were chosen, by their places among those gathered, the best first, and what
-    each is worth; what was left out, and what should be known."""
+    """The chosen columns, as positions among those gathered, the best first, with the importance of
+    each; the columns left out, notes, and the number of columns examined."""
 
     places: tuple[int, ...]
     worth: tuple[float, ...] = ()
@@ -54,8 +55,8 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """Chooses columns by the rows that it is given. `own` are my own columns as numbers, and
-    `same` says which of the gathered ones are mine again; `columns` are the names of mine."""
+    """Chooses columns by some rows of the sample. `own` are the query table's columns as numbers,
+    `same` says which gathered columns copy them, and `columns` are their names."""
 
     gathered: Gathered
     own: Array
@@ -64,10 +65,10 @@ class Chooser:
     target: Target
     most: int = 20
     seed: int = 0
-    tell: Callable[[str], None] = field(default=lambda doing: None)
+    tell: Callable[[str], None] = field(default=lambda message: None)
 
     def choose(self, rows: Array) -> Choice:
-        """The columns that help, as some rows of the sample tell; they must have a target."""
+        """Choose the columns that help, judged by some rows of the sample, which need a target."""
         usable, left_out = self.usable(rows)
         sketches = Sketches(self.gathered)
         pool = sketches.without_redundant(usable, rows)
@@ -81,26 +82,26 @@ class Chooser:
             return Choice((), left_out=left_out, looked_at=len(usable))
         trial = _Trial(self, sketches, pool, rows, outputs)
         worth = trial.worth(best)
-        ranked = sorted(worth, key=lambda place: -worth[place])[: self.most]
-        kept = trial.proven(ranked)
+        ranked = sorted(worth, key=lambda position: -worth[position])[: self.most]
+        chosen = trial.validated(ranked)
         notes = [
-            f"{values.column.called} alone tells {self.target.name!r} in nearly all rows: see that "
-            "it is known before the target is"
-            for values in (self.gathered.values[place] for place in kept)
+            f"{values.column.called} alone predicts {self.target.name!r} in nearly all rows: check "
+            "that it is known before the target is"
+            for values in (self.gathered.values[position] for position in chosen)
             if tells_alone(values, self.gathered, rows, self.target.take(rows))
         ]
-        worths = tuple(worth[place] for place in kept)
-        return Choice(tuple(kept), worths, left_out, tuple(notes), len(usable))
+        worths = tuple(worth[position] for position in chosen)
+        return Choice(tuple(chosen), worths, left_out, tuple(notes), len(usable))
 
     def usable(self, rows: Array) -> tuple[list[int], tuple[LeftOut, ...]]:
-        """The places of columns that are neither mine nor the target."""
-        mine = my_own_tables(self.same, self.gathered.links, (*self.columns, self.target.name))
-        left_out = list(mine.values())
+        """The positions of columns that copy neither the query table nor the target."""
+        copies = my_own_tables(self.same, self.gathered.links, (*self.columns, self.target.name))
+        left_out = list(copies.values())
         usable = []
         known = self.target.take(rows)
-        for place, values in enumerate(self.gathered.values):
+        for position, values in enumerate(self.gathered.values):
             column = values.column
-            if column.link in mine:
+            if column.link in copies:
                 continue
             same = self.same.of(values)
             why = ""
@@ -111,12 +112,12 @@ class Chooser:
             if why:
                 left_out.append(LeftOut(column.table, column.name, why))
             elif not same:
-                usable.append(place)
+                usable.append(position)
         return usable, tuple(left_out)
 
 
 class _Trial:
-    """One choice: columns against noise."""
+    """Compares columns with noise for one choice."""
 
     def __init__(
         self,
@@ -135,10 +136,10 @@ class _Trial:
         self._own = chooser.own[rows]
         self._random = np.random.default_rng(chooser.seed)
         self._draws: list[tuple[Mixed, list[int]]] = []
-        self._best: list[list[int]] = []  # of each draw, the noise that was worth most
+        self._best: list[list[int]] = []  # for each draw, the noise columns by falling importance
 
     def _noise(self, draw: int) -> tuple[Mixed, list[int]]:
-        """The best columns of a draw of noise: the values that each key gets, and the places."""
+        """The best columns of a draw of noise: the values of each key, and their positions."""
         while len(self._draws) <= draw:
             mixed = self._sketches.mixed(self._random)
             scores = self._sketches.scores(self._pool, self._rows, self._outputs, mixed)
@@ -146,67 +147,69 @@ class _Trial:
             self._draws.append((mixed, [self._pool[i] for i in order]))
         return self._draws[draw]
 
-    def worth(self, places: Sequence[int]) -> dict[int, float]:
-        """The columns that are worth more than noise in nearly every draw, and how much."""
-        true = self._sketches.at(places, self._rows)
-        hits, worth = np.zeros(len(places), np.int64), np.zeros(len(places))
+    def worth(self, positions: Sequence[int]) -> dict[int, float]:
+        """The columns that are more important than noise in nearly every draw, and how much."""
+        true = self._sketches.at(positions, self._rows)
+        hits, worth = np.zeros(len(positions), np.int64), np.zeros(len(positions))
         for draw in range(_DRAWS):
             self._chooser.tell(f"comparing columns with noise: {draw + 1} of {_DRAWS}")
             mixed, noise = self._noise(draw)
             false = self._sketches.at(noise, self._rows, mixed)
             columns = without_gaps(np.concatenate([true, false, self._own], axis=1))
-            found = Forest(columns, self._target, self._chooser.seed + draw).worth
-            of_noise = found[len(places) : len(places) + len(noise)]
+            importance = Forest(columns, self._target, self._chooser.seed + draw).worth
+            of_columns = importance[: len(positions)]
+            of_noise = importance[len(positions) : len(positions) + len(noise)]
             self._best.append([noise[i] for i in np.argsort(-of_noise, kind="stable")])
-            hits += found[: len(places)] > of_noise.max(initial=0.0)
-            worth += found[: len(places)] / _DRAWS
-        return {place: float(worth[i]) for i, place in enumerate(places) if hits[i] >= _HITS}
+            hits += of_columns > of_noise.max(initial=0.0)
+            worth += of_columns / _DRAWS
+        return {p: float(worth[i]) for i, p in enumerate(positions) if hits[i] >= _HITS}
 
-    def proven(self, places: Sequence[int]) -> list[int]:
-        """The columns, all or the best of them, if they predict better out of fold."""
-        sizes = sorted({len(places), (len(places) + 1) // 2, min(3, len(places))} - {0})
+    def validated(self, positions: Sequence[int]) -> list[int]:
+        """All or the best of the columns, if they predict better out of fold."""
+        count = len(positions)
+        sizes = sorted({count, (count + 1) // 2, min(3, count)} - {0})
         if not sizes:
             return []
-        self._chooser.tell("proving the columns out of fold")
+        self._chooser.tell("validating the columns out of fold")
         alone = self._scores(self._own)
         best: list[int] = []
         scores, gained = alone, 0.0
         for size in sizes:
-            chosen = list(places[:size])
-            these = self._scores(self._with(self._sketches.at(chosen, self._rows)))
-            mean, error = _gain(these, alone)
+            chosen = list(positions[:size])
+            with_chosen = self._scores(self._with(self._sketches.at(chosen, self._rows)))
+            mean, error = _gain(with_chosen, alone)
             if mean > max(_SURE * error, gained):
-                best, scores, gained = chosen, these, mean
+                best, scores, gained = chosen, with_chosen, mean
         return best if best and self._beats_noise(len(best), scores, alone) else []
 
     def _beats_noise(self, size: int, scores: Array, alone: Array) -> bool:
-        """Whether the first repeat gains more than so many of the best noise columns do."""
+        """Whether the first repeat gains more than as many of the best noise columns do."""
         gain = float((scores - alone)[:_FOLDS].mean())
-        found = []
+        gains = []
         for draw, noise in enumerate(self._best):
-            beside = self._sketches.at(noise[:size], self._rows, self._noise(draw)[0])
-            found.append(float((self._scores(self._with(beside), 1) - alone[:_FOLDS]).mean()))
-            if found[-1] >= gain:
+            columns = self._sketches.at(noise[:size], self._rows, self._noise(draw)[0])
+            gains.append(float((self._scores(self._with(columns), 1) - alone[:_FOLDS]).mean()))
+            if gains[-1] >= gain:
                 return False
-        return gain > float(np.mean(found) + _BEYOND * np.std(found, ddof=1))
+        return gain > float(np.mean(gains) + _BEYOND * np.std(gains, ddof=1))
 
     def _with(self, columns: Array) -> Array:
         return np.concatenate([self._own, columns], axis=1)
 
     def _scores(self, columns: Array, repeats: int = _REPEATS) -> Array:
         """The score of each fold of each repeat; the same folds for all columns."""
-        found: list[float] = []
+        scores: list[float] = []
         keys = self._chooser.gathered.keys[self._rows]
         for repeat in range(repeats):
             seed = self._chooser.seed + repeat
             folds = folds_by_key(keys, self._target, _FOLDS, seed)
-            found += judged(without_gaps(columns), self._target, folds, seed, _TREES)
-        return np.array(found)
+            scores += judged(without_gaps(columns), self._target, folds, seed, _TREES)
+        return np.array(scores)
 
 
-def _gain(one: Array, other: Array) -> tuple[float, float]:
-    """By how much scores are better on average, and the standard error of that, of folds that
+def _gain(scores: Array, baseline: Array) -> tuple[float, float]:
+    """The mean gain of scores over a baseline, and its standard error, corrected for folds that
     share rows (Nadeau and Bengio, 2003)."""
-    apart = one - other
-    shared = 1 / len(apart) + 1 / (_FOLDS - 1)
-    return float(apart.mean()), float(np.sqrt(shared * apart.var(ddof=1)))
+    gains = scores - baseline
+    shared = 1 / len(gains) + 1 / (_FOLDS - 1)
+    return float(gains.mean()), float(np.sqrt(shared * gains.var(ddof=1)))

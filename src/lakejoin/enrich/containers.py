@@ -1,4 +1,4 @@
-"""Rows as scikit-learn's users have them: frames and arrays in, the same out with more columns."""
+"""Accepts the frames and arrays of scikit-learn users, and returns them with more columns."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ Array = np.ndarray[Any, Any]
 
 
 def is_frame(thing: Any) -> bool:
-    """Whether it is a frame of pandas, polars or Arrow, and not an array or a list."""
+    """Whether it is a frame of pandas, polars or Arrow, not an array or a list."""
     return hasattr(thing, "columns") or hasattr(thing, "column_names")
 
 
 def as_given(thing: Any) -> Any:
-    """A frame or an array as it is; what else a table can be made of, such as a mapping of columns,
-    a polars LazyFrame or a DuckDB relation, as an Arrow table."""
-    if hasattr(thing, "collect"):  # nothing is read of it before
+    """Return frames and arrays unchanged; convert other tables, such as a mapping of columns, a
+    polars LazyFrame or a DuckDB relation, to an Arrow table."""
+    if hasattr(thing, "collect"):  # lazy, not read yet
         return to_table(thing)
-    # A sparse matrix may be a mapping too, from places to numbers.
+    # A sparse matrix may be a mapping too, from positions to numbers.
     columns = isinstance(thing, Mapping) and not hasattr(thing, "shape")
     if not (is_frame(thing) or columns):
         return thing
     kinds = ("iloc", "append_column", "get_columns")  # pandas, Arrow, polars
-    return thing if any(hasattr(thing, one) for one in kinds) else to_table(thing)
+    return thing if any(hasattr(thing, kind) for kind in kinds) else to_table(thing)
 
 
 def names_of(thing: Any) -> list[Any]:
-    """The names of a frame's columns; those of an array are none."""
+    """The column names of a frame; empty for an array."""
     if not is_frame(thing):
         return []
     return list(thing.column_names if hasattr(thing, "column_names") else thing.columns)
 
 
 def without(thing: Any, place: int) -> Any:
-    """The same rows without one column.
+    """Drop one column.
 
     >>> without(np.array([[1, 2, 3]]), 1).tolist()
     [[1, 3]]
@@ -54,7 +54,7 @@ def without(thing: Any, place: int) -> Any:
 
 
 def rows_of(thing: Any) -> pa.Table:
-    """The rows of a frame or of an array, whose columns are called x0, x1, …
+    """A frame or array as an Arrow table; the columns of an array are called x0, x1, …
 
     >>> rows_of(np.array([[1.5, 2.0], [2.5, 4.0]])).column_names
     ['x0', 'x1']
@@ -83,7 +83,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def beside(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
-    """The same rows, as they were given, with more columns."""
+    """Add columns to a frame or array, keeping its type."""
     if not is_frame(thing):
         return _beside_array(thing, columns)
     if hasattr(thing, "with_columns"):  # polars
@@ -92,18 +92,18 @@ def beside(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any
         for name, column in zip(names, columns, strict=True):
             thing = thing.append_column(name, column)
         return thing
-    found = thing.copy()
+    copy = thing.copy()
     for name, column in zip(names, columns, strict=True):
-        found[name] = _as_array(column)
-    return found
+        copy[name] = _as_array(column)
+    return copy
 
 
 def _beside_array(thing: Array, columns: Sequence[pa.Array]) -> Array:
     if not columns:
         return thing
     added = [_as_array(column)[:, None] for column in columns]
-    if any(one.dtype == object for one in added):
-        added, thing = [one.astype(object) for one in added], thing.astype(object)
+    if any(column.dtype == object for column in added):
+        added, thing = [column.astype(object) for column in added], thing.astype(object)
     return np.concatenate([thing, *added], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""A table, enriched: which columns, from where, what they are worth, and the table with them."""
+"""Enriches a table: which columns to add, where from, how much they help, and the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked: the key, the target, and how much is looked at."""
+    """The options of an enrichment: the key, the target, and limits."""
 
     on: tuple[str, ...]
     target: str
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Enriched:
-    """What was found for a table: false where no column helps, and `why` says why not."""
+    """The result of an enrichment; false if no column helps, and `why` says why not."""
 
     mine: pa.Table
     asked: Asked
@@ -49,8 +49,8 @@ class Enriched:
     choice: Choice
     added: tuple[pa.Array, ...]
     lift: Lift | None
-    tables: int  # that join
-    sample: int  # rows that columns were chosen by
+    tables: int  # number of tables that join
+    sample: int  # rows used to choose columns
     classes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -63,22 +63,22 @@ class Enriched:
         if not self.tables:
             return f"nothing found: no table of the lake joins on {key}"
         if not self.choice.looked_at:
-            what = "no column of theirs tells anything that is not in my table already"
+            problem = "none of their columns adds anything that the table does not have"
         else:
-            looked = f"{self.choice.looked_at:,} columns"
-            what = f"none of their {looked} predicts {self.asked.target!r} better than noise does"
-        return f"nothing found: {self.tables} tables of the lake join on {key}, but {what}"
+            count = f"{self.choice.looked_at:,} columns"
+            problem = f"none of their {count} predicts {self.asked.target!r} better than noise does"
+        return f"nothing found: {self.tables} tables of the lake join on {key}, but {problem}"
 
     @property
     def table(self) -> pa.Table:
-        """My table with the columns of the lake."""
+        """The query table with the added columns."""
         table = self.mine
         for column, values in zip(self.columns, self.added, strict=True):
             table = table.append_column(column.called, values)
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the rows, as JSON has it; the keys are stable."""
+        """Everything except the rows, as JSON; the keys are stable."""
         return {
             "on": list(self.asked.on),
             "target": self.asked.target,
@@ -90,17 +90,17 @@ class Enriched:
             "looked_at": self.choice.looked_at,
             "found": bool(self),
             "why": "" if self else self.why,
-            "columns": [self._column(place) for place in range(len(self.columns))],
+            "columns": [self._column(position) for position in range(len(self.columns))],
             "left_out": [
-                {"table": one.table, "column": one.column, "why": one.why}
-                for one in self.choice.left_out
+                {"table": left_out.table, "column": left_out.column, "why": left_out.why}
+                for left_out in self.choice.left_out
             ],
             "lift": self.lift.to_dict() if self.lift else None,
             "notes": list(self.choice.notes),
         }
 
-    def _column(self, place: int) -> dict[str, Any]:
-        column, values = self.columns[place], self.added[place]
+    def _column(self, position: int) -> dict[str, Any]:
+        column, values = self.columns[position], self.added[position]
         link = self.links[column.link]
         return {
             "name": column.called,
@@ -110,24 +110,24 @@ class Enriched:
             "mine": list(link.mine),
             "theirs": sorted(link.theirs),
             "kinds": list(link.kinds),
-            "worth": self.choice.worth[place],
+            "worth": self.choice.worth[position],
             "full": 1 - values.null_count / max(1, len(values)),
         }
 
 
 def enriched(lake: Lake, mine: pa.Table, asked: Asked, tell: Tell) -> Enriched:
-    """What the lake adds to my table so that the target is predicted better, and how much."""
+    """Find the lake columns that help to predict the target, and measure how much they help."""
     names = mine.column_names
-    place = find_column(names, asked.target, "the table")
+    target_index = find_column(names, asked.target, "the table")
     on = _key(names, asked)
-    target = target_of(mine.column(place), names[place], asked.task)
+    target = target_of(mine.column(target_index), names[target_index], asked.task)
     check_folds(asked.folds, min(len(target.known), asked.limits.sample))
-    rows = mine.remove_column(place)
+    rows = mine.remove_column(target_index)
     wanted = Wanted(on, asked.by, asked.tables, asked.exclude)
     chooser = prepared(lake, rows, target, wanted, asked.limits, tell)
     gathered = chooser.gathered
     choice = chooser.choose(np.arange(len(gathered.rows)))
-    chosen = [gathered.values[one].column for one in choice.places]
+    chosen = [gathered.values[position].column for position in choice.places]
     links, columns = used(gathered.links, chosen)
     lift = measured(chooser, asked.folds) if columns else None
     tell("joining the columns")
@@ -147,7 +147,9 @@ def enriched(lake: Lake, mine: pa.Table, asked: Asked, tell: Tell) -> Enriched:
 
 
 def _key(names: Sequence[str], asked: Asked) -> tuple[str, ...]:
-    on = tuple(names[find_column(names, one, "the table")] for one in asked.on)
+    on = tuple(names[find_column(names, name, "the table")] for name in asked.on)
     if names[find_column(names, asked.target, "the table")] in on:
-        raise InputError(f"{asked.target!r} is the target and a key: name another one of the two")
+        raise InputError(
+            f"{asked.target!r} is both the target and a key: choose another target or key"
+        )
     return on

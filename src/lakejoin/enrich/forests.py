@@ -1,8 +1,8 @@
 """The model that judges columns: a forest of random trees, out of fold.
 
-Trees take numbers of any scale, with gaps, and texts as numbers; nothing has to be tuned, and they
-are quick. Folds are by key: all rows of a key are in the same one, so that a column has to help
-with keys that the model has not seen, and cannot just tell them apart.
+Trees take numbers of any scale, with gaps, and texts as numbers; they need no tuning and are fast.
+All rows of a key are in the same fold, so that a column has to help with unseen keys instead of
+just identifying them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Array = np.ndarray[Any, Any]
 Folds = list[tuple[Array, Array]]
 
 TREES = 60
-_LEAF = 3  # rows of a leaf at least
-_SHARE = 0.4  # of the columns that are tried at each split
-_TEXTS = 0.5  # distinct texts for each row, from which on a column of mine is left out
+_LEAF = 3  # least rows of a leaf
+_SHARE = 0.4  # of the columns tried at each split
+_TEXTS = 0.5  # distinct texts per row above which a column is left out
 
 
 def own_numbers(mine: pa.Table) -> Array:
-    """My own columns as numbers, a column each; those that only name rows are left out.
+    """The query table's columns as numbers; columns that only identify rows are left out.
 
     >>> import pyarrow as pa
     >>> own_numbers(pa.table({"name": ["a", "b", "c"], "n": [1, None, 3]})).shape
@@ -59,16 +59,16 @@ def own_numbers(mine: pa.Table) -> Array:
                 counted = pc.value_counts(texts.drop_null()).to_pylist()
                 if len(counted) > _TEXTS * max(1, len(texts) - texts.null_count):
                     continue
-                ordered = sorted(counted, key=lambda one: (-one["counts"], one["values"]))
-                names = pa.array([one["values"] for one in ordered], pa.large_string())
-                places = pc.index_in(texts, value_set=names)
-                numbers = places.to_numpy(zero_copy_only=False).astype(np.float64)
+                ordered = sorted(counted, key=lambda text: (-text["counts"], text["values"]))
+                names = pa.array([text["values"] for text in ordered], pa.large_string())
+                ranks = pc.index_in(texts, value_set=names)
+                numbers = ranks.to_numpy(zero_copy_only=False).astype(np.float64)
         columns.append(np.asarray(numbers, np.float64))
     return np.stack(columns, axis=1) if columns else np.zeros((mine.num_rows, 0))
 
 
 def _numbers_of(texts: pa.LargeStringArray) -> Array | None:
-    """Texts that are all numbers, as such."""
+    """The numbers of texts; None unless all are numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -80,7 +80,7 @@ def _numbers_of(texts: pa.LargeStringArray) -> Array | None:
 
 
 def without_gaps(columns: Array) -> Array:
-    """The same with a number below all others where there is none; one column at least."""
+    """Fill gaps with a number below all others; returns at least one column."""
     if not columns.shape[1]:
         return np.zeros((len(columns), 1))
     columns = np.where(np.isfinite(columns), columns, np.nan)
@@ -89,13 +89,13 @@ def without_gaps(columns: Array) -> Array:
         high = np.nanmax(np.where(np.isnan(columns), -np.inf, columns), axis=0)
     low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
     filled = np.where(np.isnan(columns), low - 0.1 * (high - low) - 1e-3, columns)
-    limit = float(np.finfo(np.float32).max) / 4  # what a tree can hold
+    limit = float(np.finfo(np.float32).max) / 4  # the range of a tree's float32
     return np.clip(filled, -limit, limit)
 
 
 def folds_by_key(keys: Array, target: Target, folds: int, seed: int) -> Folds:
-    """Places of rows to learn from and to be judged by, all rows of a key together; of few keys,
-    each row by itself. Classes are spread evenly."""
+    """The (training rows, test rows) of each fold, with all rows of a key together, or each row by
+    itself if there are few keys. Classes are spread evenly."""
     distinct, groups = np.unique(keys, return_inverse=True)
     groups = groups.reshape(-1)
     if len(distinct) < 2 * folds:
@@ -109,15 +109,15 @@ def folds_by_key(keys: Array, target: Target, folds: int, seed: int) -> Folds:
     order = order[np.argsort(stratum[order], kind="stable")]
     fold_of = np.empty(count, np.int64)
     fold_of[order] = np.arange(count) % folds
-    found = fold_of[groups]
-    return [(np.flatnonzero(found != one), np.flatnonzero(found == one)) for one in range(folds)]
+    by_row = fold_of[groups]
+    return [(np.flatnonzero(by_row != f), np.flatnonzero(by_row == f)) for f in range(folds)]
 
 
 class Forest:
-    """Random trees (Geurts et al., 2006) that have learned from all these rows.
+    """Extremely randomized trees (Geurts et al., 2006), trained on these rows.
 
-    Each tree is scikit-learn's; the forest around them is not, as its own takes longer to make a
-    tree of a few hundred rows than the tree takes to grow.
+    The trees are scikit-learn's, but not the forest: its overhead per tree exceeds the time to
+    train a tree on a few hundred rows.
     """
 
     def __init__(self, columns: Array, target: Target, seed: int, trees: int = TREES) -> None:
@@ -141,13 +141,13 @@ class Forest:
 
     @property
     def worth(self) -> Array:
-        """How much each column was worth to the trees, 1 together."""
+        """The importance of each column; the sum is 1."""
         return np.asarray(
             np.mean([tree.compute_feature_importances() for tree in self._trees], axis=0)
         )
 
     def told(self, columns: Array) -> Array:
-        """The target of some rows, as the trees tell it."""
+        """Predict the target of some rows."""
         rows = np.ascontiguousarray(columns, np.float32)
         mean = sum(tree.predict(rows) for tree in self._trees) / len(self._trees)
         if self._classes is None:
@@ -158,15 +158,15 @@ class Forest:
 def judged(
     columns: Array, target: Target, folds: Folds, seed: int, trees: int = TREES
 ) -> Iterator[float]:
-    """The score of each fold: the share of classes that are told (micro-F1), or the negative root
-    of the mean squared error; more is better."""
+    """The score of each fold: the share of correct classes (micro-F1), or the negative root mean
+    squared error; higher is better."""
     for learn, judge in folds:
         forest = Forest(columns[learn], target.take(learn), seed, trees)
         yield score(target.values[judge], forest.told(columns[judge]), target)
 
 
 def score(true: Array, told: Array, target: Target) -> float:
-    """How well values are told; more is better."""
+    """The score of predictions; higher is better."""
     if target.is_classes:
         return float(np.mean(true == told))
     return -float(np.sqrt(np.mean((true - told) ** 2)))

@@ -1,9 +1,9 @@
-"""What could the lake add to my rows? All columns of the tables that join, for a sample of rows.
+"""Gathers all columns of the tables that join, for a sample of the query table's rows.
 
-Nothing here knows the target. The sample is of keys: those with the lowest hashes, so that of
-every table the same ones are looked at, with all rows of mine that have them (a correlation sketch;
-Santos et al., 2021). What many rows of a table say of one key is made one value: the mean of
-numbers, the most frequent of other values; and how many rows there are is a column too.
+This module does not know the target. Keys are sampled, those with the lowest hashes, so that the
+same keys are used in every table, with all their rows in the query table (a correlation sketch;
+Santos et al., 2021). Several rows of a table for one key are aggregated: to the mean of numbers,
+the most frequent of other values; the number of rows is a column too.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-ROWS = "rows"  # the column that says how many rows a partner has
-_COLUMNS = 100  # of one table that are looked at
-_COVERED, _FEWEST = 0.05, 10  # of my rows that must get a value
-_REPEATED = 0.5  # distinct texts for each row: what is said once tells nothing of other rows
+ROWS = "rows"  # the column with the number of rows of a partner
+_COLUMNS = 100  # examined per table
+_COVERED, _FEWEST = 0.05, 10  # share and number of sampled rows that must get a value
+_REPEATED = (
+    0.5  # most distinct texts per row: a text that occurs once says nothing about other rows
+)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table that joins: what is made of it ("mean", "most frequent", "rows"), and
-    what it is called beside mine. `link` is the number of its link."""
+    """A column of a table that joins: how it is aggregated ("mean", "most frequent", "rows"), and
+    its name in the result. `link` is the index of its link, `place` its column index."""
 
     link: int
     table: str
@@ -49,8 +51,8 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A column for the sampled keys of mine: numbers, with NaN for none. Those of texts are numbers
-    of `texts`, the most frequent first."""
+    """The values of a column for the sampled keys: numbers, NaN if missing. For texts they are
+    positions in `texts`, the most frequent first."""
 
     column: Column
     of_line: Array
@@ -59,10 +61,10 @@ class Values:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """The columns that the lake could add, for the sampled `rows` of mine.
+    """The columns that the lake could add, for the sampled `rows` of the query table.
 
-    `keys` has the key of each of these rows, by which folds are made. `lines` has for each set of
-    my columns that tables are joined by the line of each of the rows.
+    `keys` has the key of each sampled row, for the folds. `lines` has, for each set of query
+    columns that tables join on, the distinct key of each sampled row.
     """
 
     links: tuple[Link, ...]
@@ -70,20 +72,20 @@ class Gathered:
     keys: Array
     lines: dict[tuple[str, ...], Array]
     values: tuple[Values, ...]
-    met: dict[int, Array]  # by link, whether each of the rows has a partner
+    met: dict[int, Array]  # by link, whether each sampled row has a partner
 
     def mine(self, values: Values) -> tuple[str, ...]:
-        """The columns of mine by which a column comes."""
+        """The query columns that a column is joined on."""
         return self.links[values.column.link].mine
 
     def at_rows(self, values: Values) -> Array:
-        """A column for each of the sampled rows."""
+        """The values of a column for the sampled rows."""
         return np.append(values.of_line, np.nan)[self.lines[self.mine(values)]]
 
     @cached_property
     def matrix(self) -> Array:
-        """All columns, one after the other, for the sampled rows."""
-        columns = [self.at_rows(one) for one in self.values]
+        """All columns for the sampled rows."""
+        columns = [self.at_rows(values) for values in self.values]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.rows), 0))
 
 
@@ -94,29 +96,29 @@ def gather(
     on: Sequence[str] | None,
     most: int = 2_000,
 ) -> Gathered:
-    """What the tables of some links could add to my rows; `most` rows of mine are looked at."""
+    """Gather the columns that the linked tables could add, for at most `most` rows."""
     grouped = list(on) if on is not None else list(links[0].mine if links else mine.column_names)
-    rows, keys = sampled(mine, grouped, snapshot, most)
-    some = mine.take(rows)
-    lines = {one: lines_of(some, one) for one in dict.fromkeys(link.mine for link in links)}
+    rows, row_keys = sampled(mine, grouped, snapshot, most)
+    sample = mine.take(rows)
+    lines = {on: lines_of(sample, on) for on in dict.fromkeys(link.mine for link in links)}
     values: list[Values] = []
     met = {}
     taken = set(mine.column_names)
-    for number, link in enumerate(links):
+    for index, link in enumerate(links):
         table = TheirTable(snapshot, link.table)
         partners = link.partners(lines[link.mine], table)
-        met[number] = np.append(partners.met, False)[lines[link.mine].of_row]
-        found = _Reader(number, link, table, partners, lines[link.mine])
-        values += found.columns(taken)
-    of_rows = {one: found.of_row for one, found in lines.items()}
-    return Gathered(tuple(links), rows, keys, of_rows, tuple(values), met)
+        met[index] = np.append(partners.met, False)[lines[link.mine].of_row]
+        reader = _Reader(index, link, table, partners, lines[link.mine])
+        values += reader.columns(taken)
+    of_rows = {on: keys.of_row for on, keys in lines.items()}
+    return Gathered(tuple(links), rows, row_keys, of_rows, tuple(values), met)
 
 
 def sampled(
     mine: pa.Table, on: Sequence[str], snapshot: Snapshot, most: int
 ) -> tuple[Array, Array]:
-    """Rows of mine, ascending: all of some keys, those with the lowest hashes; and their keys. A
-    row without a key is one of its own."""
+    """Sample rows, ascending, of the keys with the lowest hashes; returns them with their keys. A
+    row without a key counts as a key of its own."""
     lines = lines_of(mine, on)
     keys = lines.of_row.copy()
     keys[keys < 0] = len(lines) + np.arange(int((keys < 0).sum()))
@@ -132,9 +134,9 @@ class _Reader:
     """Reads the columns of one table for the sampled keys."""
 
     def __init__(
-        self, number: int, link: Link, table: TheirTable, partners: Partners, lines: KeyLines
+        self, index: int, link: Link, table: TheirTable, partners: Partners, lines: KeyLines
     ) -> None:
-        self._number = number
+        self._index = index
         self._link = link
         self._table = table
         self._partners = partners
@@ -144,41 +146,41 @@ class _Reader:
         self._several = bool((counts > 1).any())
 
     def columns(self, taken: set[str]) -> list[Values]:
-        """The columns that may tell something; `taken` are names that others have."""
-        found = []
+        """The columns that may be useful; `taken` are the names already in use."""
+        columns = []
         if self._several:
-            found.append(self._values(-1, ROWS, ROWS, self._counts.astype(np.float64)))
-        for place, column in enumerate(self._table.columns[:_COLUMNS]):
+            columns.append(self._values(-1, ROWS, ROWS, self._counts.astype(np.float64)))
+        for index, column in enumerate(self._table.columns[:_COLUMNS]):
             if column.name not in self._link.theirs and column.profile.distinct > 1:
-                found.append(self._column(place, column.name))
-        useful = [one for one in found if self._tells(one)]
-        return [_named(one, self._several, taken) for one in useful]
+                columns.append(self._column(index, column.name))
+        useful = [column for column in columns if self._is_useful(column)]
+        return [_named(column, self._several, taken) for column in useful]
 
-    def _column(self, place: int, name: str) -> Values:
-        numbers = self._table.numbers(place, self._partners)
+    def _column(self, index: int, name: str) -> Values:
+        numbers = self._table.numbers(index, self._partners)
         if numbers is not None:
-            return self._values(place, name, "mean", numbers)
-        texts = self._table.most_frequent(place, self._partners)
-        numbers, names = _numbered(texts)
-        return self._values(place, name, "most frequent", numbers, names)
+            return self._values(index, name, "mean", numbers)
+        texts = self._table.most_frequent(index, self._partners)
+        numbers, names = _number_texts(texts)
+        return self._values(index, name, "most frequent", numbers, names)
 
     def _values(
-        self, place: int, name: str, made: str, of_partner: Array, texts: tuple[str, ...] = ()
+        self, index: int, name: str, made: str, of_partner: Array, texts: tuple[str, ...] = ()
     ) -> Values:
-        column = Column(self._number, self._link.table, place, name, made, name)
+        column = Column(self._index, self._link.table, index, name, made, name)
         return Values(column, np.append(of_partner, np.nan)[self._partners.of_line], texts)
 
-    def _tells(self, values: Values) -> bool:
-        there = ~np.isnan(values.of_line)
-        rows = int(self._rows_of_line[there].sum())
+    def _is_useful(self, values: Values) -> bool:
+        present = ~np.isnan(values.of_line)
+        rows = int(self._rows_of_line[present].sum())
         if rows < max(_FEWEST, _COVERED * int(self._rows_of_line.sum())):
             return False
-        distinct = len(np.unique(values.of_line[there]))
-        return distinct > 1 and not (values.texts and distinct > _REPEATED * int(there.sum()))
+        distinct = len(np.unique(values.of_line[present]))
+        return distinct > 1 and not (values.texts and distinct > _REPEATED * int(present.sum()))
 
 
 def _named(values: Values, several: bool, taken: set[str]) -> Values:
-    """The same with a name that is not taken: that of the table, and of the column."""
+    """Name a column after its table and itself, with a name that is not taken."""
     column = values.column
     made = {"mean": "_mean", "most frequent": "_mode"}.get(column.made, "") if several else ""
     base = f"{subject(column.table)}.{column.name}{made}"
@@ -186,17 +188,18 @@ def _named(values: Values, several: bool, taken: set[str]) -> Values:
     while called in taken:
         called, number = f"{base}_{number}", number + 1
     taken.add(called)
-    kept = Column(column.link, column.table, column.place, column.name, column.made, called)
-    return Values(kept, values.of_line, values.texts)
+    named = Column(column.link, column.table, column.place, column.name, column.made, called)
+    return Values(named, values.of_line, values.texts)
 
 
-def _numbered(texts: pa.LargeStringArray) -> tuple[Array, tuple[str, ...]]:
-    """Texts as numbers, those of the most frequent ones the lowest."""
+def _number_texts(texts: pa.LargeStringArray) -> tuple[Array, tuple[str, ...]]:
+    """Number texts by falling frequency."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     counted = pc.value_counts(texts.drop_null()).to_pylist()
-    names = [one["values"] for one in sorted(counted, key=lambda c: (-c["counts"], c["values"]))]
-    places = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
-    numbers = places.to_numpy(zero_copy_only=False).astype(np.float64)
+    ordered = sorted(counted, key=lambda text: (-text["counts"], text["values"]))
+    names = [text["values"] for text in ordered]
+    ranks = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
+    numbers = ranks.to_numpy(zero_copy_only=False).astype(np.float64)
     return numbers, tuple(names)

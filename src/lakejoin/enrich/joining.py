@@ -1,4 +1,4 @@
-"""The chosen columns of the lake for any rows: the same number of rows, in the same order."""
+"""Joins the chosen lake columns onto any rows, keeping the number and order of rows."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Array = np.ndarray[Any, Any]
 def joined_columns(
     snapshot: Snapshot, links: Sequence[Link], columns: Sequence[Column], mine: pa.Table
 ) -> list[pa.Array]:
-    """A value for each row of mine in each of these columns; null where a row has no partner."""
-    lines: dict[tuple[str, ...], KeyLines] = {}
-    found: dict[int, tuple[TheirTable, Partners]] = {}
-    made = []
+    """The value of each column for each row; null if the row has no partner."""
+    keys: dict[tuple[str, ...], KeyLines] = {}
+    joined: dict[int, tuple[TheirTable, Partners]] = {}
+    arrays = []
     for column in columns:
         link = links[column.link]
-        if link.mine not in lines:
-            lines[link.mine] = lines_of(mine, link.mine)
-        if column.link not in found:
+        if link.mine not in keys:
+            keys[link.mine] = lines_of(mine, link.mine)
+        if column.link not in joined:
             table = TheirTable(snapshot, link.table)
-            found[column.link] = table, link.partners(lines[link.mine], table)
-        table, partners = found[column.link]
-        of_row = np.append(partners.of_line, -1)[lines[link.mine].of_row]
-        made.append(_at_rows(column, table, partners, of_row))
-    return made
+            joined[column.link] = table, link.partners(keys[link.mine], table)
+        table, partners = joined[column.link]
+        of_row = np.append(partners.of_line, -1)[keys[link.mine].of_row]
+        arrays.append(_at_rows(column, table, partners, of_row))
+    return arrays
 
 
 def _at_rows(column: Column, table: TheirTable, partners: Partners, of_row: Array) -> pa.Array:
@@ -50,22 +50,22 @@ def _at_rows(column: Column, table: TheirTable, partners: Partners, of_row: Arra
         counts = np.bincount(partners.which, minlength=partners.count)
         values = pa.array(counts.astype(np.float64))
     elif column.made == "mean":
-        place = table.place_of(column.place, column.name)
-        numbers = table.numbers(place, partners)
-        # None of these few values may be a number, though the column holds numbers.
+        index = table.place_of(column.place, column.name)
+        numbers = table.numbers(index, partners)
+        # The column has numbers, but perhaps not for these few partners.
         empty = np.full(partners.count, np.nan)
         values = pa.array(empty if numbers is None else numbers, from_pandas=True)
         values = values.cast(pa.float64())
     else:
-        place = table.place_of(column.place, column.name)
-        values = table.most_frequent(place, partners)
+        index = table.place_of(column.place, column.name)
+        values = table.most_frequent(index, partners)
     return values.take(rows)
 
 
 def used(links: Sequence[Link], columns: Sequence[Column]) -> tuple[list[Link], list[Column]]:
-    """The links that some columns come by, and these columns with the numbers of these links."""
+    """The links that some columns use, and these columns with the indexes of these links."""
     from dataclasses import replace
 
-    numbers = list(dict.fromkeys(column.link for column in columns))
-    kept = [replace(column, link=numbers.index(column.link)) for column in columns]
-    return [links[number] for number in numbers], kept
+    indexes = list(dict.fromkeys(column.link for column in columns))
+    renumbered = [replace(column, link=indexes.index(column.link)) for column in columns]
+    return [links[index] for index in indexes], renumbered

@@ -1,10 +1,9 @@
-"""How much better is the target predicted with the lake than without?
+"""Measures how much better the target is predicted with the lake than without.
 
-Cross-validation with the whole choice inside: in each fold columns are chosen by the other rows
-alone, and a forest learns from these, once with the chosen columns and once without. So neither
-the choice nor the forest has seen the targets that it is judged by. The search sees all keys, but
-no target; which columns hold the very values of the target is told once, by all rows, and can only
-take columns away.
+Cross-validates the whole choice: in each fold, columns are chosen by the training rows alone, and a
+forest is trained on these rows with and without the chosen columns. So neither the choice nor the
+forest has seen the targets it is judged by. The search sees all keys but no target; columns that
+copy the target are detected once, by all rows, which can only remove columns.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ _TREES = 100
 
 @dataclass(frozen=True)
 class Lift:
-    """Scores of each fold, without the lake and with it: an error (`RMSE`), of which less is
-    better, or a share of right answers (`micro-F1`). `keys` is whether folds are by key."""
+    """The scores of each fold without and with the lake: an error (`RMSE`; lower is better) or a
+    share of correct classes (`micro-F1`). `keys` says whether folds are by key."""
 
     score: str
     without: tuple[float, ...]
@@ -39,25 +38,25 @@ class Lift:
 
     @property
     def gains(self) -> Array:
-        """By which share each fold got better."""
+        """The relative improvement of each fold."""
         before, after = np.array(self.without), np.array(self.joined)
         change = before - after if self.score == "RMSE" else after - before
         return np.asarray(change / np.maximum(before, 1e-12))
 
     @property
     def mean(self) -> float:
-        """By which share the mean score got better."""
+        """The relative improvement of the mean score."""
         before, after = float(np.mean(self.without)), float(np.mean(self.joined))
         change = before - after if self.score == "RMSE" else after - before
         return change / max(before, 1e-12)
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the gains of the folds."""
+        """The standard deviation of the folds' gains."""
         return float(self.gains.std(ddof=1))
 
     def to_dict(self) -> dict[str, Any]:
-        """The lift as JSON has it."""
+        """The lift as JSON."""
         return {
             "score": self.score,
             "folds": len(self.without),
@@ -70,20 +69,20 @@ class Lift:
 
 
 def check_folds(folds: int, rows: int) -> None:
-    """Refuses folds of less than two rows."""
+    """Raise if a fold would have less than two rows."""
     if not 2 <= folds <= rows // 2:
         raise InputError(
-            f"{folds} folds of {rows:,} rows cannot be made: give 2 to {rows // 2:,} folds"
+            f"cannot make {folds} folds from {rows:,} rows: use 2 to {rows // 2:,} folds"
         )
 
 
 def measured(chooser: Chooser, folds: int = FOLDS) -> Lift:
-    """The lift, by the sampled rows."""
+    """Measure the lift with the sampled rows."""
     target, keys = chooser.target, chooser.gathered.keys
     check_folds(folds, len(target.values))
     without, joined = [], []
-    for number, (learn, judge) in enumerate(folds_by_key(keys, target, folds, chooser.seed + 17)):
-        chooser.tell(f"measuring the lift: fold {number + 1} of {folds}")
+    for fold, (learn, judge) in enumerate(folds_by_key(keys, target, folds, chooser.seed + 17)):
+        chooser.tell(f"measuring the lift: fold {fold + 1} of {folds}")
         chosen = chooser.choose(learn).places
         without.append(_fold_score(chooser.own, target, learn, judge, chooser.seed))
         if chosen:
@@ -100,8 +99,7 @@ def measured(chooser: Chooser, folds: int = FOLDS) -> Lift:
 def _fold_score(columns: Array, target: Target, learn: Array, judge: Array, seed: int) -> float:
     columns = without_gaps(columns)
     forest = Forest(columns[learn], target.take(learn), seed, _TREES)
-    found = score(target.values[judge], forest.told(columns[judge]), target)
-    return abs(found)
+    return abs(score(target.values[judge], forest.told(columns[judge]), target))
 
 
 def _spread(scores: tuple[float, ...]) -> float:

@@ -1,4 +1,4 @@
-"""The distinct keys of a table: rows that have the same key get the same columns of the lake."""
+"""The distinct keys of a table: rows with the same key get the same values from the lake."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NONE = -1
 
 @dataclass(frozen=True, eq=False)
 class KeyLines:
-    """The distinct combinations of some columns (`table`), and which one each row has (`of_row`);
-    `NONE` where the row has a null in one of them."""
+    """The distinct combinations of some columns (`table`), and the index of each row's (`of_row`);
+    `NONE` if the row has a null in one of them."""
 
     table: pa.Table
     of_row: Array
@@ -33,38 +33,38 @@ class KeyLines:
 
 
 def lines_of(table: pa.Table, columns: Sequence[str]) -> KeyLines:
-    """The distinct keys of a table, in the order in which they come.
+    """The distinct keys of a table, in order of first appearance.
 
     >>> import pyarrow as pa
-    >>> found = lines_of(pa.table({"town": ["Ulm", "Bern", None, "Ulm"]}), ["town"])
-    >>> found.table["town"].to_pylist(), found.of_row.tolist()
+    >>> keys = lines_of(pa.table({"town": ["Ulm", "Bern", None, "Ulm"]}), ["town"])
+    >>> keys.table["town"].to_pylist(), keys.of_row.tolist()
     (['Ulm', 'Bern'], [0, 1, -1, 0])
     """
     import pyarrow as pa
 
-    numbers = np.zeros(table.num_rows, np.int64)
+    ids = np.zeros(table.num_rows, np.int64)
     for name in columns:
         column = table[name].combine_chunks().dictionary_encode(null_encoding="mask")
         if isinstance(column, pa.ChunkedArray):  # an empty table
             column = column.combine_chunks()
         cells = column.indices.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64)
-        missing = (cells < 0) | (numbers < 0)
-        ranked = np.unique(numbers * (len(column.dictionary) + 1) + cells, return_inverse=True)[1]
-        numbers = np.where(missing, NONE, ranked)
-    rows = np.flatnonzero(numbers >= 0)
-    _, first, inverse = np.unique(numbers[rows], return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")  # as they come, and not as they are numbered
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+        missing = (cells < 0) | (ids < 0)
+        ranked = np.unique(ids * (len(column.dictionary) + 1) + cells, return_inverse=True)[1]
+        ids = np.where(missing, NONE, ranked)
+    rows = np.flatnonzero(ids >= 0)
+    _, first, inverse = np.unique(ids[rows], return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # by first appearance
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
     of_row = np.full(table.num_rows, np.int64(NONE))
-    of_row[rows] = place[inverse]
+    of_row[rows] = position[inverse]
     return KeyLines(table.select(list(columns)).take(rows[first[order]]), of_row)
 
 
 def tokens_of(
     column: pa.ChunkedArray | pa.Array, rules: ValueRules
 ) -> tuple[pa.LargeStringArray, Array]:
-    """The distinct canonical values of a column, and which one each row has; `NONE` for a null."""
+    """The distinct canonical values of a column, and the index of each row's; `NONE` for a null."""
     from lakejoin.lake.columns import encode_query
 
     data = encode_query(column, rules)
@@ -74,19 +74,18 @@ def tokens_of(
 
 
 def key_hashes(lines: KeyLines, rules: ValueRules) -> Array:
-    """A hash of each key, by its canonical values: the same keys are low in every table."""
+    """A hash of each key's canonical values, so that every table samples the same keys."""
     from lakejoin.kernels.hashing import hash_strings
     from lakejoin.store.dictionary import string_buffers
 
-    found = np.zeros(len(lines), np.uint64)
+    combined = np.zeros(len(lines), np.uint64)
     for column in lines.table.columns:
         tokens, of_line = tokens_of(column, rules)
         hashes = np.empty(len(tokens), np.uint64)
         offsets, data = string_buffers(tokens)
         hash_strings(offsets, data, np.uint64(0), hashes)
         with np.errstate(over="ignore"):
-            found = (found * np.uint64(0x9E3779B97F4A7C15)) ^ np.append(hashes, np.uint64(0))[
-                of_line
-            ]
-            found ^= found >> np.uint64(29)
-    return found
+            combined *= np.uint64(0x9E3779B97F4A7C15)
+            combined ^= np.append(hashes, np.uint64(0))[of_line]
+            combined ^= combined >> np.uint64(29)
+    return combined

@@ -1,5 +1,5 @@
-"""Which tables of the lake join with mine, and by which ways? The answer of a search, as links that
-can be kept, and followed again for other rows."""
+"""Finds the tables of the lake that join with the query table, as links that can be stored and
+applied to other rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakejoin.opened import Lake
     from lakejoin.store.snapshot import Snapshot
 
-# The ways that are taken, in the order in which keys are tried.
+# The kinds of joins for each `by`, in the order in which they are tried.
 BY: dict[str, tuple[str, ...]] = {
     "auto": ("equal", "rewritten", "fuzzy", "meaning", "near"),
     "equal": ("equal",),
@@ -41,8 +41,8 @@ BY: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Link:
-    """A table of the lake, the columns of mine that it joins by, and the ways: each for the keys
-    that those before it found no partner for."""
+    """A table of the lake, the query columns it joins on, and the ways to join: each is used for
+    the keys that found no partner before."""
 
     table: str
     mine: tuple[str, ...]
@@ -50,26 +50,26 @@ class Link:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """How values meet."""
+        """How values match."""
         return tuple(dict.fromkeys(way.kind for way in self.ways))
 
     @property
     def theirs(self) -> frozenset[str]:
-        """The columns of theirs that are joined by."""
+        """The columns of the lake table that are joined on."""
         return frozenset(name for way in self.ways for name in way.theirs)
 
     def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
-        """The partners of some keys of mine."""
-        found = self.ways[0].partners(lines, table)
+        """Find the partners of some keys."""
+        partners = self.ways[0].partners(lines, table)
         for way in self.ways[1:]:
-            if found.met.all():
+            if partners.met.all():
                 break
-            found = found.then(way.partners(lines, table))
-        return found
+            partners = partners.then(way.partners(lines, table))
+        return partners
 
 
 def check_by(by: str) -> tuple[str, ...]:
-    """The kinds of ways that are meant."""
+    """The kinds of joins for `by`; raises if it is unknown."""
     if by not in BY:
         raise InputError(f"tables are joined by one of {', '.join(BY)}, not {by!r}")
     return BY[by]
@@ -77,8 +77,8 @@ def check_by(by: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is searched for: the key of mine (None: any column that may be one), by which ways, how
-    many tables, and which ones are left out by name."""
+    """What to search for: the key (None: any column that may be one), the kinds of joins, the
+    number of tables, and the names of tables to leave out."""
 
     on: tuple[str, ...] | None
     by: str = "auto"
@@ -87,7 +87,7 @@ class Wanted:
 
 
 def find_links(lake: Lake, mine: pa.Table, wanted: Wanted) -> list[Link]:
-    """The tables that join with mine, the best first."""
+    """Find the tables that join with the query table, the best first."""
     kinds = check_by(wanted.by)
     on = None if wanted.on is None else list(wanted.on)
     if on is not None and len(on) == 1:
@@ -95,23 +95,23 @@ def find_links(lake: Lake, mine: pa.Table, wanted: Wanted) -> list[Link]:
     else:
         answer = lake.search(mine, on, wanted.tables)
     lines: dict[tuple[str, ...], KeyLines] = {}
-    found = []
+    links = []
     for result in answer:
         if result.table in wanted.exclude:
             continue
         linker = _Linker(lake.snapshot, mine, result, kinds, lines)
         link = linker.link()
         if link is not None:
-            found.append(link)
-    return found + _more(lake, mine, wanted, found)
+            links.append(link)
+    return links + _find_more(lake, mine, wanted, links)
 
 
-def _more(lake: Lake, mine: pa.Table, wanted: Wanted, found: Sequence[Link]) -> list[Link]:
-    """Tables beyond those of the search, by the ways that are wanted."""
+def _find_more(lake: Lake, mine: pa.Table, wanted: Wanted, links: Sequence[Link]) -> list[Link]:
+    """Find tables that the search does not return, by the requested kinds of joins."""
     if wanted.on is None or len(wanted.on) != 1:
         return []
     key, kinds = wanted.on[0], check_by(wanted.by)
-    known = {link.table for link in found} | set(wanted.exclude)
+    known = {link.table for link in links} | set(wanted.exclude)
     more: list[tuple[str, tuple[Way, ...]]] = []
     if "fuzzy" in kinds:
         more += alike_tables(lake, mine, key, known)
@@ -121,7 +121,7 @@ def _more(lake: Lake, mine: pa.Table, wanted: Wanted, found: Sequence[Link]) -> 
 
 
 class _Linker:
-    """Makes a link of one result."""
+    """Turns a search result into a link."""
 
     def __init__(
         self,
@@ -139,25 +139,25 @@ class _Linker:
         self._table = TheirTable(snapshot, result.table)
 
     def link(self) -> Link | None:
-        """The link, or None if the table joins by no way that is wanted."""
+        """The link, or None if the table joins by none of the requested kinds."""
         usable = [way for way in self._result.ways if way.believed and way.kind in self._kinds]
         if not usable:
             return None
         mine = usable[0].columns
         same = [way for way in usable if way.columns == mine]
         first = {way.kind: way for way in reversed(same)}.values()  # the best of each kind
-        ways = [one for way in first for one in self._kept(way)]
+        ways = [way for found in first for way in self._convert(found)]
         if not ways:
             return None
         if "fuzzy" in self._kinds:
-            ways += self._alike(mine, ways)
+            ways += self._by_likeness(mine, ways)
         if self._kinds == BY["meaning"] and all(way.kind != "meaning" for way in ways):
-            ways += self._meant(mine, ways)
+            ways += self._by_text_meaning(mine, ways)
         ways.sort(key=lambda way: self._kinds.index(way.kind))
         return Link(self._result.table, mine, tuple(ways))
 
-    def _kept(self, way: FoundWay) -> Iterator[Way]:
-        """A way that a search found, as it can be kept."""
+    def _convert(self, way: FoundWay) -> Iterator[Way]:
+        """Convert a way found by a search to one that can be stored."""
         from lakejoin.discovery.fused.rewritten import Rewriting
 
         theirs = way.result.columns
@@ -177,14 +177,14 @@ class _Linker:
         if made is not None and made.encoder is not None:
             yield ByMeaning(theirs, default_tau(made.identity), made.encoder)
 
-    def _meant(self, mine: tuple[str, ...], ways: Sequence[Way]) -> Iterator[Way]:
-        """The way for texts that mean the same, where the column holds such."""
+    def _by_text_meaning(self, mine: tuple[str, ...], ways: Sequence[Way]) -> Iterator[Way]:
+        """The way to join texts that mean the same, if the column contains texts."""
         theirs = self._text_column(mine, ways)
         if theirs:
             yield from self._by_meaning(theirs)
 
-    def _alike(self, mine: tuple[str, ...], ways: Sequence[Way]) -> Iterator[Way]:
-        """The way for texts that are written a little differently, where there are such."""
+    def _by_likeness(self, mine: tuple[str, ...], ways: Sequence[Way]) -> Iterator[Way]:
+        """The way to join texts that are written differently, if there are any."""
         theirs = self._text_column(mine, ways)
         if not theirs:
             return
@@ -196,7 +196,7 @@ class _Linker:
             yield ByLikeness(theirs, likeness)
 
     def _text_column(self, mine: tuple[str, ...], ways: Sequence[Way]) -> tuple[str, ...]:
-        """The one column of theirs that is joined by, if it holds texts, and not too many."""
+        """The single lake column that is joined on, if it contains texts, and not too many."""
         theirs = next((way.theirs for way in ways if len(way.theirs) == 1), ())
         if len(mine) != 1 or not theirs:
             return ()

@@ -1,5 +1,5 @@
-"""Tables that a search passes over, as few of their values are equal to mine: those with texts that
-are alike, found by the rare words they share, and those with texts that mean the same."""
+"""Finds tables that a search misses because few values are equal: tables with similar texts, found
+by shared rare words, and tables with texts that mean the same."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from lakejoin.opened import Lake
     from lakejoin.search.mine import MyTable
 
-Found = tuple[str, tuple[Way, ...]]  # a table, and the ways by which it joins
+Found = tuple[str, tuple[Way, ...]]  # a table, and the ways to join it
 
 WORDED = (ColumnType.TEXT, ColumnType.MIXED)
-MOST_TEXTS = 20_000  # distinct ones of theirs that are compared one by one
-_ALIKE, _MEANT = 12, 15  # columns that are looked at
-_SAMPLE = 200  # texts of mine that meanings are looked up for
-_CONTAINED = 0.3  # of my values that must have a partner
+MOST_TEXTS = 20_000  # most distinct texts of a lake column that are compared one by one
+_ALIKE, _MEANT = 12, 15  # columns examined
+_SAMPLE = 200  # texts searched by meaning
+_CONTAINED = 0.3  # share of the values that must match
 
 
 def alike_tables(lake: Lake, mine: pa.Table, key: str, known: set[str]) -> Iterator[Found]:
-    """Tables with texts that are like mine."""
+    """Find tables with texts similar to those of the key."""
     from lakejoin.search.meant import table_of
     from lakejoin.search.rewritable import likely_rewritten
     from lakejoin.search.searcher import Searcher
 
     searcher = Searcher(lake.snapshot)
     table, _ = table_of(mine, lake.snapshot)
-    place = mine.column_names.index(key)
-    if not _is_worded(table, place):
+    key_index = mine.column_names.index(key)
+    if not _is_text(table, key_index):
         return
     rules = lake.snapshot.manifest.options.rules
     tokens, _ = tokens_of(lines_of(mine, [key]).table.column(0), rules)
-    excluded = searcher.excluded(table, place)
+    excluded = searcher.excluded(table, key_index)
     segments = lake.snapshot.segments
-    for one in likely_rewritten(table, (place,), segments, excluded, _ALIKE):
-        entry = segments[one.number].catalog.table(searcher.table_of(one.number, one.column))
+    for hit in likely_rewritten(table, (key_index,), segments, excluded, _ALIKE):
+        entry = segments[hit.number].catalog.table(searcher.table_of(hit.number, hit.column))
         if entry.name in known:
             continue
         theirs = TheirTable(lake.snapshot, entry.name)
-        column = theirs.columns[one.column - entry.first]
+        column = theirs.columns[hit.column - entry.first]
         if column.profile.type not in WORDED or column.profile.distinct > MOST_TEXTS:
             continue
         likeness = learned_likeness(tokens, theirs, column.name, alone=True)
@@ -60,25 +60,25 @@ def alike_tables(lake: Lake, mine: pa.Table, key: str, known: set[str]) -> Itera
 
 
 def meant_tables(lake: Lake, mine: pa.Table, key: str, known: set[str]) -> Iterator[Found]:
-    """Tables with texts that mean the same as mine, where the index has meanings."""
+    """Find tables with texts that mean the same as the key's, if the index has vectors."""
     from lakejoin.search.meant import table_of
     from lakejoin.search.tau import default_tau
 
-    made = lake.snapshot.manifest.options.meaning
-    if made is None or made.encoder is None:
+    meaning = lake.snapshot.manifest.options.meaning
+    if meaning is None or meaning.encoder is None:
         return
     table, _ = table_of(mine, lake.snapshot)
-    if not _is_worded(table, mine.column_names.index(key)):
+    if not _is_text(table, mine.column_names.index(key)):
         return
-    tau = default_tau(made.identity)
-    lines = lines_of(mine, [key]).table
-    some = np.sort(np.random.default_rng(0).permutation(lines.num_rows)[:_SAMPLE])
-    for result in lake.search(lines.take(some), key, _MEANT, by="meaning"):
+    tau = default_tau(meaning.identity)
+    keys = lines_of(mine, [key]).table
+    sample = np.sort(np.random.default_rng(0).permutation(keys.num_rows)[:_SAMPLE])
+    for result in lake.search(keys.take(sample), key, _MEANT, by="meaning"):
         if result.table not in known and result.containment >= _CONTAINED:
             known.add(result.table)
             names = result.columns
-            yield result.table, (ByEqual(names), ByMeaning(names, tau, made.encoder))
+            yield result.table, (ByEqual(names), ByMeaning(names, tau, meaning.encoder))
 
 
-def _is_worded(table: MyTable, place: int) -> bool:
-    return table.profile(place).type in WORDED
+def _is_text(table: MyTable, column_index: int) -> bool:
+    return table.profile(column_index).type in WORDED

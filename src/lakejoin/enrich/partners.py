@@ -1,7 +1,7 @@
-"""Which rows of a table of the lake are the partners of my keys? Told by several ways in turn.
+"""Finds the rows of a lake table that are the partners of keys, by several ways of joining.
 
-Every way decides for one key by that key alone and by what was learned when the joiner was fitted,
-so that a row gets the same columns whichever rows it comes with.
+Every way decides for each key by that key alone and by what was learned in `fit`, so that a row
+gets the same values whichever rows it comes with.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Partners:
-    """Rows of theirs, the partner (a number) that each is part of, and the partner of each of my
-    keys, `NONE` for none."""
+    """Rows of the lake table, the partner (by index) each belongs to (`which`), and the partner of
+    each key (`of_line`), `NONE` for none. A partner is a group of rows."""
 
     rows: Array
     which: Array
@@ -37,16 +37,16 @@ class Partners:
 
     @property
     def count(self) -> int:
-        """How many partners there are."""
+        """The number of partners."""
         return int(self.which.max(initial=-1)) + 1
 
     @property
     def met(self) -> Array:
-        """Whether each of my keys has a partner."""
+        """Whether each key has a partner."""
         return self.of_line >= 0
 
     def then(self, other: Partners) -> Partners:
-        """With the partners of another way for the keys that have none yet."""
+        """Add the partners found another way for the keys that have none yet."""
         count = self.count
         rest = np.where(other.of_line >= 0, other.of_line + count, NONE)
         return Partners(
@@ -57,39 +57,39 @@ class Partners:
 
 
 class Way(Protocol):
-    """A way in which keys find their rows; it can be pickled. `kind` is what a search calls it."""
+    """A way to find the rows of keys; it can be pickled. `kind` is that of a search result."""
 
     @property
     def kind(self) -> str:
-        """How values meet: equal, rewritten, fuzzy, meaning or near."""
+        """How values match: equal, rewritten, fuzzy, meaning or near."""
 
     @property
     def theirs(self) -> tuple[str, ...]:
-        """The columns of their table that it reads."""
+        """The columns of the lake table that it reads."""
 
     def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
-        """The partners of some keys."""
+        """Find the partners of some keys."""
 
 
 @dataclass(frozen=True)
 class ByEqual:
-    """Keys whose canonical values are equal."""
+    """Joins keys whose canonical values are equal."""
 
     theirs: tuple[str, ...]
     kind: str = "equal"
 
     def partners(self, lines: KeyLines, table: TheirTable) -> Partners:
-        asked = []
+        wanted = []
         for column in lines.table.columns:
             tokens, of_line = tokens_of(column, table.rules)
             codes = np.append(table.find(tokens), NOT_FOUND)
-            asked.append(codes[of_line])
-        return by_codes([table.codes(name) for name in self.theirs], asked)
+            wanted.append(codes[of_line])
+        return by_codes([table.codes(name) for name in self.theirs], wanted)
 
 
 @dataclass(frozen=True)
 class ByPrograms:
-    """Keys that are equal once programs have rewritten one side, or both."""
+    """Joins keys that are equal once programs have rewritten one or both sides."""
 
     theirs: tuple[str, ...]
     learned: Learned
@@ -109,7 +109,7 @@ class ByPrograms:
 
 @dataclass(frozen=True)
 class ByMeaning:
-    """Each key with the value that means most nearly the same, within `tau`."""
+    """Joins each key to the value nearest in meaning, within `tau`."""
 
     theirs: tuple[str, ...]
     tau: float
@@ -120,16 +120,16 @@ class ByMeaning:
         from lakejoin.joins.meant import meant_rows
 
         codes = table.distinct(self.theirs[0])
-        mine = _as_text(lines.table).column(0)
-        near = meant_rows(mine, table.tokens(codes), self.tau, self.encoder)
-        found = np.full(len(lines), NOT_FOUND)
-        found[near.left_rows] = codes[near.right_rows]
-        return by_codes([table.codes(self.theirs[0])], [found])
+        texts = _as_text(lines.table).column(0)
+        near = meant_rows(texts, table.tokens(codes), self.tau, self.encoder)
+        matched = np.full(len(lines), NOT_FOUND)
+        matched[near.left_rows] = codes[near.right_rows]
+        return by_codes([table.codes(self.theirs[0])], [matched])
 
 
 @dataclass(frozen=True)
 class ByLikeness:
-    """Each key with the text that is most like it, if it is enough."""
+    """Joins each key to the most similar text, if it is similar enough."""
 
     theirs: tuple[str, ...]
     likeness: Likeness
@@ -139,14 +139,14 @@ class ByLikeness:
         codes = table.distinct(self.theirs[0])
         tokens, of_line = tokens_of(lines.table.column(0), table.rules)
         nearest = self.likeness.nearest(tokens.to_pylist(), table.tokens(codes).to_pylist())
-        found = np.where(nearest >= 0, np.append(codes, NOT_FOUND)[nearest], NOT_FOUND)
-        return by_codes([table.codes(self.theirs[0])], [np.append(found, NOT_FOUND)[of_line]])
+        matched = np.where(nearest >= 0, np.append(codes, NOT_FOUND)[nearest], NOT_FOUND)
+        return by_codes([table.codes(self.theirs[0])], [np.append(matched, NOT_FOUND)[of_line]])
 
 
 @dataclass(frozen=True)
 class ByPlace:
-    """Each place with the nearest one, at most `within` away. Of both tables the latitude comes
-    first, or one column holds both: what is which is not guessed anew for other rows."""
+    """Joins each point to the nearest one, at most `within` away. In both tables the latitude comes
+    first, or one column has both; this is not guessed again for other rows."""
 
     theirs: tuple[str, ...]
     within: str
@@ -156,20 +156,20 @@ class ByPlace:
         from lakejoin.joins.axes import known_places
         from lakejoin.joins.near import near_places
 
-        mine, theirs = (
-            known_places(one.columns) for one in (lines.table, table.texts(self.theirs))
+        points, others = (
+            known_places(side.columns) for side in (lines.table, table.texts(self.theirs))
         )
-        near = near_places(mine, theirs, self.within)
-        found = np.full(len(lines), np.int64(NONE))
-        rows, found[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
-        return Partners(rows, np.arange(len(rows)), found)
+        near = near_places(points, others, self.within)
+        of_line = np.full(len(lines), np.int64(NONE))
+        rows, of_line[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
+        return Partners(rows, np.arange(len(rows)), of_line)
 
 
 def by_codes(theirs: Sequence[Array], asked: Sequence[Array]) -> Partners:
-    """The partners of keys whose values have these codes in their segment, a line a column.
+    """Find the partners of keys, given the codes of each column of the lake table and of the keys.
 
-    >>> found = by_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
-    >>> found.rows.tolist(), found.which.tolist(), found.of_line.tolist()
+    >>> partners = by_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
+    >>> partners.rows.tolist(), partners.which.tolist(), partners.of_line.tolist()
     ([0, 2], [0, 0], [0, -1, 0])
     """
     known = np.flatnonzero(np.all([codes != NOT_FOUND for codes in asked], axis=0))

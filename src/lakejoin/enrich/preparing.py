@@ -1,4 +1,4 @@
-"""From a table, a key and a target to all that a choice needs: search, gather, compare."""
+"""Prepares the choice of columns: searches tables, gathers columns, detects copies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is looked at: rows of mine, and columns that are chosen at most; and the seed."""
+    """The number of sampled rows, the most columns to choose, and the seed."""
 
     sample: int = 2_000
     columns: int = 20
@@ -33,8 +33,8 @@ class Limits:
 def prepared(
     lake: Lake, mine: pa.Table, target: Target, wanted: Wanted, limits: Limits, tell: Tell
 ) -> Chooser:
-    """A chooser for my rows that have a target. `mine` has no column that is the target; nothing
-    but `same_columns` looks at it, and there only to tell which columns of the lake are it."""
+    """Prepare a chooser for the rows that have a target. `mine` must not contain the target column;
+    the target is used only by `same_columns`, to find copies of it in the lake."""
     import pyarrow as pa
 
     tell("searching for tables that join")
@@ -43,9 +43,8 @@ def prepared(
     known = target.known
     rows, target = mine.take(known), target.take(known)
     gathered = gather(lake.snapshot, rows, links, wanted.on, limits.sample)
-    cells = target.texts()
-    both = rows.append_column(target.name, pa.chunked_array([cells]))
-    same = same_columns(lake.snapshot, links, both, gathered.rows)
+    with_target = rows.append_column(target.name, pa.chunked_array([target.texts()]))
+    same = same_columns(lake.snapshot, links, with_target, gathered.rows)
     return Chooser(
         gathered,
         own_numbers(rows.take(gathered.rows)),

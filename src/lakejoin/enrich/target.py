@@ -1,4 +1,4 @@
-"""What is to be predicted: numbers, or classes? And is there enough of it?"""
+"""The target of a prediction: numbers or classes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 TASKS = ("auto", "regression", "classification")
-FEWEST = 10  # rows that have a target
-_FEW_NUMBERS = 10  # whole numbers that are taken for classes
-_MOST_CLASSES = 0.2  # classes for each row
+FEWEST = 10  # least rows with a target
+_FEW_NUMBERS = 10  # most distinct integers that count as classes
+_MOST_CLASSES = 0.2  # most classes per row
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The target of each row: a number, or that of its class; NaN where it is not known.
+    """The target of each row: a number, or the index of its class; NaN if unknown.
 
-    `classes` are the names of the classes; none for numbers.
+    `classes` are the names of the classes; empty for numbers.
     """
 
     name: str
@@ -34,41 +34,41 @@ class Target:
 
     @property
     def is_classes(self) -> bool:
-        """Whether it is classes, and not numbers."""
+        """Whether the target is a class, not a number."""
         return bool(self.classes)
 
     @property
     def known(self) -> Array:
-        """The rows that have one."""
+        """The rows with a target."""
         return np.flatnonzero(~np.isnan(self.values))
 
     def take(self, rows: Array) -> Target:
-        """The same for some rows."""
+        """The target of some rows."""
         return Target(self.name, self.values[rows], self.classes)
 
     def texts(self) -> pa.Array:
-        """The target as a column, to be compared with those of the lake."""
+        """The target as a column, to compare it with lake columns."""
         import pyarrow as pa
 
         if not self.is_classes:
             return pa.array(self.values, from_pandas=True)
         missing = np.isnan(self.values)
-        places = pa.array(np.where(missing, 0, self.values).astype(np.int64), mask=missing)
-        return pa.array(self.classes, pa.large_string()).take(places)
+        indexes = pa.array(np.where(missing, 0, self.values).astype(np.int64), mask=missing)
+        return pa.array(self.classes, pa.large_string()).take(indexes)
 
     def outputs(self) -> Array:
-        """What a column may explain, a column each: ranks of numbers, or the share of each class.
-        The columns are centred; all rows must have a target."""
+        """What a column may explain: the ranks and values of numbers, or an indicator per class.
+        The outputs are centred; all rows must have a target."""
         if self.is_classes:
-            lines = np.eye(len(self.classes))[self.values.astype(np.int64)]
-            lines = lines[:, lines.any(axis=0)]
+            outputs = np.eye(len(self.classes))[self.values.astype(np.int64)]
+            outputs = outputs[:, outputs.any(axis=0)]
         else:
-            lines = np.stack([ranks(self.values), self.values], axis=1)
-        return np.asarray(lines - lines.mean(axis=0))
+            outputs = np.stack([ranks(self.values), self.values], axis=1)
+        return np.asarray(outputs - outputs.mean(axis=0))
 
 
 def ranks(values: Array) -> Array:
-    """The mean rank of each number among all of them.
+    """The rank of each number; equal numbers get their mean rank.
 
     >>> ranks(np.array([30.0, 10.0, 30.0])).tolist()
     [1.5, 0.0, 1.5]
@@ -79,7 +79,7 @@ def ranks(values: Array) -> Array:
 
 
 def target_of(column: pa.ChunkedArray | pa.Array, name: str, task: str = "auto") -> Target:
-    """The target that a column makes; what nothing can be learned from is refused.
+    """Make a target from a column; raises if nothing can be learned from it.
 
     >>> import pyarrow as pa
     >>> target_of(pa.array(["yes", "no"] * 20), "sold").classes
@@ -89,7 +89,7 @@ def target_of(column: pa.ChunkedArray | pa.Array, name: str, task: str = "auto")
     import pyarrow.compute as pc
 
     if task not in TASKS:
-        raise UnusableTarget(f"a task is one of {', '.join(TASKS)}, not {task!r}")
+        raise UnusableTarget(f"the task must be one of {', '.join(TASKS)}, not {task!r}")
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):
@@ -99,15 +99,15 @@ def target_of(column: pa.ChunkedArray | pa.Array, name: str, task: str = "auto")
     known = len(column) - column.null_count
     if known < FEWEST:
         raise UnusableTarget(
-            f"{name!r} is known of {known} sample{'' if known == 1 else 's'}: at least {FEWEST} "
-            "are needed to tell what predicts it"
+            f"{name!r} is known for {known} sample{'' if known == 1 else 's'}: at least {FEWEST} "
+            "are needed to find what predicts it"
         )
     numbers = _numbers(column)
     if task == "regression" and numbers is None:
-        raise UnusableTarget(f"{name!r} holds texts, which is no task for a regression")
+        raise UnusableTarget(f"{name!r} contains texts, so it cannot be a regression target")
     if numbers is not None and task != "classification" and not _few(numbers, task):
         if not np.isfinite(numbers[~np.isnan(numbers)]).all():
-            raise UnusableTarget(f"{name!r} has infinite values, of which no mean can be taken")
+            raise UnusableTarget(f"{name!r} has infinite values; replace or remove them")
         if len(np.unique(numbers[~np.isnan(numbers)])) < 2:
             raise UnusableTarget(_constant(name))
         return Target(name, numbers)
@@ -128,8 +128,8 @@ def _classes(column: pa.Array, name: str) -> Target:
             f"{name!r} has {len(names):,} different values in {known:,} rows: too many classes to "
             "learn"
         )
-    places = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
-    values = places.to_numpy(zero_copy_only=False).astype(np.float64)
+    indexes = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
+    values = indexes.to_numpy(zero_copy_only=False).astype(np.float64)
     return Target(name, values, tuple(names))
 
 
@@ -138,7 +138,7 @@ def _constant(name: str) -> str:
 
 
 def _numbers(column: pa.Array) -> Array | None:
-    """Numbers, also where they are written as text; None for anything else."""
+    """The numbers of a column, also if written as text; None for anything else."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -153,7 +153,7 @@ def _numbers(column: pa.Array) -> Array | None:
 
 
 def _few(numbers: Array, task: str) -> bool:
-    """Whether numbers are those of classes."""
+    """Whether numbers are few enough to be classes."""
     known = numbers[~np.isnan(numbers)]
     distinct = np.unique(known)
     whole = bool(np.isfinite(known).all()) and bool((known == np.round(known)).all())

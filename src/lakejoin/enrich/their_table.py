@@ -1,4 +1,4 @@
-"""A table of the lake, read from the codes of the index: only what is asked of it."""
+"""Reads single columns of a lake table from the codes of the index."""
 
 from __future__ import annotations
 
@@ -33,21 +33,20 @@ class TheirTable:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self._entry.rows
 
     def place(self, name: str) -> int:
-        """The place of a column by its name, the first of that name."""
-        for place, column in enumerate(self.columns):
+        """The index of the first column with this name."""
+        for index, column in enumerate(self.columns):
             if column.name == name:
-                return place
+                return index
         raise UnknownTable(
-            f"the table {self.name} of the lake has no column {name!r} any more: fit the joiner "
-            "again"
+            f"the lake table {self.name} no longer has a column {name!r}: fit the joiner again"
         )
 
     def place_of(self, place: int, name: str) -> int:
-        """The place of a column that was there before: of names that repeat, the same one."""
+        """The index of a column seen before; the same one if names repeat."""
         if place < len(self.columns) and self.columns[place].name == name:
             return place
         return self.place(name)
@@ -57,7 +56,7 @@ class TheirTable:
         return self._segment.dictionary.find(tokens)
 
     def codes(self, name: str) -> Array:
-        """The code of each row in a column."""
+        """The code of each row of a column."""
         return self._segment.rows.codes(self._number(name), self.rows)
 
     def distinct(self, name: str) -> Array:
@@ -69,7 +68,7 @@ class TheirTable:
         return self._segment.dictionary.texts.take(codes)
 
     def texts(self, names: Sequence[str]) -> pa.Table:
-        """Some columns as they are written."""
+        """The original texts of some columns."""
         import pyarrow as pa
 
         columns = [self._segment.column_texts(self._number(name)) for name in names]
@@ -81,7 +80,7 @@ class TheirTable:
     # -- one value for each partner ------------------------------------------------------------
 
     def numbers(self, place: int, partners: Partners) -> Array | None:
-        """The mean number of each partner's rows; None where the column holds other things."""
+        """The mean number of each partner's rows; None if the column is not numeric."""
         codes, distinct, inverse = self._cells(place, partners)
         numbers = _as_numbers(self.tokens(distinct))
         if numbers is None:
@@ -96,8 +95,8 @@ class TheirTable:
             return np.asarray(sums / counts)
 
     def most_frequent(self, place: int, partners: Partners) -> pa.LargeStringArray:
-        """The value that most of each partner's rows hold, as the first of them writes it; of
-        values that are as frequent, the first in the order of their texts."""
+        """The most frequent value of each partner's rows, as first written; among equally frequent
+        values, the first in text order."""
         import pyarrow as pa
 
         codes, distinct, inverse = self._cells(place, partners)
@@ -116,11 +115,11 @@ class TheirTable:
         at[which[chosen]] = rows[first[chosen]]
         ids = self._ids(place)[partners.rows[at[at >= 0]]]
         written = self._segment.rows.texts(ids, self._segment.dictionary.texts)
-        place_of = np.where(at >= 0, np.cumsum(at >= 0) - 1, 0)
-        return written.take(pa.array(place_of, mask=at < 0))
+        positions = np.where(at >= 0, np.cumsum(at >= 0) - 1, 0)
+        return written.take(pa.array(positions, mask=at < 0))
 
     def held(self, place: int, partners: Partners) -> Array:
-        """The pairs of a partner and a code that its rows hold, as one number each."""
+        """The distinct (partner, code) pairs of a column, as one integer each."""
         codes = self._segment.rows.codes_of(self._ids(place)[partners.rows])
         known = codes != NULL
         pairs = (partners.which[known].astype(np.int64) << 32) | codes[known]
@@ -130,18 +129,18 @@ class TheirTable:
         return self._segment.rows.value_ids(self.columns[place].number, self.rows)
 
     def _cells(self, place: int, partners: Partners) -> tuple[Array, Array, Array]:
-        """The codes of the partners' rows, the distinct ones, and the place of each that is no
-        null among these."""
+        """The codes of the partners' rows, the distinct ones, and the index of each non-null code
+        among these."""
         codes = self._segment.rows.codes_of(self._ids(place)[partners.rows])
         distinct, inverse = np.unique(codes[codes != NULL], return_inverse=True)
         return codes, distinct, inverse
 
 
-_MOSTLY = 0.9  # of the distinct values are numbers
+_MOSTLY = 0.9  # share of distinct values that must be numbers
 
 
 def _as_numbers(texts: pa.LargeStringArray) -> Array | None:
-    """Texts as numbers, NaN where one is none; None where many are none."""
+    """The numbers of texts, NaN for others; None if many are not numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

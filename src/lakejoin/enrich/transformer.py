@@ -1,4 +1,4 @@
-"""A scikit-learn transformer that adds columns of a data lake which help to predict the target."""
+"""`LakeJoiner`, a scikit-learn transformer that adds predictive columns from a data lake."""
 
 from __future__ import annotations
 
@@ -33,45 +33,45 @@ _TARGET = "y"
 
 
 class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Adds to each row what tables of a lake know of its key, as far as it helps to predict.
+    """Adds columns from tables of a data lake that help to predict the target.
 
-    `fit` searches the lake for tables that join with the key `on`, and chooses columns of them that
-    predict the target better out of fold than noise does; `transform` joins these columns onto any
-    rows: the same number of rows, in the same order, and each by its own key alone. Where a key has
-    many rows in a table, numbers become their mean and other values the most frequent one. What is
-    not known is a missing value. Where nothing helps, rows are left as they are.
+    `fit` searches the lake for tables that join on the key `on`, and chooses the columns that
+    predict the target better than noise does, out of fold. `transform` joins these columns onto any
+    rows: the same number of rows, in the same order, each by its own key alone. If a key has
+    several rows in a table, numbers become their mean and other values the most frequent one. Rows
+    without a match get missing values. If no column helps, rows stay unchanged.
 
     Parameters
     ----------
     lake
-        An opened `Lake`, or where its index is; left out, the usual place.
+        An opened `Lake`, or the path of its index; the default index if omitted.
     on
-        The column, or columns, of X that tables are joined by: names, or places. Left out, every
+        The column or columns of X that tables are joined on: names or indexes. If omitted, every
         column that may be a key is tried.
     target
-        The name of the target. Where `fit` is given no y, it is that column of X, which new rows
-        need not have, and which `transform` leaves out: no model is to see it. The name also tells
-        which columns of the lake are called so.
+        The name of the target. If `fit` gets no y, this column of X is the target: new rows need
+        not have it, and `transform` drops it, so that no model sees it. The name also helps to
+        recognize the target in the lake.
     by
-        How keys may meet: "equal" values; "fuzzy", also values that programs rewrite or that are
-        alike; "meaning", also texts that mean the same; "auto", all that a search finds.
+        How keys may match: "equal" values; "fuzzy", also values that programs rewrite or that are
+        similar; "meaning", also texts that mean the same; "auto", everything that a search finds.
     tables, columns, sample
-        How many tables are looked at, how many columns are added at most, and by how many rows
-        columns are chosen.
+        How many tables are examined, how many columns are added at most, and how many rows are
+        used to choose them.
     task
-        "regression" or "classification"; "auto" tells by the target.
+        "regression" or "classification"; "auto" decides by the target.
     exclude
-        Names of tables that are left out. The table itself and its versions are left out anyway.
+        Names of tables to leave out. Versions of X itself are left out anyway.
     random_state
         The seed of folds and noise.
 
     Attributes
     ----------
-    columns_ : the columns that are added; `table`, `name`, what is `made` of it, and how it is
-        `called`.
-    links_ : the tables that they come from, and how these join.
-    left_out_ : columns and tables that are the target, or X again, with the reason.
-    notes_ : what should be known.
+    columns_ : the added columns; `table`, `name`, how they are aggregated (`made`), and their name
+        in the result (`called`).
+    links_ : the tables they come from, and how these join.
+    left_out_ : columns and tables that copy the target or X, with the reason.
+    notes_ : warnings about the chosen columns.
 
     Examples
     --------
@@ -109,10 +109,10 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> LakeJoiner:  # noqa: N803
-        """Finds the tables that join with X, and chooses the columns that help to predict y."""
+        """Find the tables that join with X, and choose the columns that help to predict y."""
         check_by(self.by)
         self._check_numbers()
-        self._opened: Lake | None = self._lake_given()
+        self._opened: Lake | None = self._open_lake()
         X = self._checked(X)  # noqa: N806
         X, y = self._with_target(X, y)  # noqa: N806
         validate_data(self, X, reset=True, skip_check_array=True)
@@ -125,10 +125,10 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         wanted = Wanted(self._key(mine), self.by, self.tables, tuple(exclude))
         limits = Limits(self.sample, self.columns, _seed(self.random_state))
         lake = self._opened
-        chooser = prepared(lake, mine, target, wanted, limits, lambda doing: None)
+        chooser = prepared(lake, mine, target, wanted, limits, lambda message: None)
         choice = chooser.choose(np.arange(len(chooser.gathered.rows)))
-        values = [chooser.gathered.values[place].column for place in choice.places]
-        links, columns = used(chooser.gathered.links, values)
+        chosen = [chooser.gathered.values[position].column for position in choice.places]
+        links, columns = used(chooser.gathered.links, chosen)
         self.index_: str = lake.snapshot.place.uri
         self.links_: tuple[Link, ...] = tuple(links)
         self.columns_: tuple[Column, ...] = tuple(columns)
@@ -140,7 +140,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:  # noqa: N803
-        """The rows of X, as they are, with the columns of the lake that were chosen."""
+        """Add the chosen lake columns to the rows of X."""
         check_is_fitted(self, "columns_")
         X = self._without_target(self._checked(X))  # noqa: N806
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -151,22 +151,22 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return beside(X, [column.called for column in self.columns_], added)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """The names of the columns that `transform` gives: those of X, then those of the lake."""
+        """The column names of `transform`'s result: those of X, then those of the lake."""
         from sklearn.utils.validation import _check_feature_names_in
 
         check_is_fitted(self, "columns_")
         names = _check_feature_names_in(self, input_features)
         return np.array([*names, *(column.called for column in self.columns_)], dtype=object)
 
-    # -- what was given ------------------------------------------------------------------------
+    # -- parameters and input ------------------------------------------------------------------
 
-    def _lake_given(self) -> Lake:
+    def _open_lake(self) -> Lake:
         if isinstance(self.lake, Lake):
             return self.lake
         return Lake(Snapshot(index_place(self.lake)))
 
     def _lake(self) -> Lake:
-        """The lake, opened again where this was pickled."""
+        """The lake, reopened after unpickling."""
         opened: Lake | None = getattr(self, "_opened", None)
         if opened is None:
             opened = self._opened = Lake(Snapshot(Place.of(self.index_)))
@@ -177,17 +177,17 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, few in least.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < few:
-                raise InputError(f"{name} is a whole number from {few} on, not {value!r}")
+                raise InputError(f"{name} must be an integer of at least {few}, not {value!r}")
 
     def _checked(self, X: Any) -> Any:  # noqa: N803
-        """X as it is if it is a frame, else as an array."""
+        """X itself if it is a frame, else as an array."""
         X = as_given(X)  # noqa: N806
         if not is_frame(X):
             return check_array(X, dtype=None, ensure_all_finite=False)
         names = names_of(X)
         if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
-            told = ", ".join(map(repr, repeated))
-            raise InputError(f"X has several columns called {told}: rename them first")
+            listed = ", ".join(map(repr, repeated))
+            raise InputError(f"X has several columns called {listed}: rename them first")
         return X
 
     def _with_target(self, X: Any, y: Any) -> tuple[Any, pa.Array]:  # noqa: N803
@@ -206,8 +206,8 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return without(X, self._place), rows_of(X).column(self._place)
         if self.target is not None and self.target in names:
             raise UnusableTarget(
-                f"the target {self.target!r} is a column of X, and y is given too: leave it out of "
-                "X, or give no y"
+                f"the target {self.target!r} is a column of X, and y is passed too: drop it from "
+                "X, or pass no y"
             )
         if not isinstance(y, pa.Array | pa.ChunkedArray):
             if hasattr(y, "to_arrow"):  # polars
@@ -219,7 +219,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X, y
 
     def _without_target(self, X: Any) -> Any:  # noqa: N803
-        """New rows without the target, where `fit` found it in X, and they have it."""
+        """Drop the target from new rows, if `fit` took it from X and they have it."""
         if not self.target_in_x_:
             return X
         if not is_frame(X):
@@ -232,9 +232,9 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return None
         on = [self.on] if isinstance(self.on, str | int) else list(self.on)
         if not on:
-            raise InputError("on names no column: leave it out to try every one")
+            raise InputError("on is empty: name a column, or omit it to try all")
         names = mine.column_names
-        return tuple(names[find_column(names, one, "X")] for one in on)
+        return tuple(names[find_column(names, name, "X")] for name in on)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -1,1 +1,1 @@
-"""Make the joined table: from two tables and the columns that they share to rows on disk."""
+"""Join two tables: find how they join, make the joined rows and write them."""

@@ -1,10 +1,10 @@
-"""What is made of many partners? One row of the result for every left row.
+"""Aggregate a join to one row per left row.
 
-`first` for all right columns, or `price=mean` for some of them: `first` and `last` value that is
-there, `count` of the values that are there, `list` of all, `min`, `max`, `mean`, `sum`. Where only
-named columns are asked for, the other right columns are left out; a column that is asked for in
-several ways gets each of them behind its name (`price_mean`, `price_count`). Text that holds
-numbers counts as numbers for `mean` and `sum`, and for `min` and `max` where it holds nothing else.
+`first` aggregates all right columns, `price=mean` only some of them. The functions are `first` and
+`last` non-null value, `count` of non-null values, `list`, `min`, `max`, `mean` and `sum`. If only
+columns are named, the other right columns are dropped; a column with several functions gets one
+output column for each (`price_mean`, `price_count`). Numeric text is read as numbers for `mean` and
+`sum`, and for `min` and `max` if all of it is numeric.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A right column by its place, what is made of it, and how that is called."""
+    """A right column, the function to apply, and the name of the output column."""
 
-    place: int
+    index: int
     function: str
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Aggregated:
-    """A join with one row for every left row.
+    """A join with one row per left row.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.joins.equal import EqualJoin
+    >>> from lakejoin.joins.keys import key_codes
+    >>> from lakejoin.model import ValueRules
     >>> towns = pa.table({"town": ["Bern", "Ulm"]})
-    >>> sales = pa.table({"place": ["Ulm", "Ulm", "Bern"], "price": ["3", "5", "2"]})
-    >>> joined = EqualJoin((("town", "place"),)).join(towns, sales)
-    >>> Aggregated(joined, ("price=mean",)).table().to_pylist()
+    >>> sales = pa.table({"shop": ["Ulm", "Ulm", "Bern"], "price": ["3", "5", "2"]})
+    >>> keys = key_codes([towns["town"]], [sales["shop"]], ValueRules())
+    >>> Aggregated(Joined(towns, sales, keys), ("price=mean",)).table().to_pylist()
     [{'town': 'Bern', 'price': 2.0}, {'town': 'Ulm', 'price': 4.0}]
     """
 
@@ -61,16 +62,16 @@ class Aggregated:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the result: all left ones, then what is made of the right ones."""
-        nobody = np.zeros(0, np.int64)
-        return self._batch(nobody, nobody).schema
+        """The columns of the result: all left columns, then the aggregated right ones."""
+        no_rows = np.zeros(0, np.int64)
+        return self._batch(no_rows, no_rows).schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, in batches."""
         ends = self.joined.pairing.ends
         begin, last = 0, len(ends) - 1
         while begin < last:
-            # As many left rows as have so many partners together, and one at least.
+            # Left rows with at most `_BATCH` matches together, but at least one left row.
             end = int(np.searchsorted(ends, ends[begin] + _BATCH, side="right")) - 1
             end = min(max(end, begin + 1), last)
             left, right = self.joined.rows(int(ends[begin]), int(ends[end]))
@@ -79,66 +80,71 @@ class Aggregated:
             begin = end
 
     def table(self, limit: int | None = None) -> pa.Table:
-        """The rows, all or the first ones."""
+        """All rows, or the first `limit`."""
         import pyarrow as pa
 
-        parts, rows = [], 0
+        batches, rows = [], 0
         for batch in self.batches():
-            parts.append(batch)
+            batches.append(batch)
             rows += batch.num_rows
             if limit is not None and rows >= limit:
                 break
-        return pa.Table.from_batches(parts, self.schema).slice(0, limit)
+        return pa.Table.from_batches(batches, self.schema).slice(0, limit)
 
     def _batch(self, left: Array, right: Array) -> pa.RecordBatch:
-        """The rows of pairs that come by left row."""
+        """Aggregate pairs that are sorted by left row."""
         import pyarrow as pa
 
         starts = np.flatnonzero(np.append(True, left[1:] != left[:-1])[: len(left)])
         ends = np.append(starts[1:], len(left))
         bounds = starts, ends[: len(starts)]
-        mine = self.joined.left_at(left[starts])
+        left_columns = self.joined.left_at(left[starts])
         alone = right[starts] == NO_ROW
-        made = []
+        aggregated = []
         for column, values in zip(self._columns, self._values, strict=True):
             cells = values.take(pa.array(right, mask=right == NO_ROW))
-            made.append(_FUNCTIONS[column.function](cells, *bounds, alone))
+            aggregated.append(_FUNCTIONS[column.function](cells, *bounds, alone))
         names = [*self.joined.left.column_names, *(column.name for column in self._columns)]
-        return pa.RecordBatch.from_arrays([*mine, *made], names=names)
+        return pa.RecordBatch.from_arrays([*left_columns, *aggregated], names=names)
 
     @cached_property
     def _columns(self) -> list[_Column]:
         names = self.joined.right.column_names
         shown = self.joined.schema.names[self.joined.left.num_columns :]
-        rest, named = _parsed(self.asked, names)
-        functions = {place: [rest] for place in range(len(names)) if rest} | named
+        rest, named = _parse_functions(self.asked, names)
+        functions = {index: [rest] for index in range(len(names)) if rest} | named
         taken = {*self.joined.schema.names}
         columns = []
-        for place, each in sorted(functions.items()):
-            for function in each:
-                name = shown[place] if len(each) == 1 else f"{shown[place]}_{function}"
-                while len(each) > 1 and name in taken:
+        for index, applied in sorted(functions.items()):
+            for function in applied:
+                name = shown[index] if len(applied) == 1 else f"{shown[index]}_{function}"
+                while len(applied) > 1 and name in taken:
                     name += "_"
                 taken.add(name)
-                columns.append(_Column(place, function, name))
+                columns.append(_Column(index, function, name))
         return columns
 
     @cached_property
     def _values(self) -> list[pa.Array]:
-        columns = [self.joined.right_column(column.place) for column in self._columns]
+        columns = [self.joined.right_column(column.index) for column in self._columns]
         return [
-            _numbers(values, column) for values, column in zip(columns, self._columns, strict=True)
+            _as_numbers(values, column)
+            for values, column in zip(columns, self._columns, strict=True)
         ]
 
 
-def _parsed(asked: Sequence[str], names: Sequence[str]) -> tuple[str, dict[int, list[str]]]:
-    """What is made of all columns (nothing: an empty text), and of those that are named."""
+def _parse_functions(
+    specs: Sequence[str], names: Sequence[str]
+) -> tuple[str, dict[int, list[str]]]:
+    """The function for all columns ("" for none), and those of named columns by index."""
     rest, named = "", dict[int, list[str]]()
-    for text in asked:
+    for text in specs:
         column, _, function = text.rpartition("=")
         if function not in _FUNCTIONS:
             known = ", ".join(_FUNCTIONS)
-            raise InputError(f"{text!r} is none of {known}, nor COLUMN= with one of them")
+            raise InputError(
+                f"{text!r} is not an aggregate: use FUNCTION or COLUMN=FUNCTION with one of {known}"
+            )
         if not column:
             rest = function
         else:
@@ -148,12 +154,12 @@ def _parsed(asked: Sequence[str], names: Sequence[str]) -> tuple[str, dict[int, 
 
 
 def check_aggregate(asked: Sequence[str], names: Sequence[str]) -> None:
-    """Says at once what would otherwise fail only after the work is done."""
-    _parsed(asked, names)
+    """Reject bad aggregates before any work is done."""
+    _parse_functions(asked, names)
 
 
-def _numbers(values: pa.Array, column: _Column) -> pa.Array:
-    """Text as numbers, where numbers are asked for."""
+def _as_numbers(values: pa.Array, column: _Column) -> pa.Array:
+    """Convert text to numbers if the function needs numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -169,7 +175,7 @@ def _numbers(values: pa.Array, column: _Column) -> pa.Array:
             return pc.utf8_trim_whitespace(numbers).cast(pa.float64())
     elif column.function in ("min", "max") or _is_numeric(values.type):
         return values
-    raise InputError(f"the column {column.name!r} holds no numbers for a {column.function}")
+    raise InputError(f"column {column.name!r} has no numbers to take the {column.function} of")
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
@@ -179,27 +185,27 @@ def _is_numeric(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-Made = Callable[["pa.Array", Array, Array, Array], "pa.Array"]
+Aggregate = Callable[["pa.Array", Array, Array, Array], "pa.Array"]
 
 
 def _first(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
     import pyarrow as pa
 
-    there = np.append(_there(cells), len(cells))
-    at = there[np.searchsorted(there, starts)] if len(starts) else starts
+    valid = np.append(_valid_positions(cells), len(cells))
+    at = valid[np.searchsorted(valid, starts)] if len(starts) else starts
     return cells.take(pa.array(at, pa.int64(), mask=at >= ends))
 
 
 def _last(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
     import pyarrow as pa
 
-    there = np.append(-1, _there(cells))
-    at = there[np.searchsorted(there, ends) - 1] if len(starts) else starts
+    valid = np.append(-1, _valid_positions(cells))
+    at = valid[np.searchsorted(valid, ends) - 1] if len(starts) else starts
     return cells.take(pa.array(at, pa.int64(), mask=at < starts))
 
 
-def _there(cells: pa.Array) -> Array:
-    """The places of the cells that are no nulls."""
+def _valid_positions(cells: pa.Array) -> Array:
+    """The positions of the cells that are not null."""
     return np.flatnonzero(cells.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -211,18 +217,18 @@ def _list(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), cells, mask=missing)
 
 
-def _grouped(function: str) -> Made:
-    def made(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
+def _grouped(function: str) -> Aggregate:
+    def aggregate(cells: pa.Array, starts: Array, ends: Array, alone: Array) -> pa.Array:
         import pyarrow as pa
 
         group = np.repeat(np.arange(len(starts)), ends - starts)
         grouped = pa.table({"group": group, "cell": cells}).group_by("group", use_threads=False)
         return grouped.aggregate([("cell", function)])[f"cell_{function}"].combine_chunks()
 
-    return made
+    return aggregate
 
 
-_FUNCTIONS: dict[str, Made] = {
+_FUNCTIONS: dict[str, Aggregate] = {
     "first": _first,
     "last": _last,
     "list": _list,

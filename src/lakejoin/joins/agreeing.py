@@ -1,10 +1,10 @@
-"""Which other columns agree in the rows that meet?
+"""Find other columns that agree in the matching rows.
 
-Rows that belong together tell so in several columns: governors that meet by their years in office
-have the same name. Every reading of a column (see `readings`) is compared with every reading of the
-other table's columns in the rows that met. One agrees if far more of them are equal than rows that
-were paired at random would be: the evidence (see `chance`) must be strong enough for the many
-readings that are tried.
+Rows that belong together usually agree in several columns: governors matched by their years in
+office also have the same name. Every reading of a column (see `readings`) is compared with every
+reading of the other table's columns, in the matching rows. Two readings agree if they are equal far
+more often than in randomly paired rows; as many readings are tried, the evidence (see `chance`)
+must be strong.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_ROWS = 120  # pairs of rows that are compared
-_FIRST = 24  # of which these tell whether the others have to be
-_COLUMNS = 12  # of each table
+_ROWS = 120  # pairs of rows to compare
+_FIRST = 24  # pairs compared first; the rest only if these look promising
+_COLUMNS = 12  # per table
 _NATS = 25.0
 _HALF = 0.5
-_AS_MANY = 0.05  # that a more telling agreement may have less
+_AS_MANY = 0.05  # a more selective agreement may hold in this share of rows less
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A reading of the source and one of the other table that are equal in rows that meet."""
+    """A reading of the source and one of the target that are equal in matching rows."""
 
     source: Program
     target: Program
-    compared: int  # pairs of rows in which both are there
+    compared: int  # pairs of rows in which both have a value
     share: float  # of these that agree
-    chance: float  # the share that would agree if rows were paired at random
+    chance: float  # share that would agree if rows were paired at random
     nats: float
 
     @property
     def parts(self) -> int:
-        """How much is done to read it: the less, the plainer."""
+        """How many operations the readings take; fewer is simpler."""
         extracts = (*self.source.extracts, *self.target.extracts)
-        return sum(len(one.splits) + bool(one.form) for one in extracts)
+        return sum(len(extract.splits) + bool(extract.form) for extract in extracts)
 
     def codes(self, task: Task, found: Found) -> tuple[Array, Array]:
-        """Equal numbers for equal values, of all rows of the source and of the other table."""
+        """Codes of all source rows and all target rows; equal values have equal codes."""
         rules = task.options.rules
         texts = task.text(found.target_side, self.target.columns, self.target)
         key = KeyColumn(encode_query(texts, rules))
@@ -65,15 +65,15 @@ class Agreement:
 
 
 def agreements(task: Task, found: Found) -> list[Agreement]:
-    """The readings that agree in the rows of a join, the strongest first; found once for a task.
+    """The readings that agree in the rows of a join, strongest first; cached in the task.
 
-    A reading that agrees as often as another and tells fewer rows apart, or is less plain, is left
-    out: where names nearly always agree as a whole, the last word of others says nothing.
+    A reading that agrees no more often than another and is less selective, or less simple, is
+    dropped: if whole names nearly always agree, their last words add nothing.
     """
-    asked = (found.source_side, found.columns, str(found.program), found.ways[0].words)
-    if asked not in task.agreed:
-        task.agreed[asked] = _agreements(task, found)
-    return task.agreed[asked]
+    cache_key = (found.source_side, found.columns, str(found.program), found.ways[0].words)
+    if cache_key not in task.agreed:
+        task.agreed[cache_key] = _agreements(task, found)
+    return task.agreed[cache_key]
 
 
 def _agreements(task: Task, found: Found) -> list[Agreement]:
@@ -81,26 +81,26 @@ def _agreements(task: Task, found: Found) -> list[Agreement]:
     if evidence(len(sources), 1.0, LEAST) < _NATS:
         return []
     few = slice(0, _FIRST)
-    mine, theirs = _read(task, found, (sources[few], targets[few]))
-    likely = list(_equal_often(mine, theirs, _HALF / 2))
-    parts = {mine[0][i] for i, _ in likely}, {theirs[0][j] for _, j in likely}
-    mine, theirs = _read(task, found, (sources, targets), parts)
+    source_read, target_read = _read(task, found, (sources[few], targets[few]))
+    likely = list(_equal_often(source_read, target_read, _HALF / 2))
+    promising = {source_read[0][i] for i, _ in likely}, {target_read[0][j] for _, j in likely}
+    source_read, target_read = _read(task, found, (sources, targets), promising)
     used = set(found.ways[0].columns), set(found.columns)
     ranked = []
-    for i, j in _equal_often(mine, theirs, _HALF):
-        first, second = mine[0][i], theirs[0][j]
+    for i, j in _equal_often(source_read, target_read, _HALF):
+        first, second = source_read[0][i], target_read[0][j]
         if first.column in used[0] and second.column in used[1]:
             continue
-        agreement = _agreement(first, second, mine[1][i], theirs[1][j])
+        agreement = _agreement(first, second, source_read[1][i], target_read[1][j])
         if agreement.nats >= _NATS:
             ranked.append(agreement)
-    ranked.sort(key=lambda one: (-one.nats, one.parts))
-    return [one for one in ranked if not any(_is_better(other, one) for other in ranked)]
+    ranked.sort(key=lambda agreement: (-agreement.nats, agreement.parts))
+    return [a for a in ranked if not any(_is_better(other, a) for other in ranked)]
 
 
-def _is_better(other: Agreement, one: Agreement) -> bool:
-    more_telling = (other.chance, other.parts) < (one.chance, one.parts)
-    return more_telling and other.share >= one.share - _AS_MANY
+def _is_better(other: Agreement, agreement: Agreement) -> bool:
+    more_selective = (other.chance, other.parts) < (agreement.chance, agreement.parts)
+    return more_selective and other.share >= agreement.share - _AS_MANY
 
 
 Read = tuple[list[Extract], Array]
@@ -110,7 +110,7 @@ Parts = Collection[Extract] | None
 def _read(
     task: Task, found: Found, rows: tuple[Array, Array], only: tuple[Parts, Parts] = (None, None)
 ) -> tuple[Read, Read]:
-    """All readings of both tables' columns at these rows, or some."""
+    """The readings of both tables' columns at these rows; all of them, or `only` some."""
     reader = Reader()
     sides = found.source_side, found.target_side
     made = [
@@ -133,60 +133,65 @@ def _read_table(table: pa.Table, rows: Array, only: Parts, reader: Reader) -> Re
     return parts, np.concatenate(numbers)
 
 
-def _equal_often(mine: Read, theirs: Read, share: float) -> Iterator[tuple[int, int]]:
-    """The pairs of readings that are equal in that share of the rows."""
-    first, second = mine[1], theirs[1]
+def _equal_often(source: Read, target: Read, share: float) -> Iterator[tuple[int, int]]:
+    """The pairs of readings that are equal in at least `share` of the rows."""
+    first, second = source[1], target[1]
     equal = np.zeros((len(first), len(second)), np.int32)
-    for one, other in zip(first.T, second.T, strict=True):
-        equal += (one[:, None] == other) & (one[:, None] != NOTHING)
+    for left, right in zip(first.T, second.T, strict=True):
+        equal += (left[:, None] == right) & (left[:, None] != NOTHING)
     for i, j in zip(*np.nonzero(equal >= max(1, share * first.shape[1])), strict=True):
         yield int(i), int(j)
 
 
-def _agreement(first: Extract, second: Extract, mine: Array, theirs: Array) -> Agreement:
-    both = (mine != NOTHING) & (theirs != NOTHING)
+def _agreement(first: Extract, second: Extract, left: Array, right: Array) -> Agreement:
+    both = (left != NOTHING) & (right != NOTHING)
     compared = int(np.count_nonzero(both))
-    share = float(np.count_nonzero(both & (mine == theirs)) / max(1, compared))
-    chance = _chance(mine, theirs)
+    share = float(np.count_nonzero(both & (left == right)) / max(1, compared))
+    chance = _chance(left, right)
     nats = evidence(compared, share, max(LEAST, chance))
     return Agreement(Program((first,)), Program((second,)), compared, share, chance, nats)
 
 
 def certain_pairs(found: Found) -> tuple[Array, Array]:
-    """Source rows with the only partner they have, one for each key; of many keys a sample.
+    """Source rows with their only match, one per key; a sample if there are many keys.
 
-    Keys with one row on both sides are the surest; where these are few, the source may have more.
+    Keys with one row on either side are the safest; if they are few, the source may have several.
     """
-    mine, theirs = found.source_codes, found.codes
-    counts = [np.bincount(codes[codes >= 0], minlength=found.count) for codes in (mine, theirs)]
+    source_codes, target_codes = found.source_codes, found.codes
+    counts = [
+        np.bincount(codes[codes >= 0], minlength=found.count)
+        for codes in (source_codes, target_codes)
+    ]
     once = (counts[0] == 1) & (counts[1] == 1)
     sure = once if 2 * np.count_nonzero(once) >= np.count_nonzero(counts[0]) else counts[1] == 1
     keys = np.flatnonzero(sure & (counts[0] > 0) & (counts[1] > 0))
     if len(keys) > _ROWS:
         keys = np.sort(np.random.default_rng(0).choice(keys, _ROWS, replace=False))
-    return _first_rows(mine, found.count)[keys], _first_rows(theirs, found.count)[keys]
+    return _first_rows(source_codes, found.count)[keys], _first_rows(target_codes, found.count)[
+        keys
+    ]
 
 
 def _first_rows(codes: Array, count: int) -> Array:
     """The first row of each key."""
     first = np.full(count, NO_KEY, np.int64)
-    held = np.flatnonzero(codes >= 0)[::-1]
-    first[codes[held]] = held
+    rows = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[rows]] = rows
     return first
 
 
-def _chance(mine: Array, theirs: Array) -> float:
-    """The share of the rows that agree when they are paired otherwise."""
-    right = int(np.count_nonzero((mine == theirs) & (mine != NOTHING)))
-    mine, theirs = mine[mine != NOTHING], theirs[theirs != NOTHING]
-    most = 1 + max(int(mine.max(initial=0)), int(theirs.max(initial=0)))
-    together = np.bincount(mine, minlength=most) * np.bincount(theirs, minlength=most)
-    others = len(mine) * len(theirs) - min(len(mine), len(theirs))
-    return float((together.sum() - right) / max(1, others))
+def _chance(left: Array, right: Array) -> float:
+    """The share of rows that agree when paired differently."""
+    equal = int(np.count_nonzero((left == right) & (left != NOTHING)))
+    left, right = left[left != NOTHING], right[right != NOTHING]
+    most = 1 + max(int(left.max(initial=0)), int(right.max(initial=0)))
+    together = np.bincount(left, minlength=most) * np.bincount(right, minlength=most)
+    others = len(left) * len(right) - min(len(left), len(right))
+    return float((together.sum() - equal) / max(1, others))
 
 
 def _is_plain(table: pa.Table, name: str) -> bool:
-    """Whether a column can be named and holds single values."""
+    """Whether a column has a unique name and holds scalar values."""
     import pyarrow as pa
 
     if table.column_names.count(name) != 1:

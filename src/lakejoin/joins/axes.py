@@ -1,4 +1,4 @@
-"""What numbers are columns, for nearness? Plain ones, days, or places on the globe."""
+"""Read columns as numbers, days or coordinates for nearest joins."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-NUMBER, TIME, PLACE = "number", "time", "place"
+NUMBER, TIME, PLACE = "number", "time", "point"
 _POLE = 90.0
 _DAY = 86_400.0
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?Z?$"
 
 
 def kind_of(column: pa.ChunkedArray | pa.Array) -> str:
-    """What most of a column's values are; nothing where they are nothing that can be near.
+    """What most values of a column are: number, time or point; "" if none of these.
 
     >>> import pyarrow as pa
     >>> kind_of(pa.array(["3.5", "7"])), kind_of(pa.array(["1 May 2020", "2020-05-02"]))
     ('number', 'time')
     >>> kind_of(pa.array(["48.1, 11.6"])), kind_of(pa.array(["Ulm"]))
-    ('place', '')
+    ('point', '')
     """
     from lakejoin.kernels.points import texts
 
     data = encode_query(column)
     if data.profile.type is ColumnType.DATE:
         return TIME
-    found = read_values(data.tokens)
+    readings = read_values(data.tokens)
     shares = {
-        NUMBER: float(np.isfinite(numbers_in(found)).mean()) if len(found) else 0.0,
+        NUMBER: float(np.isfinite(numbers_in(readings)).mean()) if len(readings) else 0.0,
         TIME: _share(_moments(data.tokens)),
-        PLACE: found.share(texts.PAIR, texts.PLACE),
+        PLACE: readings.share(texts.PAIR, texts.PLACE),
     }
-    kind = max(shares, key=lambda one: shares[one])
+    kind = max(shares, key=lambda name: shares[name])
     return kind if shares[kind] > 0 else ""
 
 
 def numbers_of(column: pa.ChunkedArray | pa.Array) -> Array:
-    """The number of every row, NaN where there is none."""
+    """The number of every row, NaN if it has none."""
     data = encode_query(column)
     return _of_rows(data, numbers_in(read_values(data.tokens)))
 
 
 def days_of(column: pa.ChunkedArray | pa.Array) -> Array:
-    """The days since 1970 of every row, with parts of a day; NaN where there is no date.
+    """The days since 1970 of every row, with fractions; NaN if it has no date.
 
     >>> import pyarrow as pa
     >>> days_of(pa.array(["1970-01-02 12:00:00", "31 Jan 1970", "?"])).tolist()
@@ -74,14 +74,14 @@ def days_of(column: pa.ChunkedArray | pa.Array) -> Array:
 
 
 def texts_as_places(column: pa.ChunkedArray | pa.Array) -> Array:
-    """The (latitude, longitude) of every row of a column that holds both."""
+    """The (latitude, longitude) of every row of a column with both."""
     data = encode_query(column)
     return _of_rows(data, places_of(data.tokens))
 
 
 def known_places(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Array:
-    """The (latitude, longitude) of every row, where it is known which is which: two columns in
-    that order, or one that holds both. NaN where they are no place on the globe.
+    """The (latitude, longitude) of every row: of two columns in that order, or of one with both.
+    NaN where they are not valid coordinates.
 
     >>> import pyarrow as pa
     >>> known_places([pa.array(["48.1", "991", "?"]), pa.array(["11.6", "7", "8"])]).tolist()
@@ -91,41 +91,41 @@ def known_places(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Array:
         return on_globe(texts_as_places(columns[0]))
     data = [encode_query(column) for column in columns]
     return on_globe(
-        np.stack([_of_rows(one, degrees_in(read_values(one.tokens))) for one in data], 1)
+        np.stack([_of_rows(axis, degrees_in(read_values(axis.tokens))) for axis in data], 1)
     )
 
 
 def places_of_columns(
     columns: Sequence[pa.ChunkedArray], names: Sequence[str]
 ) -> tuple[Array, str]:
-    """The two numbers of every row, as the columns come, and which axis the first one is, if
-    letters, names or numbers beyond the poles say so."""
+    """The two numbers of every row in column order, and the axis of the first column, if
+    letters, names or numbers beyond the poles tell."""
     data = [encode_query(column) for column in columns]
-    found = [read_values(one.tokens) for one in data]
-    degrees = [degrees_in(one) for one in found]
-    said = [_axis(one, name) for one, name in zip(found, names, strict=True)]
-    if said[0] == said[1] != "":
+    readings = [read_values(column.tokens) for column in data]
+    degrees = [degrees_in(reading) for reading in readings]
+    axes = [_axis(reading, name) for reading, name in zip(readings, names, strict=True)]
+    if axes[0] == axes[1] != "":
         raise InputError(
-            f"{names[0]!r} and {names[1]!r} are both a {said[0]}: a place is a latitude and a "
-            "longitude"
+            f"{names[0]!r} and {names[1]!r} are both a {axes[0]}: name one latitude and one "
+            "longitude column"
         )
-    first = said[0] or {LATITUDE: LONGITUDE, LONGITUDE: LATITUDE}.get(said[1], "")
-    beyond = [bool((np.abs(one) > _POLE).any()) for one in degrees]
+    first = axes[0] or {LATITUDE: LONGITUDE, LONGITUDE: LATITUDE}.get(axes[1], "")
+    beyond = [bool((np.abs(axis) > _POLE).any()) for axis in degrees]
     if not first and beyond[0] != beyond[1]:
         first = LONGITUDE if beyond[0] else LATITUDE
-    rows = [_of_rows(one, values) for one, values in zip(data, degrees, strict=True)]
+    rows = [_of_rows(column, values) for column, values in zip(data, degrees, strict=True)]
     return np.stack(rows, axis=1), first
 
 
-def on_globe(places: Array) -> Array:
-    """The places, NaN where they are not on the globe."""
-    return np.where(valid_places(places)[:, None], places, np.nan)
+def on_globe(points: Array) -> Array:
+    """The coordinates, NaN where they are invalid."""
+    return np.where(valid_places(points)[:, None], points, np.nan)
 
 
-def _axis(found: Readings, name: str) -> str:
+def _axis(readings: Readings, name: str) -> str:
     from lakejoin.kernels.points import texts
 
-    north, east = found.share(texts.LATITUDE), found.share(texts.LONGITUDE)
+    north, east = readings.share(texts.LATITUDE), readings.share(texts.LONGITUDE)
     if north > 0.5 > east or east > 0.5 > north:
         return LATITUDE if north > east else LONGITUDE
     by_name = axis_name(name)
@@ -133,7 +133,7 @@ def _axis(found: Readings, name: str) -> str:
 
 
 def _moments(tokens: pa.LargeStringArray) -> Array:
-    """Days since 1970 of canonical values, NaN where they are no dates."""
+    """Days since 1970 of canonical values, NaN if they are not dates."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -143,7 +143,7 @@ def _moments(tokens: pa.LargeStringArray) -> Array:
         plain = pc.utf8_rtrim(tokens.filter(pa.array(dated)), "Z")
         try:
             moments = plain.cast(pa.timestamp("us"))
-        except pa.ArrowInvalid:  # some are dates that do not exist, such as 31 February
+        except pa.ArrowInvalid:  # dates that do not exist, such as 31 February
             moments = pa.array([_moment(text) for text in plain.to_pylist()], pa.timestamp("us"))
         days[dated] = moments.cast(pa.int64()).to_numpy(zero_copy_only=False) / (1e6 * _DAY)
     return days
@@ -161,7 +161,7 @@ def _share(numbers: Array) -> float:
 
 
 def _of_rows(data: ColumnData, of_tokens: Array) -> Array:
-    """What each row has, from what each distinct value has; NaN for nulls."""
+    """Spread what each distinct value has to the rows; NaN for nulls."""
     nothing = np.full((1, *of_tokens.shape[1:]), np.nan)
     by_id = np.concatenate([of_tokens, of_tokens[data.spelling_token], nothing])
     nulls = data.cells == null_id(data.cells.dtype)

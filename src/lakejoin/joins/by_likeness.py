@@ -1,4 +1,4 @@
-"""Which rows meet although their values differ? Similar ones, and the nearest."""
+"""Match rows by similar values: fuzzy, by meaning, or nearest."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Array = np.ndarray[Any, Any]
 
 
 def fuzzy(task: Task, found: Found | None) -> Found | None:
-    """Rows left over whose values are similar, with as many as the estimated precision allows.
+    """Match unmatched rows with similar values, as many as the estimated precision allows.
 
-    First the rows of the table of which more have a partner, as theirs are the likeliest to be
-    there too; then those of the other.
+    The table with the larger share of matched rows comes first, as the rest of its rows are the
+    most likely to have a match; then the other table.
     """
     if found is None:
         return _fuzzy_alone(task)
     if len(found.columns) > 1 and found.program is None:
-        return found  # a key of several columns has no one text that could be similar
-    task.tell("matching the rows that are left over")
+        return found  # a key of several columns is not one text
+    task.tell("fuzzy matching the unmatched rows")
     order = (True, False) if found.more_targets_join else (False, True)
     for of_target in order:
         found = _also_fuzzy(task, found, of_target)
@@ -39,7 +39,7 @@ def fuzzy(task: Task, found: Found | None) -> Found | None:
 
 
 def _also_fuzzy(task: Task, found: Found, of_target: bool) -> Found:
-    """With the similar rows of one table that are left over, by the texts that give the most."""
+    """Add fuzzy matches of one table's unmatched rows, by the texts that match the most."""
     from lakejoin.joins.fuzzy import fuzzy_matches
 
     key = task.text(found.target_side, found.columns, found.program)
@@ -58,8 +58,8 @@ def _also_fuzzy(task: Task, found: Found, of_target: bool) -> Found:
             continue
         most = int(fresh.sum())
         codes, distance = _codes_at(found, sources[fresh], targets[fresh], matches.distance[fresh])
-        mine = str(program) if program else columns[0]
-        words = sides(found.source_side, mine, _key_words(found), "~")
+        source_words = str(program) if program else columns[0]
+        words = sides(found.source_side, source_words, _key_words(found), "~")
         sure, why = _mean(matches.chance), _fuzzy_why(matches)
         way = Way("fuzzy", columns, codes, words, sure, why, program, distance)
         best = found.also(way)
@@ -67,20 +67,20 @@ def _also_fuzzy(task: Task, found: Found, of_target: bool) -> Found:
 
 
 def meaning(task: Task, found: Found | None) -> Found | None:
-    """Each left row with the right one whose text means most nearly the same."""
+    """Match each left row with the right row closest in meaning."""
     from lakejoin.joins.meant import meant_rows
 
-    task.tell("comparing what the texts mean")
-    ((mine, theirs),) = task.options.on
+    task.tell("comparing texts by meaning")
+    ((left, right),) = task.options.on
     tau = TAU if task.options.tau is None else task.options.tau
     once = task.options.one_to_one
-    near = meant_rows(task.left[mine], task.right[theirs], tau, task.options.encoder, once)
-    why = f"the nearest meaning, at most {tau:g} of the largest distance away"
+    near = meant_rows(task.left[left], task.right[right], tau, task.options.encoder, once)
+    why = f"closest in meaning, within {tau:g} of the largest distance"
     return _nearest_found(task, "meaning", near, why)
 
 
 def nearest(task: Task, found: Found | None) -> Found | None:
-    """Each left row with the nearest right one: of numbers, moments or places."""
+    """Match each left row with the nearest right row, by number, time or coordinates."""
     from lakejoin.joins.near import NearOptions, near_rows
 
     task.tell("looking for the nearest rows")
@@ -101,7 +101,9 @@ def _fuzzy_alone(task: Task) -> Found | None:
 
     task.tell("looking for columns with similar values")
     if len(task.options.on) > 1:
-        raise InputError("one column of each table can be matched by likeness, not several")
+        raise InputError(
+            f"a fuzzy join takes one column of each table; got {len(task.options.on)} pairs"
+        )
     match = find_fuzzy(task.left, task.right, _fuzzy_options(task), task.options.on)
     if match is None:
         return None
@@ -122,7 +124,7 @@ def _fuzzy_alone(task: Task) -> Found | None:
 
 
 def _texts_to_match(found: Found) -> list[tuple[tuple[str, ...], Program | None]]:
-    """What may be similar to the key: what the best program makes, and the column that it reads."""
+    """The texts to compare with the key: the best program's result, and the column it reads."""
     way = found.ways[0]
     texts: list[tuple[tuple[str, ...], Program | None]] = []
     if way.program is not None and not way.program.is_identity:
@@ -134,32 +136,32 @@ def _texts_to_match(found: Found) -> list[tuple[tuple[str, ...], Program | None]
 
 def _fuzzy_why(matches: FuzzyMatches) -> str:
     rules = "; or ".join(str(rule) for rule in matches.rules)
-    return f"{rules}: {_mean(matches.chance):.0%} of the pairs are estimated to be right"
+    return f"{rules}: an estimated {_mean(matches.chance):.0%} of the pairs are correct"
 
 
 def _nearest_found(task: Task, kind: str, near: RowDistances, why: str) -> Found | None:
     on = task.options.on
-    mine, theirs = tuple(a for a, _ in on), tuple(b for _, b in on)
+    left_names, right_names = tuple(a for a, _ in on), tuple(b for _, b in on)
     words = " and ".join(f"{a} ~ {b}" for a, b in on)
     if not len(near):
-        task.attempts.append(Attempt(words, 0, 0, "no row has another that near"))
+        task.attempts.append(Attempt(words, 0, 0, "no left row has a right row that close"))
         return None
-    columns = [task.right[name] for name in theirs]
+    columns = [task.right[name] for name in right_names]
     keys = key_codes(columns, columns, task.options.rules)
-    found = Found("left", theirs, keys.left, keys.count, ())
+    found = Found("left", right_names, keys.left, keys.count, ())
     rows = task.left.num_rows
     codes, distance = _codes_at(found, near.left_rows, near.right_rows, near.distance, rows)
     sure = 1.0 if kind == "nearest" else 1 - _mean(near.distance)
-    return found.also(Way(kind, mine, codes, words, sure, why, None, distance, near.unit))
+    return found.also(Way(kind, left_names, codes, words, sure, why, None, distance, near.unit))
 
 
 def _codes_at(
     found: Found, sources: Array, targets: Array, distances: Array, rows: int | None = None
 ) -> tuple[Array, Array]:
-    """The keys of source rows, and how far each is from it, where pairs of rows are given."""
+    """The key of each source row and its distance, from pairs of rows."""
     rows = len(found.way_of) if rows is None else rows
     codes, distance = np.full(rows, NO_KEY, np.int64), np.full(rows, np.nan)
-    order = np.argsort(-distances, kind="stable")  # the nearest last: it stays
+    order = np.argsort(-distances, kind="stable")  # the nearest is written last and stays
     codes[sources[order]] = found.codes[targets[order]]
     distance[sources[order]] = distances[order]
     return codes, distance

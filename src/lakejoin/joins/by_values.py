@@ -1,4 +1,4 @@
-"""Which rows meet by their values? Equal ones, and those that learned programs make equal."""
+"""Match rows by equal values, or by values that learned programs make equal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from lakejoin.model import ColumnData
 if TYPE_CHECKING:
     from lakejoin.joins.autojoin.finding import Learned
 
-_KEY = 0.8  # the share of distinct values from which on a column is a key
-_MOST = 0.5  # of the rows: columns that join so many are the right ones
+_KEY = 0.8  # least share of distinct values of a key column
+_MOST = 0.5  # of the rows: columns that join this many are the right ones
 _MANY_MORE = 1.5  # times as many rows
-_GIVEN = "the columns were given"
+_GIVEN = "you named these columns"
 
 
 def equal(task: Task, found: Found | None) -> Found | None:
-    """Rows whose columns hold equal values."""
+    """Match rows whose columns have equal values."""
     if task.options.on:
         return equal_on(task, task.options.on, 1.0, _GIVEN)
     from lakejoin.joins.equal_columns import equal_columns
@@ -43,30 +43,35 @@ def equal(task: Task, found: Found | None) -> Found | None:
 
 
 def equal_on(task: Task, on: On, sure: float, why: str, side: str = "") -> Found:
-    """The join on these columns, whether or not a row meets another; `side` looks for the key."""
+    """Join on these columns, even if no row matches; `side` is the source side."""
     left, right, rules = task.left, task.right, task.options.rules
-    mine, theirs = tuple(a for a, _ in on), tuple(b for _, b in on)
+    left_names, right_names = tuple(a for a, _ in on), tuple(b for _, b in on)
     words = _equal_words(on)
     if len(on) > 1:
-        keys = key_codes([right[name] for name in theirs], [left[name] for name in mine], rules)
-        way = Way("equal", mine, keys.right, words, sure, why)
-        return Found("left", theirs, keys.left, keys.count, (way,))
-    one, other = encode_query(left[mine[0]], rules), encode_query(right[theirs[0]], rules)
-    side = side or _source_side(one, other)
-    source, target = (one, other) if side == "left" else (other, one)
-    columns, key_names = (mine, theirs) if side == "left" else (theirs, mine)
+        keys = key_codes(
+            [right[name] for name in right_names], [left[name] for name in left_names], rules
+        )
+        way = Way("equal", left_names, keys.right, words, sure, why)
+        return Found("left", right_names, keys.left, keys.count, (way,))
+    left_data, right_data = (
+        encode_query(left[left_names[0]], rules),
+        encode_query(right[right_names[0]], rules),
+    )
+    side = side or _source_side(left_data, right_data)
+    source, target = (left_data, right_data) if side == "left" else (right_data, left_data)
+    columns, key_names = (left_names, right_names) if side == "left" else (right_names, left_names)
     key = KeyColumn(target)
     way = Way("equal", columns, key.codes_of(source), words, sure, why)
     return Found(side, key_names, key.codes, key.count, (way,))
 
 
 def transform(task: Task, found: Found | None) -> Found | None:
-    """Rows that meet once the values of one side are rewritten by learned programs.
+    """Match rows by rewriting the values of one side with learned programs.
 
-    Columns that are equal in some rows are rewritten for the others. Other columns take their
-    place only where the equal ones join few rows and programs many more.
+    Columns that are equal in some rows are rewritten for the others. Other columns replace them
+    only if the equal ones join few rows and programs many more.
     """
-    task.tell("learning how values are rewritten")
+    task.tell("learning rewriting rules")
     if found is None or task.options.on:
         learned = _learned(task, task.options.on)
         best = _joining_more(found, learned, 1.0)
@@ -93,7 +98,7 @@ def _learned(task: Task, on: On) -> Found | None:
 
 
 def _joining_more(found: Found | None, other: Found | None, times: float) -> Found | None:
-    """The other where it joins more rows, so many times as many."""
+    """The other candidate if it joins more than `times` as many rows."""
     if found is None or other is None:
         return found or other
     return other if sum(other.joined) > times * sum(found.joined) else found
@@ -105,48 +110,59 @@ def _pair(found: Found) -> tuple[str, str]:
 
 
 def _reach(task: Task, found: Found) -> float:
-    """The share of rows that join, of the table of which more do."""
+    """The larger share of rows that join, of either table."""
     sizes = task.left.num_rows, task.right.num_rows
     shares = [joined / max(1, size) for joined, size in zip(found.joined, sizes, strict=True)]
     return float(max(shares))
 
 
 def _of_programs(task: Task, learned: Learned) -> Found:
-    """The programs as ways, in their order."""
+    """The learned programs as rules, in order."""
     side = learned.source_side
     target = learned.target
     assert target is not None, "programs lead to a key"
     rows = learned.left_rows, learned.right_rows
     sources, targets = rows if side == "left" else rows[::-1]
     ways = []
-    for place, one in enumerate(learned.programs):
-        mine = learned.which == place
+    for index, supported in enumerate(learned.programs):
+        chosen = learned.which == index
         codes = np.full(task.table(side).num_rows, NO_KEY, np.int64)
-        codes[sources[mine]] = learned.key_of[targets[mine]]
-        plain = one.program.is_identity and target.is_identity
-        texts = (one.program.columns[0], target.columns[0]) if plain else (one.program, target)
+        codes[sources[chosen]] = learned.key_of[targets[chosen]]
+        plain = supported.program.is_identity and target.is_identity
+        texts = (
+            (supported.program.columns[0], target.columns[0])
+            if plain
+            else (supported.program, target)
+        )
         words = sides(side, str(texts[0]), str(texts[1]), "=")
-        why = _program_why(one.source_rows, one.by_chance)
+        why = _program_why(supported.source_rows, supported.by_chance)
         kind = "equal" if plain else "transform"
-        way = Way(kind, one.program.columns, codes, words, 1 - one.by_chance, why, one.program)
+        way = Way(
+            kind,
+            supported.program.columns,
+            codes,
+            words,
+            1 - supported.by_chance,
+            why,
+            supported.program,
+        )
         ways.append(way)
     program = None if target.is_identity else target
     return Found(side, target.columns, learned.key_of, learned.key_count, tuple(ways), program)
 
 
 def _program_why(rows: int, by_chance: float) -> str:
-    noun = "row meets a key" if rows == 1 else "rows meet a key"
+    matched = f"{rows:,} row matches a key" if rows == 1 else f"{rows:,} rows match a key"
     if by_chance <= 0:
-        return f"{rows:,} {noun}, and values that were made wrong on purpose meet none"
-    wrong = percent(by_chance)
-    return f"{rows:,} {noun}; of values that were made wrong on purpose {wrong} would too"
+        return f"{matched}; deliberately wrong values match none"
+    return f"{matched}; {percent(by_chance)} of deliberately wrong values would match too"
 
 
 def _source_side(left: ColumnData, right: ColumnData) -> str:
-    """The side whose rows look for a key: the left, unless only its own column is one."""
+    """The side whose rows look up a key: the left, unless only its column is a key."""
     is_key = [side.profile.uniqueness >= _KEY for side in (left, right)]
     return "right" if is_key[0] and not is_key[1] else "left"
 
 
 def _equal_words(on: On) -> str:
-    return " and ".join(f"{mine} = {theirs}" for mine, theirs in on)
+    return " and ".join(f"{left} = {right}" for left, right in on)

@@ -1,8 +1,8 @@
-"""Do texts hold the dates of the other table? Behind a weekday, before a time, in any form.
+"""Match dates inside texts with the dates of the other table, in any format.
 
-Programs are learned from what texts share. `Tue Mar 5 1999` shares nothing with `05/03/1999` but
-a year, and still they are one day: without its first word it is a date. So where no program is
-found, the parts of a column that can be read (see `readings`) are tried that are dates.
+Programs are learned from what texts share. `Tue Mar 5 1999` and `05/03/1999` share only a year and
+are still the same day: without its first word, the text is a date. So if no program is found, the
+readings of a column (see `readings`) that are dates are tried.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Array = np.ndarray[Any, Any]
 
 _SAMPLE = 200
 _COLUMNS = 12
-_KEY = 0.8  # the share of distinct dates from which on they tell rows apart
-_SHARE, _NATS = 0.65, 20.0  # of the fewer dates that meet, and how much that says
+_UNIQUE_DATES = 0.8  # least share of distinct dates of a key column
+_SHARE, _NATS = 0.65, 20.0  # least share of the fewer dates that match, and its evidence
 
 
 def dates_inside(task: Task) -> Found | None:
-    """Rows that meet by dates inside the texts of one side; columns that are given suffice."""
+    """Match rows by dates inside the texts of one side; named columns are trusted."""
     best: Found | None = None
     for side in ("left", "right"):
         other = "right" if side == "left" else "left"
@@ -56,20 +56,20 @@ def _rows(found: Found | None) -> int:
     return 0 if found is None else sum(found.joined)
 
 
-def _dates(table: pa.Table, given: list[str]) -> dict[str, ColumnData]:
+def _dates(table: pa.Table, named: list[str]) -> dict[str, ColumnData]:
     """The columns of dates."""
     import pyarrow as pa
 
-    names = given or [n for n in table.column_names if table.column_names.count(n) == 1]
+    names = named or [n for n in table.column_names if table.column_names.count(n) == 1]
     dates = (n for n in names if not pa.types.is_nested(table[n].type) and _is_date(table[n]))
     return {name: encode_query(table[name]) for name in islice(dates, _COLUMNS)}
 
 
-def _texts(table: pa.Table, given: list[str]) -> list[str]:
+def _texts(table: pa.Table, named: list[str]) -> list[str]:
     import pyarrow as pa
 
     kinds = pa.types.is_string, pa.types.is_large_string
-    names = given or [n for n in table.column_names if table.column_names.count(n) == 1]
+    names = named or [n for n in table.column_names if table.column_names.count(n) == 1]
     return [name for name in names if any(kind(table[name].type) for kind in kinds)][:_COLUMNS]
 
 
@@ -78,7 +78,7 @@ def _is_date(column: pa.ChunkedArray | pa.Array) -> bool:
 
 
 def _readings(column: pa.ChunkedArray, name: str) -> Iterator[Program]:
-    """The parts of a column, not all of its text, that are dates."""
+    """The parts of a column that are dates, except its whole text."""
     import pyarrow as pa
 
     few = pa.table({name: column.slice(0, _SAMPLE).cast(pa.large_string())})
@@ -94,19 +94,19 @@ def _found(task: Task, side: str, program: Program, target: str, dates: ColumnDa
     key = KeyColumn(dates)
     codes = key.codes_of(encode_query(task.text(side, program.columns, program)))
     words = sides(side, str(program), target, "=")
-    met = int(np.count_nonzero(codes >= 0))
-    why = f"{met:,} rows have a date of {target}, {percent(met / max(1, len(codes)))} of all"
+    matched = int(np.count_nonzero(codes >= 0))
+    why = f"{matched:,} rows ({percent(matched / max(1, len(codes)))}) contain a date of {target}"
     way = Way("transform", program.columns, codes, words, 1.0, why, program)
     return Found(side, (target,), key.codes, key.count, (way,))
 
 
 def _is_believed(task: Task, found: Found, program: Program, dates: ColumnData) -> bool:
-    """Whether dates that tell rows apart meet so often as they do not by chance."""
+    """Whether the dates are keys and match more often than by chance."""
     texts = task.text(found.source_side, program.columns, program)
-    mine = encode_query(texts)
-    if min(mine.profile.uniqueness, dates.profile.uniqueness) < _KEY:
+    source = encode_query(texts)
+    if min(source.profile.uniqueness, dates.profile.uniqueness) < _UNIQUE_DATES:
         return False
-    fewer, more = sorted((mine.tokens, dates.tokens), key=len)
+    fewer, more = sorted((source.tokens, dates.tokens), key=len)
     shared = len(np.unique(found.source_codes[found.way_of >= 0]))
     share = shared / max(1, len(fewer))
     return share >= _SHARE and evidence(len(fewer), share, chance_of_meeting(fewer, more)) >= _NATS

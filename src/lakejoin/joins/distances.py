@@ -1,4 +1,4 @@
-"""Pairs of rows that are near each other, and how far apart."""
+"""Pairs of nearest rows with their distances."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class RowDistances:
-    """Pairs of rows, in the order of the left ones, and the distance of each in `unit`.
+    """Pairs of rows in the order of the left rows, and their distances in `unit`.
 
-    The unit is `m` for places, `days` for dates and times, and nothing for plain numbers; by
-    meaning the distance is a share of the largest one, 0 to 1, and has none either.
+    The unit is `m` for coordinates, `days` for dates and times, and empty for numbers. Distances
+    by meaning are shares of the largest distance, 0 to 1, without a unit.
     """
 
     left_rows: Array

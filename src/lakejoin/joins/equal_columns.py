@@ -1,13 +1,13 @@
-"""Which columns of two tables are equal? The pair, or the few pairs together, to join them by.
+"""Find the pair, or the few pairs, of equal columns to join two tables by.
 
 All pairs of columns are compared by their distinct values (`shared_values.py`). A pair is believed
-where what it shares is more than chance would give (`chance.py`), or where the names say that both
-are the same identifier (`likely_names.py`), and where it is a key of at least one side, so that the
-join does not multiply rows. Where one pair multiplies them, further pairs are added that keep
-nearly all rows and multiply less: a country and a year.
+if it shares more values than expected by chance (`chance.py`) or its names denote the same
+identifier (`likely_names.py`), and if it is a key of at least one side, so that the join does not
+multiply rows. If one pair multiplies rows, further pairs are added that keep nearly all rows and
+multiply less: a country and a year.
 
-Cost: reading every cell once, some look-ups for each pair of columns, and a few passes over the
-rows for the best pairs; see `shared_values.py` for what is left out of very large tables.
+Cost: one pass over every cell, some lookups per pair of columns, and a few passes over the rows
+for the best pairs; see `shared_values.py` for what is skipped in very large tables.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_CANDIDATES = 40  # pairs of columns whose values are looked at more closely
-_BASES = 4  # pairs that further pairs are added to
+_CANDIDATES = 40  # pairs of columns to examine closely
+_BASES = 4  # pairs to extend with further pairs
 _FURTHER = 10
 _MOST_PAIRS = 4
 
-# What is believed. Evidence is in nats: 20 are what five words say that all meet.
+# What is believed. Evidence is in nats: five matching words give about 20.
 _ENOUGH = 25.0
-_OF_NAMES = 20.0  # what equal names are worth
-_OF_IDENTIFIERS = 100.0  # and those of identifiers: no other columns are better then
-_SOME = 3.5  # evidence of the values, without which names must be those of identifiers
+_OF_NAMES = 20.0  # evidence of equal names
+_OF_IDENTIFIERS = 100.0  # of equal identifier names: no other columns beat them
+_SOME = 3.5  # least evidence of the values, unless the names are identifiers
 _MOST_EVIDENCE = 100.0
-_SHARE = 0.65  # of the smaller column's values that must meet; what is less may be namesakes
-_OF_LARGER = 0.2  # where less of the larger column's values meet, as states do among schools …
+_SHARE = 0.65  # least share of the smaller column's values that match; fewer may be namesakes
+_OF_LARGER = 0.2  # if fewer of the larger column's values match (states among schools) …
 _SHARE_OF_FEW = 0.9  # … nearly all of the smaller one's must
 _SHARE_IF_LONG = 0.3
 _LONG = 10.0  # characters on average: longer texts have few namesakes
 _SHARE_IF_ALIKE = 0.2
 _SHARE_IF_ONLY_NAMES = 0.9
-_MULTIPLIES = 1.5  # pairs per joined row of the side that has more: 1 if the other side is a key
+_MULTIPLIES = 1.5  # pairs per joined row of the larger side: 1 if the other side is a key
 _KEY = 0.95
 
-# When a further pair is added: what it must keep, and how much less it must multiply.
+# To add a further pair: the share of rows it must keep, and how much less it must multiply.
 _KEEPS = 0.9
 _KEEPS_IF_ALIKE = 0.5
 _LESS = 0.8
@@ -61,11 +61,11 @@ _YEARS = (1000, 2200)
 
 @dataclass(frozen=True, eq=False)
 class EqualColumns:
-    """The columns to join two tables by, how many rows then meet, and whether to believe it.
+    """The columns to join two tables by, how many rows match, and whether to believe it.
 
     `on` are the pairs of names, all of which must be equal. `left_joined` and `right_joined` rows
-    find a partner, in `pairs` pairs, through `shared` distinct keys. Where it is not `believed`, it
-    is the best attempt and no join. `why` says so in one clause.
+    match in `pairs` pairs, through `shared` distinct keys. If it is not `believed`, it is only the
+    best candidate. `why` gives the reason in one clause.
     """
 
     on: tuple[tuple[str, str], ...]
@@ -83,19 +83,19 @@ def equal_columns(
     rules: ValueRules | None = None,
     tables: tuple[str, str] = ("", ""),
 ) -> EqualColumns | None:
-    """The best pairs of columns to join by; None where the tables share no value at all.
+    """The best pairs of columns to join by; None if the tables share no value.
 
-    The names of the `tables`, where they are known, help to tell what an `id` is of.
+    The names of the `tables`, if known, tell what an `id` column refers to.
 
     >>> import pyarrow as pa
     >>> towns = ["Bern", "Ulm", "Bonn", "Zug", "Graz", "Oslo", "Turin", "Lyon"]
-    >>> mine = pa.table({"no": range(8), "town": towns})
-    >>> theirs = pa.table({"row": range(9), "place": ["Riga", *reversed(towns)]})
-    >>> found = equal_columns(mine, theirs)
+    >>> left = pa.table({"no": range(8), "town": towns})
+    >>> right = pa.table({"row": range(9), "city": ["Riga", *reversed(towns)]})
+    >>> found = equal_columns(left, right)
     >>> found.on, found.believed, found.left_joined, found.pairs
-    ((('town', 'place'),), True, 8, 8)
+    ((('town', 'city'),), True, 8, 8)
     >>> found.why
-    'all 8 values of town are in place'
+    'all 8 values of town are in city'
     """
     values = shared_values(left, right, rules or ValueRules())
     candidates = _candidates(values, tables)
@@ -103,7 +103,7 @@ def equal_columns(
         return None
     alone = sorted((_Set((pair,)) for pair in candidates), key=_rank, reverse=True)
     grown = [_grown(base, candidates) for base in alone[:_BASES]]
-    return max([*grown, *alone], key=_rank).told()
+    return max([*grown, *alone], key=_rank).result()
 
 
 # -- one pair of columns ---------------------------------------------------------------------------
@@ -111,12 +111,12 @@ def equal_columns(
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """A pair of columns, what they share, and what that says."""
+    """A pair of columns, what they share, and how strong that is as evidence."""
 
     left: Coded
     right: Coded
     size: int  # of the dictionary
-    share: float  # of the smaller column's values
+    share: float  # of the smaller column's values that match
     chance: float
     names: NamesAlike
 
@@ -140,22 +140,24 @@ class _Pair:
 
     @property
     def is_identifier(self) -> bool:
-        """Whether the names say that both are one identifier, and the values do not object."""
+        """Whether the names denote one identifier and the values do not contradict it."""
         return self.names.say_identifier and self.share >= _SHARE_IF_ONLY_NAMES
 
     def doubt(self) -> str:
-        """Why sharing these values says nothing, or nothing where it does."""
+        """Why the shared values prove nothing; "" if they do."""
         if self.in_time:
             return self._doubt_of_time()
         if self.is_identifier:
             return ""
         least = self._least_share
         if self.share < least:
-            return f"{percent(self.share)} of the values of {self._smaller} are in both, too few"
+            return (
+                f"only {percent(self.share)} of the values of {self._smaller} are in {self._larger}"
+            )
         if self.evidence < _SOME and self.chance >= _SHARE * self.share:
-            return f"of values that are changed a little {percent(self.chance)} would meet as well"
+            return f"{percent(self.chance)} of slightly changed values would match too"
         if self.evidence < _SOME or self.evidence + _OF_NAMES * self.names.alike < _ENOUGH:
-            return "the few values that meet may do so by chance"
+            return "so few values match that it may be a coincidence"
         return ""
 
     @property
@@ -171,19 +173,19 @@ class _Pair:
     def _doubt_of_time(self) -> str:
         keys = min(self.left.profile.uniqueness, self.right.profile.uniqueness) >= _KEY
         if not keys or self.names.alike < VAGUE or self.share < _SHARE:
-            return "years and dates meet in any two tables"
+            return "years and dates match in any two tables"
         return ""
 
     def reason(self) -> str:
-        """Why it is believed."""
+        """Why the pair is believed."""
         if not self.in_time and self.evidence + _OF_NAMES * self.names.alike >= _ENOUGH:
-            part = "all" if self.share == 1 else f"{percent(self.share)} of the"
-            smaller, larger = self._smaller, self._larger
-            told = f"{part} {self.values:,} values of {smaller} are in {larger}"
-            chance = f", and chance would give {percent(self.chance)}"
-            return told + (chance if self.chance > LEAST else "")
+            share = "all" if self.share == 1 else f"{percent(self.share)} of the"
+            reason = f"{share} {self.values:,} values of {self._smaller} are in {self._larger}"
+            chance = f", against {percent(self.chance)} by chance"
+            return reason + (chance if self.chance > LEAST else "")
         return (
-            f"the names are alike, and {percent(self.share)} of the values of {self._smaller} meet"
+            "the column names are similar, and "
+            f"{percent(self.share)} of the values of {self._smaller} match"
         )
 
     @property
@@ -196,7 +198,7 @@ class _Pair:
 
 
 def _candidates(values: SharedValues, tables: tuple[str, str]) -> list[_Pair]:
-    """The pairs of columns that share most, and those with names alike."""
+    """The pairs of columns that share the most values, and those with similar names."""
     quick = []
     for i, j in np.argwhere(values.shared > 0).tolist():
         left, right = values.left[i], values.right[j]
@@ -204,7 +206,7 @@ def _candidates(values: SharedValues, tables: tuple[str, str]) -> list[_Pair]:
         names = names_alike(left.name, right.name, *tables)
         worth = share * np.log1p(values.shared[i, j]) + 2.0 * names.alike
         quick.append((float(worth), i, j, min(share, 1.0), names))
-    quick.sort(key=lambda one: one[0], reverse=True)
+    quick.sort(key=lambda pair: pair[0], reverse=True)
     return [
         _Pair(left, right, values.size, share, _chance(left, right), names)
         for _, i, j, share, names in quick[:_CANDIDATES]
@@ -218,7 +220,7 @@ def _chance(left: Coded, right: Coded) -> float:
 
 
 def _in_time(column: Coded) -> bool:
-    """Whether a column holds years or dates."""
+    """Whether a column contains years or dates."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -236,7 +238,7 @@ def _in_time(column: Coded) -> bool:
 
 
 class _Set:
-    """Pairs of columns that must all be equal, and the rows that then meet."""
+    """Pairs of columns that must all be equal, and the rows that then match."""
 
     def __init__(self, pairs: tuple[_Pair, ...], keys: Keys | None = None) -> None:
         self.pairs = pairs
@@ -253,12 +255,12 @@ class _Set:
 
     @property
     def multiplies(self) -> float:
-        """How many pairs there are for a joined row of the side that has more of them."""
+        """Pairs per joined row, of the side with more joined rows."""
         return self.row_pairs / max(self.left_joined, self.right_joined, 1)
 
     @property
     def reach(self) -> float:
-        """The share of the rows that join, of the side where it is larger."""
+        """The larger share of rows that join, of either side."""
         rows = len(self.keys.left), len(self.keys.right)
         return max(self.left_joined / max(rows[0], 1), self.right_joined / max(rows[1], 1))
 
@@ -266,15 +268,13 @@ class _Set:
         return _Set((*self.pairs, pair), keys_of_both(self.keys, _keys_of(pair)))
 
     def doubt(self) -> str:
-        """Why it is not believed, or nothing where it is."""
+        """Why it is not believed; "" if it is."""
         doubt = self.pairs[0].doubt()
         if not doubt and self.multiplies > _MULTIPLIES:
-            doubt = (
-                f"the same values stand in many rows of both, {self.multiplies:,.1f} pairs a row"
-            )
+            doubt = f"values repeat in both tables, {self.multiplies:,.1f} pairs per row"
         return doubt
 
-    def told(self) -> EqualColumns:
+    def result(self) -> EqualColumns:
         doubt = self.doubt()
         return EqualColumns(
             tuple((pair.left.name, pair.right.name) for pair in self.pairs),
@@ -287,37 +287,37 @@ class _Set:
         )
 
 
-def _rank(found: _Set) -> tuple[bool, float, int]:
-    """Believed ones first; then what says more, for more rows; then fewer pairs."""
-    worth = found.pairs[0].strength * found.reach / max(found.multiplies, 1.0) ** 0.5
-    return not found.doubt(), worth, -len(found.pairs)
+def _rank(candidate: _Set) -> tuple[bool, float, int]:
+    """Believed sets first; then stronger evidence for more rows; then fewer pairs."""
+    worth = candidate.pairs[0].strength * candidate.reach / max(candidate.multiplies, 1.0) ** 0.5
+    return not candidate.doubt(), worth, -len(candidate.pairs)
 
 
 def _grown(base: _Set, candidates: Sequence[_Pair]) -> _Set:
-    """The pairs with further ones, as long as these make it multiply less and keep the rows."""
+    """Add further pairs as long as they multiply rows less and keep the matching rows."""
     while base.multiplies > 1.0 and len(base.pairs) < _MOST_PAIRS:
         fitting = [pair for pair in candidates if _fits(pair, base)][:_FURTHER]
-        better = [found for pair in fitting if _improves(found := base.with_pair(pair), base)]
+        better = [grown for pair in fitting if _improves(grown := base.with_pair(pair), base)]
         if not better:
             break
-        base = min(better, key=lambda found: found.multiplies)
+        base = min(better, key=lambda grown: grown.multiplies)
     return base
 
 
 def _fits(pair: _Pair, base: _Set) -> bool:
-    """Whether a pair has columns of its own, and values or names that say that they are equal."""
-    mine, theirs = {p.left.name for p in base.pairs}, {p.right.name for p in base.pairs}
-    if pair.left.name in mine or pair.right.name in theirs:
+    """Whether a pair has new columns whose values or names suggest that they are equal."""
+    left_names, right_names = {p.left.name for p in base.pairs}, {p.right.name for p in base.pairs}
+    if pair.left.name in left_names or pair.right.name in right_names:
         return False
     return pair.names.alike >= CONTAINED or pair.in_time or pair.evidence >= _ENOUGH
 
 
-def _improves(found: _Set, base: _Set) -> bool:
+def _improves(grown: _Set, base: _Set) -> bool:
     kept = max(
-        found.left_joined / max(base.left_joined, 1), found.right_joined / max(base.right_joined, 1)
+        grown.left_joined / max(base.left_joined, 1), grown.right_joined / max(base.right_joined, 1)
     )
-    least = _KEEPS_IF_ALIKE if found.pairs[-1].names.alike == SAME else _KEEPS
-    return kept >= least and found.multiplies <= _LESS * base.multiplies
+    least = _KEEPS_IF_ALIKE if grown.pairs[-1].names.alike == SAME else _KEEPS
+    return kept >= least and grown.multiplies <= _LESS * base.multiplies
 
 
 def _keys_of(pair: _Pair) -> Keys:

@@ -1,4 +1,4 @@
-"""Which table does the caller mean? A file, a table that was read, or a frame of any kind."""
+"""Read what a caller passes as a table: a file, a `Table` or a data frame."""
 
 from __future__ import annotations
 
@@ -13,19 +13,15 @@ if TYPE_CHECKING:
     from lakejoin.model import Loss
 
 
-def table_given(thing: Any) -> pa.Table:
-    """The rows of a path (`book.xlsx#sheet` for a part of a file), of a `Table`, or of a frame.
+def table_and_losses(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
+    """The rows of a path (`book.xlsx#sheet` for a part of a file), a `Table` or a data frame, and
+    what was lost in reading.
 
-    Columns that share a name are told apart, so that each can be named.
+    Columns that share a name get unique names.
 
-    >>> table_given({"town": ["Bern"], "people": [134]}).column_names
+    >>> table_and_losses({"town": ["Bern"], "people": [134]})[0].column_names
     ['town', 'people']
     """
-    return table_and_losses(thing)[0]
-
-
-def table_and_losses(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
-    """The same, and what reading it left out."""
     from lakejoin.lake.frames import to_table
     from lakejoin.lake.names import unique_names
     from lakejoin.lake.tables import Table
@@ -33,8 +29,8 @@ def table_and_losses(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
     if isinstance(thing, str | os.PathLike):
         thing = _read(os.fspath(thing))
     if isinstance(thing, list) and thing and isinstance(thing[0], Table):
-        names = ", ".join(one.name for one in thing[:3])
-        raise InputError(f"these are {len(thing)} tables ({names}, …): give one of them")
+        names = ", ".join(table.name for table in thing[:3])
+        raise InputError(f"got {len(thing)} tables ({names}, …): pass one of them")
     losses = thing.losses if isinstance(thing, Table) else ()
     rows = to_table(thing.rows if isinstance(thing, Table) else thing)
     if len(set(rows.column_names)) < rows.num_columns:
@@ -43,17 +39,16 @@ def table_and_losses(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
 
 
 def plain_columns(table: pa.Table) -> pa.Table:
-    """The same with categories as their values, and views of text as text: not all of Arrow takes
-    these.
+    """Decode dictionary columns and convert string views, which Arrow only partly supports.
 
     >>> import pyarrow as pa
     >>> plain_columns(pa.table({"town": pa.array(["Bern"]).dictionary_encode()})).schema.types
     [DataType(string)]
     """
-    for place, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
+    for index, (field, column) in enumerate(zip(table.schema, table.columns, strict=True)):
         plain = _plain(column)
         if plain is not column:
-            table = table.set_column(place, field.name, plain)
+            table = table.set_column(index, field.name, plain)
     return table
 
 
@@ -72,7 +67,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def name_given(thing: Any, default: str) -> str:
-    """How a table is called: by its file or its own name."""
+    """The name of a table: its file or its own name."""
     if isinstance(thing, str | os.PathLike):
         return os.fspath(thing)
     name = getattr(thing, "name", None)
@@ -80,7 +75,7 @@ def name_given(thing: Any, default: str) -> str:
 
 
 def subject(name: str) -> str:
-    """What a table's name says that it is about: no folders, and no endings.
+    """What a table is about, from its name without folders and extensions.
 
     >>> subject("data/films.csv.gz"), subject("shop.xlsx#orders")
     ('films', 'orders')

@@ -1,4 +1,4 @@
-"""The join of two tables: how it was found, which rows meet, and what it makes."""
+"""The join of two tables: how its rows match, why, and the rows of the result."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Join:
-    """How two tables join; false where no join was found, and then nothing is made of it.
+    """How two tables join; false if no join was found.
 
-    Rows are made as they are asked for: `batches` of a result that is larger than memory, or the
-    `table` as a whole.
+    Rows are made on demand: `batches` for a result larger than memory, or `table` for all of it.
     """
 
     left: pa.Table
@@ -49,44 +48,44 @@ class Join:
         return self.found is not None
 
     def __len__(self) -> int:
-        """The rows of the result."""
+        """The number of rows of the result."""
         return len(self._rows) if self else 0
 
     # -- how -----------------------------------------------------------------------------------
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What was done, in order, and the rows that each step added."""
+        """The steps of the join in order, each with the rows that it adds."""
         return steps_of(self.found, self._keys) if self.found is not None else ()
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """The programs that were learned, the best first."""
+        """The learned programs, best first."""
         return tuple(step.program for step in self.steps if step.program is not None)
 
     @property
     def program(self) -> Program | None:
-        """The best program that was learned; None where values are not rewritten."""
+        """The best learned program; None if values are not rewritten."""
         return next(iter(self.programs), None)
 
     @property
     def left_joined(self) -> int:
-        """How many left rows have a partner."""
+        """The number of left rows with a match."""
         return self._joined.left_joined if self else 0
 
     @property
     def right_joined(self) -> int:
-        """How many right rows have a partner."""
+        """The number of right rows with a match."""
         return self._joined.right_joined if self else 0
 
     @property
     def matched(self) -> int:
-        """How many pairs of rows meet."""
+        """The number of matching pairs of rows."""
         return self._joined.pairs if self else 0
 
     @cached_property
     def sure(self) -> float:
-        """How sure it is that rows which meet belong together, 0 to 1: of all steps on average."""
+        """The confidence that matching rows belong together, 0 to 1: the mean over all steps."""
         rows = [step.left_rows + step.right_rows for step in self.steps]
         if not sum(rows):
             return 0.0
@@ -94,38 +93,39 @@ class Join:
 
     @property
     def why(self) -> str:
-        """Why it is to be believed, step by step; or why no join was found."""
+        """Why to trust the join, step by step; or why none was found."""
         if not self:
             return self.no_join
         return "; ".join(f"{step.kind}: {step.why}" for step in self.steps)
 
     @property
     def attempt(self) -> Attempt | None:
-        """What came nearest, where no join was found."""
-        found = sorted(self.attempts, key=lambda one: -(one.left_rows + one.right_rows))
-        return found[0] if found and not self else None
+        """The closest candidate, if no join was found."""
+        ranked = sorted(
+            self.attempts, key=lambda attempt: -(attempt.left_rows + attempt.right_rows)
+        )
+        return ranked[0] if ranked and not self else None
 
     @property
     def no_join(self) -> str:
-        """The sentence for a join that was not found."""
+        """Why no join was found, as a sentence."""
         for side, table in (("left", self.left), ("right", self.right)):
             if not table.num_rows:
                 return f"no join found: the {side} table has no rows"
         best = self.attempt
         if best is None:
-            return "no join found: no values are shared, and no rule was found that makes them meet"
+            return "no join found: the tables share no values, and no learned rule makes them match"
         if not best.left_rows:
-            return f"no join found; the best attempt is {best.words}, where {best.why}"
+            return f"no join found; the closest candidate is {best.words}, but {best.why}"
         return (
-            f"no join found; the best attempt is {best.words}, where {best.left_rows:,} of "
-            f"{self.left.num_rows:,} left rows and {best.right_rows:,} of "
-            f"{self.right.num_rows:,} right rows would meet, but {best.why} "
-            "(name columns, and they are joined all the same)"
+            f"no join found; the closest candidate is {best.words}: it would match "
+            f"{best.left_rows:,} of {self.left.num_rows:,} left rows and {best.right_rows:,} of "
+            f"{self.right.num_rows:,} right rows, but {best.why}; use --on to force this join"
         )
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What should be known before the result is used."""
+        """What to know before using the result."""
         from lakejoin.joins.pairs import warnings_of
 
         return tuple(warnings_of(self)) if self else ()
@@ -142,7 +142,7 @@ class Join:
         return self._rows.batches()
 
     def table(self, limit: int | None = None) -> pa.Table:
-        """The result, all rows or the first ones, as a `pyarrow.Table`."""
+        """The result as a `pyarrow.Table`, all rows or the first `limit`."""
         return self._rows.table(limit)
 
     def to_pandas(self) -> Any:
@@ -155,13 +155,13 @@ class Join:
         return needed("polars").from_arrow(self.table())
 
     def pairs(self, limit: int | None = None) -> pa.Table:
-        """The pairs of rows that meet: `left_row`, `right_row`, and the place of the `step`."""
+        """The matching pairs of rows: `left_row`, `right_row` and the index of the `step`."""
         from lakejoin.joins.pairs import pairs_of
 
         return pairs_of(self, limit)
 
     def examples(self, each: int = 3) -> list[Example]:
-        """Some pairs of every step: the values before, what is made of them, and the partner."""
+        """Some pairs of every step: the value, its rewritten form and its match."""
         from lakejoin.joins.pairs import examples_of
 
         return examples_of(self, each)
@@ -169,10 +169,10 @@ class Join:
     def unmatched(
         self, side: str = "left", limit: int | None = None, nearest: bool = True
     ) -> pa.Table:
-        """The rows of a side that have no partner, with the `nearest` value of the other side.
+        """The rows of a side without a match, each with the `nearest` value of the other side.
 
-        Columns are `row`, `value`, `nearest` and `distance` (0 to 1; by nearest, in its unit); the
-        last two are null where nothing is alike, or where a text would have several columns.
+        The columns are `row`, `value`, `nearest` and `distance` (0 to 1; in its unit for joins by
+        nearest). The last two are null if nothing is similar or the key has several columns.
         """
         from lakejoin.joins.pairs import unmatched_of
 
@@ -183,31 +183,35 @@ class Join:
     def to_sql(
         self, left: str = "left_table", right: str = "right_table", dialect: str = "duckdb"
     ) -> str:
-        """The join as one query over two tables of these names.
+        """The join as one SQL query over two tables with these names.
 
-        The dialect is `duckdb`, or `standard` for what nearly every system understands.
+        `dialect` is `duckdb`, or `standard` for SQL that nearly every system runs.
         """
+        from lakejoin.joins.written.plan import plan_of
         from lakejoin.joins.written.sql import sql_of
 
-        return sql_of(self, left, right, dialect)
+        return sql_of(plan_of(self), (left, self.left), (right, self.right), dialect)
 
     def to_pandas_code(self) -> str:
         """The join as a Python function of two pandas DataFrames."""
         from lakejoin.joins.written.pandas import pandas_of
+        from lakejoin.joins.written.plan import plan_of
 
-        return pandas_of(self)
+        return pandas_of(plan_of(self))
 
     def to_polars_code(self) -> str:
         """The join as a Python function of two polars DataFrames."""
+        from lakejoin.joins.written.plan import plan_of
         from lakejoin.joins.written.polars import polars_of
 
-        return polars_of(self)
+        return polars_of(plan_of(self))
 
     def to_pyspark_code(self) -> str:
-        """The join as a Python function of two Spark DataFrames; no Python runs in it."""
-        from lakejoin.joins.written.pyspark import pyspark_of
+        """The join as a Python function of two Spark DataFrames, using only Spark functions."""
+        from lakejoin.joins.written.plan import plan_of
+        from lakejoin.joins.written.pyspark import pyspark_of_plan
 
-        return pyspark_of(self)
+        return pyspark_of_plan(plan_of(self))
 
     # -- display -------------------------------------------------------------------------------
 
@@ -221,7 +225,7 @@ class Join:
 
         return as_html(self)
 
-    # -- beneath -------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------
 
     @cached_property
     def _keys(self) -> Keys:
@@ -236,7 +240,7 @@ class Join:
 
     @property
     def known(self) -> Found:
-        """What was found, or the error that says that nothing was."""
+        """What was found; raises `NoJoin` if nothing was."""
         if self.found is None:
             raise NoJoin(self.no_join)
         return self.found
@@ -255,10 +259,10 @@ class Join:
 
     @property
     def pairs_before_one_to_one(self) -> int:
-        """How many pairs meet where every row may have several partners."""
+        """The number of pairs if every row may have several matches."""
         return Joined(self.left, self.right, self.known.keys).pairs
 
     @property
     def joined(self) -> Joined:
-        """The rows that meet, before any are made one."""
+        """The joined rows before aggregation."""
         return self._joined

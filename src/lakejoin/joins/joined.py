@@ -1,4 +1,4 @@
-"""What is the joined table? Rows of two tables, side by side, made as they are asked for."""
+"""The joined table: rows of two tables side by side, made on demand."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _BATCH = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A join of two tables by the keys of their rows, whose rows are made as they are asked for.
+    """The join of two tables by the keys of their rows, made on demand.
 
-    `how` keeps rows without a partner of the `left`, the `right`, both (`full`) or no (`inner`)
-    side. All columns of both are in it; a right column whose name is taken gets `suffix`. The rows
-    come in the order of the left rows (for `right`: of the right rows), then of the other side's;
-    for `full`, right rows without a partner come last.
+    `how` keeps unmatched rows of the `left`, the `right`, both (`full`) or neither (`inner`) side.
+    It has all columns of both; a right column whose name is taken gets `suffix`. Rows are ordered
+    by left row (for `right`: by right row), then by the other side's row; for `full`, unmatched
+    right rows come last.
     """
 
     left: pa.Table
@@ -43,39 +43,39 @@ class Joined:
 
     @property
     def left_joined(self) -> int:
-        """How many left rows found a partner."""
+        """The number of left rows with a match."""
         return int(np.count_nonzero(self.partners_of_left))
 
     @property
     def right_joined(self) -> int:
-        """How many right rows found a partner."""
+        """The number of right rows with a match."""
         return int(np.count_nonzero(self.partners_of_right))
 
     @property
     def pairs(self) -> int:
-        """How many pairs of rows meet: the rows of the inner join."""
+        """The number of matching pairs of rows: the rows of the inner join."""
         return int(self.partners_of_left.sum())
 
     @property
     def fan_out(self) -> float:
-        """The rows of the inner join per left row, as a search tells it."""
+        """The rows of the inner join per left row, as in a search result."""
         return self.pairs / self.left.num_rows if self.left.num_rows else 0.0
 
     @property
     def multiplies(self) -> bool:
-        """Whether a key is in several rows of both sides, which makes more rows than both gave."""
+        """Whether a key repeats on both sides, so that the join has more rows than either."""
         pairing = self.pairing
         return bool(((pairing.left_counts > 1) & (pairing.right_counts > 1)).any())
 
     def busiest(self) -> tuple[int, int, int] | None:
-        """(a left row, left rows, right rows) of the key that makes most rows of the result."""
+        """(a left row, left rows, right rows) of the key with the most rows in the result."""
         pairing, keys = self.pairing, self.keys
-        made = pairing.left_counts * pairing.right_counts
-        if not len(made) or not made.any():
+        pairs = pairing.left_counts * pairing.right_counts
+        if not len(pairs) or not pairs.any():
             return None
-        key = int(made.argmax())
-        mine, theirs = np.flatnonzero(keys.left == key), np.flatnonzero(keys.right == key)
-        return int(mine[0]), len(mine), len(theirs)
+        key = int(pairs.argmax())
+        left_rows, right_rows = np.flatnonzero(keys.left == key), np.flatnonzero(keys.right == key)
+        return int(left_rows[0]), len(left_rows), len(right_rows)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -92,15 +92,15 @@ class Joined:
             yield self._batch(begin, begin + rows)
 
     def table(self, limit: int | None = None) -> pa.Table:
-        """The rows, all or the first ones."""
+        """All rows, or the first `limit`."""
         import pyarrow as pa
 
         end = len(self) if limit is None else max(0, min(limit, len(self)))
-        parts = [self._batch(b, min(b + _BATCH, end)) for b in range(0, end, _BATCH)]
-        return pa.Table.from_batches(parts, self.schema)
+        batches = [self._batch(b, min(b + _BATCH, end)) for b in range(0, end, _BATCH)]
+        return pa.Table.from_batches(batches, self.schema)
 
     def rows(self, begin: int, end: int) -> tuple[Array, Array]:
-        """The left and right row numbers of the result's rows [begin, end); `NO_ROW` for none."""
+        """The left and right row of the result's rows [begin, end); `NO_ROW` for unmatched."""
         first, second = self.pairing.rows(begin, end)
         return (second, first) if self._mirrored else (first, second)
 
@@ -108,16 +108,16 @@ class Joined:
         import pyarrow as pa
 
         left, right = self.rows(begin, end)
-        columns = [*_taken(self._left, left), *_taken(self._right, right)]
+        columns = [*_take_rows(self._left, left), *_take_rows(self._right, right)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def left_at(self, rows: Array) -> list[pa.Array]:
         """The left columns at these rows."""
-        return _taken(self._left, rows)
+        return _take_rows(self._left, rows)
 
-    def right_column(self, place: int) -> pa.Array:
-        """A right column in one piece."""
-        return _one(self._right.column(place))
+    def right_column(self, index: int) -> pa.Array:
+        """A right column as one array."""
+        return _single_chunk(self._right.column(index))
 
     @cached_property
     def _left(self) -> pa.Table:
@@ -133,7 +133,7 @@ class Joined:
 
     @cached_property
     def pairing(self) -> Pairing:
-        """Which row meets which; from the right for `right`."""
+        """Which rows match; seen from the right for `right`."""
         keys = self.keys
         if self._mirrored:
             return Pairing(Keys(keys.right, keys.left, keys.count), keep_left=True)
@@ -141,13 +141,13 @@ class Joined:
 
     @property
     def partners_of_left(self) -> Array:
-        """How many partners each left row has."""
+        """The number of matches of each left row."""
         pairing = self.pairing
         return pairing.partners_of_right if self._mirrored else pairing.partners_of_left
 
     @property
     def partners_of_right(self) -> Array:
-        """How many partners each right row has."""
+        """The number of matches of each right row."""
         pairing = self.pairing
         return pairing.partners_of_left if self._mirrored else pairing.partners_of_right
 
@@ -158,9 +158,9 @@ def result_names(
     suffix: str = SUFFIX,
     as_one: Callable[[str], str] = str,
 ) -> list[str]:
-    """The names of a join's columns: a right one that is taken gets the suffix, then a number.
+    """The column names of a join: a right name that is taken gets the suffix, then a number.
 
-    Names that `as_one` makes equal are one: `str.lower` where case is not told apart.
+    Names that `as_one` makes equal count as the same: `str.lower` for case-insensitive systems.
 
     >>> result_names(["id", "name", "id_right"], ["id", "code"])
     ['id', 'name', 'id_right', 'id_right_2', 'code']
@@ -183,16 +183,16 @@ def result_names(
     return names
 
 
-def _taken(table: pa.Table, rows: Array) -> list[pa.Array]:
-    """The columns at these rows of a table in one piece; nulls for `NO_ROW`."""
+def _take_rows(table: pa.Table, rows: Array) -> list[pa.Array]:
+    """The columns of a single-chunk table at these rows; nulls for `NO_ROW`."""
     import pyarrow as pa
 
-    places = pa.array(rows, mask=rows == NO_ROW)
-    return [_one(column).take(places) for column in table.columns]
+    positions = pa.array(rows, mask=rows == NO_ROW)
+    return [_single_chunk(column).take(positions) for column in table.columns]
 
 
 def _takeable(table: pa.Table) -> pa.Table:
-    """The table in one piece, with offsets that cannot overflow: rows are taken at random."""
+    """The table as single chunks with offsets that cannot overflow, to take any rows."""
     return table.cast(_takeable_schema(table)).combine_chunks()
 
 
@@ -204,7 +204,7 @@ def _takeable_schema(table: pa.Table) -> pa.Schema:
     )
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
+def _single_chunk(column: pa.ChunkedArray) -> pa.Array:
     import pyarrow as pa
 
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)

@@ -1,4 +1,4 @@
-"""How do these two tables join? The kinds of joins, one after the other, and what they make."""
+"""Join two tables: try the kinds of matching one after another."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from lakejoin.joins.ways import Found
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Try = Callable[[Task, Found | None], Found | None]
+Matcher = Callable[[Task, Found | None], Found | None]
 
-_TRIED: dict[str, tuple[Try, ...]] = {
+_MATCHERS: dict[str, tuple[Matcher, ...]] = {
     "equal": (equal,),
     "transform": (transform,),
     "fuzzy": (fuzzy,),
@@ -38,7 +38,7 @@ def join_tables(
     progress: Progress | None = None,
     names: tuple[str, str] = NAMES,
 ) -> Join:
-    """The join of two tables; false where none was found.
+    """Join two tables; the result is false if no join was found.
 
     >>> import pyarrow as pa
     >>> cities = pa.table({"city": ["Bern", "Zug", "Ulm"], "people": [134, 31, 126]})
@@ -53,21 +53,21 @@ def join_tables(
     known = ("", "") if names == NAMES else names
     task = Task(left, right, options, progress or (lambda doing: None), known)
     found: Found | None = None
-    for attempt in _TRIED[options.by or "auto"]:
+    for matcher in _MATCHERS[options.by or "auto"]:
         if found is not None and (_nothing_left(found) or _columns_suffice(found, options)):
             break
-        found = _tried(attempt, task, found)
+        found = _run_matcher(matcher, task, found)
     if found is not None and options.by in (None, "auto"):
         found = told_apart(task, found)
     if found is not None and not _joins(found) and not (options.by == "equal" and options.on):
-        task.attempts.append(Attempt(found.ways[0].words, 0, 0, "no row meets another"))
+        task.attempts.append(Attempt(found.ways[0].words, 0, 0, "no rows match"))
         found = None
     join = Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
     return _without_idle_steps(join)
 
 
 def _without_idle_steps(join: Join) -> Join:
-    """The join without the steps that add no row: those before, or one to one, left them none."""
+    """Drop the steps that add no row, after the steps before them and one-to-one pairing."""
     if join.found is None or len(join.steps) == 1:
         return join
     steps = zip(join.found.ways, join.steps, strict=True)
@@ -77,24 +77,24 @@ def _without_idle_steps(join: Join) -> Join:
     return replace(join, found=replace(join.found, ways=ways))
 
 
-def _tried(attempt: Try, task: Task, found: Found | None) -> Found | None:
-    """One kind; where it is one of several and its library is missing, that is noted."""
+def _run_matcher(matcher: Matcher, task: Task, found: Found | None) -> Found | None:
+    """Try one kind; if its library is missing and other kinds remain, add a note."""
     try:
-        return attempt(task, found)
+        return matcher(task, found)
     except MissingPart as problem:
         if task.options.by not in (None, "auto"):
             raise
-        task.notes.append(f"not all was tried: {problem}")
+        task.notes.append(f"some kinds of matching were skipped: {problem}")
         return found
 
 
 def _nothing_left(found: Found) -> bool:
-    """Whether every row of one side has a partner."""
+    """Whether every row of one side has a match."""
     return bool((found.way_of >= 0).all() or found.target_joined.all())
 
 
 def _columns_suffice(found: Found, options: JoinOptions) -> bool:
-    """Whether columns were given and nothing more than that: then equal values are enough."""
+    """Whether the caller named only columns, so that equal values are enough."""
     return bool(options.on) and options.by is None and _joins(found)
 
 
@@ -107,6 +107,7 @@ def _check(left: pa.Table, right: pa.Table, options: JoinOptions) -> None:
         for pair in options.on:
             name = pair[0] if side == "left" else pair[1]
             count = table.column_names.count(name)
-            if count != 1:
-                has = "no column" if not count else f"{count} columns"
-                raise InputError(f"the {side} table has {has} called {name!r}")
+            if not count:
+                raise InputError(f"column {name!r} not found in the {side} table")
+            if count > 1:
+                raise InputError(f"the {side} table has {count} columns called {name!r}")

@@ -1,4 +1,4 @@
-"""Which rows hold the same key? Key columns of two tables as numbers that can be compared."""
+"""Encode the key columns of two tables as codes that can be compared."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-NO_KEY = -1  # of a row that joins nothing: a null, or a value that the other table lacks
+NO_KEY = -1  # of a row that cannot match: a null, or a value missing from the other table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keys:
-    """The key of every row of both tables: equal numbers, below `count`, are equal keys."""
+    """The key of every row of both tables, as codes below `count`."""
 
     left: Array
     right: Array
@@ -33,24 +33,24 @@ def key_codes(
     right: Sequence[pa.ChunkedArray | pa.Array],
     rules: ValueRules,
 ) -> Keys:
-    """The keys that pairs of columns make, by their canonical values; a null makes no key.
+    """Encode pairs of columns as keys by their canonical values; nulls have no key.
 
     >>> import pyarrow as pa
-    >>> mine, theirs = pa.array(["Bern", "Zug", None]), pa.array(["zug ", "Ulm"])
-    >>> keys = key_codes([mine], [theirs], ValueRules())
+    >>> left, right = pa.array(["Bern", "Zug", None]), pa.array(["zug ", "Ulm"])
+    >>> keys = key_codes([left], [right], ValueRules())
     >>> keys.left.tolist(), keys.right.tolist()
     ([0, 1, -1], [1, -1])
     """
-    found: Keys | None = None
-    for mine, theirs in zip(left, right, strict=True):
-        pair = _codes_of_pair(encode_query(mine, rules), encode_query(theirs, rules))
-        found = pair if found is None else keys_of_both(found, pair)
-    assert found is not None, "a join needs a pair of columns"
-    return found
+    keys: Keys | None = None
+    for left_column, right_column in zip(left, right, strict=True):
+        pair = _codes_of_pair(encode_query(left_column, rules), encode_query(right_column, rules))
+        keys = pair if keys is None else keys_of_both(keys, pair)
+    assert keys is not None, "a join needs a pair of columns"
+    return keys
 
 
 class KeyColumn:
-    """A column whose values are keys, and the place of other columns' values among them.
+    """A column whose values are keys, to look up the values of other columns in.
 
     >>> import pyarrow as pa
     >>> towns = KeyColumn(encode_query(pa.array(["Bern", "Zug", None, "bern"])))
@@ -66,32 +66,32 @@ class KeyColumn:
         self.codes = _row_tokens(column, np.arange(self.count, dtype=np.int64))
 
     def codes_of(self, column: ColumnData) -> Array:
-        """The key of every row of another column, `NO_KEY` where it is none."""
+        """The key of every row of another column, `NO_KEY` if it is not a key."""
         return _codes_of_pair(self._column, column).right
 
 
 def _codes_of_pair(left: ColumnData, right: ColumnData) -> Keys:
-    """Both columns in the numbers of the left one's tokens."""
+    """Both columns as codes of the left column's tokens."""
     import pyarrow.compute as pc
 
-    place = pc.index_in(right.tokens, value_set=left.tokens).fill_null(NO_KEY)
-    places = place.to_numpy(zero_copy_only=False).astype(np.int64)
-    mine = _row_tokens(left, np.arange(len(left.tokens), dtype=np.int64))
-    return Keys(mine, _row_tokens(right, places), len(left.tokens))
+    positions = pc.index_in(right.tokens, value_set=left.tokens).fill_null(NO_KEY)
+    codes = positions.to_numpy(zero_copy_only=False).astype(np.int64)
+    left_codes = _row_tokens(left, np.arange(len(left.tokens), dtype=np.int64))
+    return Keys(left_codes, _row_tokens(right, codes), len(left.tokens))
 
 
-def _row_tokens(column: ColumnData, numbers: Array) -> Array:
-    """`numbers` of the token of each row, `NO_KEY` for nulls."""
-    by_id = np.concatenate([numbers, numbers[column.spelling_token], [NO_KEY]])
+def _row_tokens(column: ColumnData, codes: Array) -> Array:
+    """The code of each row's token, `NO_KEY` for nulls."""
+    by_id = np.concatenate([codes, codes[column.spelling_token], [NO_KEY]])
     ids = column.cells.astype(np.int64)
     ids[column.cells == null_id(column.cells.dtype)] = len(by_id) - 1
     return np.asarray(by_id[ids])
 
 
 def each_once(keys: Keys, order: Array) -> Keys:
-    """Keys by which every row meets at most one other: the n-th of a key with the n-th.
+    """Keys by which every row matches at most one other: the n-th row of a key its n-th row.
 
-    `order` says which left rows of a key come first; of the right ones it is the first rows.
+    `order` ranks the left rows of a key; right rows keep their order.
 
     >>> keys = Keys(np.array([0, 0, 1]), np.array([0, 1, 1]), 2)
     >>> once = each_once(keys, np.array([1, 0, 0]))
@@ -104,7 +104,7 @@ def each_once(keys: Keys, order: Array) -> Keys:
 
 
 def _nth(keys: Array, order: Array) -> Array:
-    """How many rows of the same key come before each row."""
+    """How many rows of the same key precede each row."""
     rows = np.lexsort((order, keys))
     ordered = keys[rows]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(keys)])
@@ -115,14 +115,14 @@ def _nth(keys: Array, order: Array) -> Array:
 
 
 def keys_of_both(first: Keys, second: Keys) -> Keys:
-    """The keys of both together, numbered densely again so that no product overflows."""
+    """Combine two keys into one, with dense codes so that no product overflows."""
     left = _product(first.left, second.left, second.count)
     right = _product(first.right, second.right, second.count)
-    distinct, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
+    distinct, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
     if len(distinct) and distinct[0] == NO_KEY:
-        numbers = numbers - 1
-    count = int(numbers.max(initial=NO_KEY)) + 1
-    return Keys(numbers[: len(left)], numbers[len(left) :], count)
+        codes = codes - 1
+    count = int(codes.max(initial=NO_KEY)) + 1
+    return Keys(codes[: len(left)], codes[len(left) :], count)
 
 
 def _product(first: Array, second: Array, count: int) -> Array:

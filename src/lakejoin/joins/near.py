@@ -1,7 +1,7 @@
-"""Each left row with its nearest right row: of numbers, of dates and times, of places.
+"""Match each left row with its nearest right row, by number, date and time, or coordinates.
 
-Numbers and moments are looked up in the sorted ones of the right table, places in a kd-tree
-(`kernels/points/nearest.py`): n log m time, and memory for one row of each.
+Numbers and times are looked up among the sorted right values, coordinates in a k-d tree
+(`kernels/points/nearest.py`): n log m time, and memory for one entry per row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.joins import axes
+from lakejoin.joins.axes import (
+    NUMBER,
+    PLACE,
+    TIME,
+    days_of,
+    kind_of,
+    numbers_of,
+    on_globe,
+    places_of_columns,
+    texts_as_places,
+)
 from lakejoin.joins.distances import RowDistances
 from lakejoin.store.axes import LATITUDE, LONGITUDE
 from lakejoin.store.within import (
@@ -31,22 +41,23 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Days in a unit of time, by how it begins.
+# Days per unit of time.
 _TIMES = {
     "s": 1 / 86_400, "sec": 1 / 86_400, "second": 1 / 86_400, "min": 1 / 1440, "minute": 1 / 1440,
     "h": 1 / 24, "hour": 1 / 24, "d": 1.0, "day": 1.0, "week": 7.0,
 }  # fmt: skip
 _SPAN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*([a-zA-Z]+)\s*")
-_UNITS = {axes.NUMBER: "", axes.TIME: "days", axes.PLACE: METRES}
+_UNITS = {NUMBER: "", TIME: "days", PLACE: METRES}
+_LIMITS = {NUMBER: "1% or 0.5", TIME: "3 days or 12 hours", PLACE: "500m or 2km"}
 
 
 @dataclass(frozen=True, slots=True)
 class NearOptions:
-    """How near the nearest must be: `within` a distance; any distance where it is left out.
+    """The largest distance allowed, `within`; None for any distance.
 
-    A length for places (`"500m"`, `"2km"`, `"3mi"`), a time for dates and times (`"3 days"`,
-    `"12h"`, `"90 min"`; a plain number is days), a number or a share of the left one for numbers
-    (`0.5`, `"1%"`).
+    A length for coordinates (`"500m"`, `"2km"`, `"3mi"`), a time span for dates and times
+    (`"3 days"`, `"12h"`, `"90 min"`; a plain number is days), a number or a share of the left
+    number for numbers (`0.5`, `"1%"`).
     """
 
     within: str | float | None = None
@@ -58,10 +69,10 @@ def near_rows(
     on: Sequence[tuple[str, str]],
     options: NearOptions | None = None,
 ) -> RowDistances:
-    """Each left row with its nearest right row, the first where several are as near.
+    """Match each left row with its nearest right row, the first of equally near ones.
 
-    One pair of columns holds numbers, dates and times, or places (`48.1, 11.6`); two pairs are
-    coordinates, a latitude and a longitude each.
+    One pair of columns holds numbers, dates and times, or coordinates (`48.1, 11.6`); two pairs
+    are latitude and longitude.
 
     >>> import pyarrow as pa
     >>> quakes = pa.table({"at": ["2020-05-01 13:00:00", "2021-01-01"]})
@@ -72,82 +83,84 @@ def near_rows(
     """
     within = (options or NearOptions()).within
     if len(on) == 2:
-        mine, theirs = _coordinates(left, right, on)
-        return _by_place(mine, theirs, _limit(within, axes.PLACE))
+        left_values, right_values = _coordinates(left, right, on)
+        return _by_point(left_values, right_values, _limit(within, PLACE))
     if len(on) != 1:
         raise InputError(
-            "nearness takes one pair of columns, or two for a latitude and a longitude, and not "
-            f"{len(on)}"
+            "a nearest join takes one pair of columns, or two for latitude and longitude; "
+            f"got {len(on)}"
         )
-    mine_name, their_name = on[0]
-    kind = _same_kind(left[mine_name], right[their_name], mine_name, their_name)
+    left_name, right_name = on[0]
+    kind = _same_kind(left[left_name], right[right_name], left_name, right_name)
     limit = _limit(within, kind)
-    if kind == axes.PLACE:
-        mine, theirs = (axes.texts_as_places(c) for c in (left[mine_name], right[their_name]))
-        return _by_place(mine, theirs, limit)
-    read = axes.days_of if kind == axes.TIME else axes.numbers_of
-    return _by_number(read(left[mine_name]), read(right[their_name]), limit, _UNITS[kind])
+    if kind == PLACE:
+        left_values, right_values = (
+            texts_as_places(c) for c in (left[left_name], right[right_name])
+        )
+        return _by_point(left_values, right_values, limit)
+    read = days_of if kind == TIME else numbers_of
+    return _by_number(read(left[left_name]), read(right[right_name]), limit, _UNITS[kind])
 
 
 def near_places(mine: Array, theirs: Array, within: str | float | None = None) -> RowDistances:
-    """Each of my places (latitude, longitude) with the nearest one of theirs; NaN is no place.
+    """Match each left (latitude, longitude) with the nearest right one; NaN never matches.
 
     >>> near_places(np.array([[48.1, 11.6]]), np.array([[48.2, 11.6], [48.1, 11.7]])).right_rows
     array([1])
     """
-    return _by_place(mine, theirs, _limit(within, axes.PLACE))
+    return _by_point(mine, theirs, _limit(within, PLACE))
 
 
-# -- what is compared ------------------------------------------------------------------------------
+# -- columns and limits ----------------------------------------------------------------------------
 
 
 def _same_kind(
     left: pa.ChunkedArray, right: pa.ChunkedArray, left_name: str, right_name: str
 ) -> str:
-    """What both columns are; where one has no value at all, what the other is."""
-    kinds = axes.kind_of(left), axes.kind_of(right)
+    """What both columns contain; if one is all null, what the other contains."""
+    kinds = kind_of(left), kind_of(right)
     for kind, column, name in zip(kinds, (left, right), (left_name, right_name), strict=True):
         if not kind and column.null_count < len(column):
             some = next(str(v) for v in column.to_pylist() if v is not None)
             raise InputError(
-                f"column {name!r} holds no numbers, dates or places that could be near (such as "
+                f"column {name!r} has no numbers, dates or coordinates to compare (example: "
                 f"{some[:40]!r})"
             )
     if all(kinds) and kinds[0] != kinds[1]:
         raise InputError(
-            f"{left_name!r} holds {kinds[0]}s and {right_name!r} {kinds[1]}s: only the same kind "
-            "can be near"
+            f"{left_name!r} holds {kinds[0]}s and {right_name!r} holds {kinds[1]}s: a nearest "
+            "join needs the same kind on both sides"
         )
-    return kinds[0] or kinds[1] or axes.NUMBER
+    return kinds[0] or kinds[1] or NUMBER
 
 
 def _coordinates(
     left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]]
 ) -> tuple[Array, Array]:
-    """The places of both tables, latitude first."""
+    """The coordinates of both tables, latitude first."""
     names = [a for a, _ in on], [b for _, b in on]
-    mine, my_first = axes.places_of_columns([left[n] for n in names[0]], names[0])
-    theirs, their_first = axes.places_of_columns([right[n] for n in names[1]], names[1])
-    if {my_first, their_first} == {LATITUDE, LONGITUDE}:
+    left_points, left_first = places_of_columns([left[n] for n in names[0]], names[0])
+    right_points, right_first = places_of_columns([right[n] for n in names[1]], names[1])
+    if {left_first, right_first} == {LATITUDE, LONGITUDE}:
         raise InputError(
-            f"{names[0][0]!r} is a {my_first} and {names[1][0]!r} a {their_first}: pair the "
-            "latitudes, and the longitudes"
+            f"{names[0][0]!r} is a {left_first} and {names[1][0]!r} is a {right_first}: pair "
+            "latitude with latitude and longitude with longitude"
         )
-    found = []
-    for places, columns in ((mine, names[0]), (theirs, names[1])):
-        turned = places[:, ::-1] if LONGITUDE in (my_first, their_first) else places
-        earthly = axes.on_globe(turned)
-        if len(places) and not np.isfinite(earthly).any():
+    coordinates = []
+    for points, columns in ((left_points, names[0]), (right_points, names[1])):
+        turned = points[:, ::-1] if LONGITUDE in (left_first, right_first) else points
+        valid = on_globe(turned)
+        if len(points) and not np.isfinite(valid).any():
             raise InputError(
-                f"{columns[0]!r} and {columns[1]!r} hold no latitudes and longitudes in degrees: "
-                "in no row are both on the globe"
+                f"{columns[0]!r} and {columns[1]!r} have no row with a valid latitude and "
+                "longitude in degrees"
             )
-        found.append(earthly)
-    return found[0], found[1]
+        coordinates.append(valid)
+    return coordinates[0], coordinates[1]
 
 
 def _limit(within: str | float | None, kind: str) -> Within | None:
-    """The limit in the unit of the kind; what does not go together is refused."""
+    """Parse the limit in the unit of the kind; reject a limit of another kind."""
     if within is None:
         return None
     span = _SPAN.fullmatch(within) if isinstance(within, str) else None
@@ -155,92 +168,88 @@ def _limit(within: str | float | None, kind: str) -> Within | None:
     days = _TIMES.get(unit) or _TIMES.get(unit.removesuffix("s"))
     if span and days:
         limit = Within(float(span[1]) * days)
-        if kind != axes.TIME:
-            raise InputError(f"{within} is a time, and {kind}s are not apart by time")
+        if kind != TIME:
+            raise InputError(f"{within!r} does not measure {kind}s: write {_LIMITS[kind]}")
         return limit
     try:
         limit = parse_within(within)
     except InputError:
         raise InputError(
-            f"{within!r} is no distance: write 500m or 2km for places, 3 days or 12 hours for dates"
-            " and times, 1% or 0.5 for numbers"
+            f"{within!r} is not a distance: write {_LIMITS[PLACE]} for coordinates, "
+            f"{_LIMITS[TIME]} for dates and times, {_LIMITS[NUMBER]} for numbers"
         ) from None
-    if (limit.unit == METRES) != (kind == axes.PLACE):
-        wanted = {axes.PLACE: "500m or 2km", axes.TIME: "3 days or 12 hours"}
-        raise InputError(
-            f"{kind}s are not apart by {within}: write {wanted.get(kind, '1% or 0.5')}"
-        )
-    if kind == axes.TIME and limit.unit == "share":
-        raise InputError(f"times are not apart by a share ({within}): write 3 days or 12 hours")
+    is_share_of_time = kind == TIME and limit.unit == "share"
+    if (limit.unit == METRES) != (kind == PLACE) or is_share_of_time:
+        raise InputError(f"{within!r} does not measure {kind}s: write {_LIMITS[kind]}")
     return limit
 
 
 # -- the nearest -----------------------------------------------------------------------------------
 
 
-def _by_number(mine: Array, theirs: Array, limit: Within | None, unit: str) -> RowDistances:
-    rows = np.flatnonzero(np.isfinite(mine))
-    values, first = _distinct(theirs[:, None])
+def _by_number(left: Array, right: Array, limit: Within | None, unit: str) -> RowDistances:
+    rows = np.flatnonzero(np.isfinite(left))
+    values, first = _distinct(right[:, None])
     values = values[:, 0]
     if not len(rows) or not len(values):
-        return _none(unit)
-    wanted = mine[rows]
-    above = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+        return _no_rows(unit)
+    numbers = left[rows]
+    above = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
     below = np.maximum(above - 1, 0)
-    up, down = np.abs(values[above] - wanted), np.abs(values[below] - wanted)
+    up, down = np.abs(values[above] - numbers), np.abs(values[below] - numbers)
     nearer_below = (down < up) | ((down == up) & (first[below] < first[above]))
-    place = np.where(nearer_below, below, above)
+    position = np.where(nearer_below, below, above)
     kept = np.ones(len(rows), np.bool_)
     if limit is not None:
-        low, high = spans_of(wanted, limit)
-        kept = (low <= values[place]) & (values[place] <= high)
+        low, high = spans_of(numbers, limit)
+        kept = (low <= values[position]) & (values[position] <= high)
     distance = np.where(nearer_below, down, up)
-    return RowDistances(rows[kept], first[place[kept]], distance[kept], unit)
+    return RowDistances(rows[kept], first[position[kept]], distance[kept], unit)
 
 
-def _by_place(mine: Array, theirs: Array, limit: Within | None) -> RowDistances:
+def _by_point(left: Array, right: Array, limit: Within | None) -> RowDistances:
     from lakejoin.kernels.points.nearest import build_tree, nearest_points
 
-    rows = np.flatnonzero(np.isfinite(mine).all(axis=1))
-    places, first = _distinct(theirs)
-    if not len(rows) or not len(places):
-        return _none(METRES)
-    points, wanted = _on_sphere(places), _on_sphere(mine[rows])
+    rows = np.flatnonzero(np.isfinite(left).all(axis=1))
+    targets, first = _distinct(right)
+    if not len(rows) or not len(targets):
+        return _no_rows(METRES)
+    points, queries = _on_sphere(targets), _on_sphere(left[rows])
     order, split = np.arange(len(points)), np.zeros(len(points), np.int8)
     build_tree(points, order, split)
     found = np.empty(len(rows), np.int64)
-    nearest_points(points, order, split, first, wanted, found)
-    haversines = _haversines(mine[rows], places[found])
+    nearest_points(points, order, split, first, queries, found)
+    haversines = _haversines(left[rows], targets[found])
     kept = haversines <= (np.inf if limit is None else haversine_limit(limit))
     return RowDistances(rows[kept], first[found[kept]], metres_of(haversines[kept]), METRES)
 
 
 def _distinct(values: Array) -> tuple[Array, Array]:
-    """The distinct rows of finite numbers, sorted, and the first row of each."""
+    """The distinct finite rows, sorted, and the first row of each."""
     rows = np.flatnonzero(np.isfinite(values).all(axis=1))
-    if values.shape[1] == 1:  # much quicker than by whole rows
+    if values.shape[1] == 1:  # much faster than by whole rows
         found, first = np.unique(values[rows, 0] + 0.0, return_index=True)
         return found[:, None], rows[first]
     found, first = np.unique(values[rows] + 0.0, axis=0, return_index=True)
     return found, rows[first]
 
 
-def _on_sphere(places: Array) -> Array:
-    """Places (latitude, longitude) as points of the unit sphere: what is near there is near."""
-    latitude, longitude = np.radians(places).T
+def _on_sphere(degrees: Array) -> Array:
+    """Convert (latitude, longitude) to points of the unit sphere, which keeps nearness."""
+    latitude, longitude = np.radians(degrees).T
     across = np.cos(latitude)
     return np.stack(
         [across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)], axis=1
     )
 
 
-def _haversines(mine: Array, theirs: Array) -> Array:
-    """sin(angle / 2) ** 2 of places, row by row."""
-    tall, wide = (np.sin(np.radians(mine[:, i] - theirs[:, i]) / 2) ** 2 for i in (0, 1))
-    across = np.cos(np.radians(mine[:, 0])) * np.cos(np.radians(theirs[:, 0]))
+def _haversines(left: Array, right: Array) -> Array:
+    """sin(angle / 2) ** 2 between coordinates, row by row."""
+    tall, wide = (np.sin(np.radians(left[:, i] - right[:, i]) / 2) ** 2 for i in (0, 1))
+    across = np.cos(np.radians(left[:, 0])) * np.cos(np.radians(right[:, 0]))
     return np.asarray(tall + across * wide)
 
 
-def _none(unit: str) -> RowDistances:
+def _no_rows(unit: str) -> RowDistances:
     nothing = np.zeros(0, np.int64)
     return RowDistances(nothing, nothing, np.zeros(0), unit)

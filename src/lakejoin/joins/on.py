@@ -1,4 +1,4 @@
-"""What does `left=right` mean? The pair of columns that a person wrote."""
+"""Resolve the pairs of columns that a user wrote, such as `left=right`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from lakejoin.lake.names import find_column
 def columns_of(
     text: str, left: Sequence[str], right: Sequence[str], left_table: str, right_table: str
 ) -> tuple[str, str]:
-    """The columns that `left=right` names, or one name for both; places count from zero.
+    """Resolve `left=right`, or one name for both, to two columns; indexes count from zero.
 
-    A name may itself hold `=`: it is parted where both sides are columns.
+    A name may contain `=` itself: the text is split where both sides are columns.
 
     >>> columns_of("code=iso", ["name", "code"], ["iso"], "a.csv", "b.csv")
     ('code', 'iso')
@@ -25,21 +25,21 @@ def columns_of(
     splits = [("=".join(parts[:i]), "=".join(parts[i:])) for i in range(1, len(parts))]
     splits += [(text, text)]
     exact = [(a, b) for a, b in splits if a in left and b in right]
-    found = _distinct(exact) or _distinct(_fitting(splits, left, right, left_table, right_table))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ways = " or ".join(f"{a!r} with {b!r}" for a, b in found)
-        raise InputError(f"{text!r} may mean {ways}: give the places of the columns, such as 0=1")
+    pairs = _distinct(exact) or _distinct(_fitting(splits, left, right, left_table, right_table))
+    if len(pairs) == 1:
+        return pairs[0]
+    if pairs:
+        options = " or ".join(f"{a!r} with {b!r}" for a, b in pairs)
+        raise InputError(f"{text!r} is ambiguous ({options}): use column indexes, such as 0=1")
     if len(parts) > 2:
         raise InputError(
-            f"{text!r} names no column of {left_table} and one of {right_table}: part them by one "
-            f"=, or give their places, such as 0=1"
+            f"{text!r} does not name a column of {left_table} and one of {right_table}: write "
+            "LEFT=RIGHT, or use column indexes such as 0=1"
         )
-    mine, theirs = splits[0]
-    find_column(left, mine, left_table)
-    find_column(right, theirs, right_table)
-    raise AssertionError(text)  # one of the two was not found
+    left_name, right_name = splits[0]
+    find_column(left, left_name, left_table)
+    find_column(right, right_name, right_table)
+    raise AssertionError(text)  # one of the two raises
 
 
 def _fitting(
@@ -49,15 +49,16 @@ def _fitting(
     left_table: str,
     right_table: str,
 ) -> list[tuple[str, str]]:
-    """The ways to part the text where both parts are columns when places and case are forgiven."""
-    found = []
-    for mine, theirs in splits:
+    """The splits whose sides are both columns, by index or ignoring case."""
+    pairs = []
+    for left_name, right_name in splits:
         try:
-            place = find_column(left, mine, left_table), find_column(right, theirs, right_table)
+            left_index = find_column(left, left_name, left_table)
+            right_index = find_column(right, right_name, right_table)
         except InputError:
             continue
-        found.append((left[place[0]], right[place[1]]))
-    return found
+        pairs.append((left[left_index], right[right_index]))
+    return pairs
 
 
 def _distinct(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -65,7 +66,7 @@ def _distinct(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def pairs_given(on: Any, left: Sequence[str], right: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The pairs of columns that a Python user gave: a text, a mapping, a list of texts and pairs.
+    """Resolve `on` of the Python API: a text, a mapping, or a list of texts and pairs.
 
     >>> pairs_given("code=iso", ["code"], ["iso"]), pairs_given({"code": 0}, ["code"], ["iso"])
     ((('code', 'iso'),), (('code', 'iso'),))
@@ -75,20 +76,23 @@ def pairs_given(on: Any, left: Sequence[str], right: Sequence[str]) -> tuple[tup
     if on is None:
         return ()
     if isinstance(on, Mapping):
-        given: list[Any] = list(on.items())
+        items: list[Any] = list(on.items())
     elif isinstance(on, str | int):
-        given = [on]
+        items = [on]
     else:
-        given = list(on)
-    return tuple(_pair_given(one, left, right) for one in given)
+        items = list(on)
+    return tuple(_resolve_pair(item, left, right) for item in items)
 
 
-def _pair_given(one: Any, left: Sequence[str], right: Sequence[str]) -> tuple[str, str]:
+def _resolve_pair(item: Any, left: Sequence[str], right: Sequence[str]) -> tuple[str, str]:
     tables = "the left table", "the right table"
-    if isinstance(one, str):
-        return columns_of(one, left, right, *tables)
-    pair = (one, one) if isinstance(one, int) else tuple(one)
-    if len(pair) != 2 or not all(isinstance(part, str | int) for part in pair):
-        raise InputError(f"{one!r} is no pair of columns: give a name, or a left and a right one")
-    mine, theirs = find_column(left, pair[0], tables[0]), find_column(right, pair[1], tables[1])
-    return left[mine], right[theirs]
+    if isinstance(item, str):
+        return columns_of(item, left, right, *tables)
+    pair = (item, item) if isinstance(item, int) else tuple(item)
+    if len(pair) != 2 or not all(isinstance(name, str | int) for name in pair):
+        raise InputError(
+            f"{item!r} is not a pair of columns: pass one name, or a left and a right name"
+        )
+    left_index = find_column(left, pair[0], tables[0])
+    right_index = find_column(right, pair[1], tables[1])
+    return left[left_index], right[right_index]

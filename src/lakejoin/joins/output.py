@@ -1,4 +1,4 @@
-"""Where does the joined table go? A file by the ending of its name, whole or not at all."""
+"""Write a table to a file, in the format of its extension, completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Opener = Callable[[Sink, "pa.Schema"], Any]
 def write(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path, over: bool = True
 ) -> int:
-    """Writes a table and gives its size in bytes; until it is whole, the old file stays.
+    """Write a table and return its size in bytes; an old file stays until the new one is complete.
 
-    Unless it may write `over` that file: then one that is there is an error, and stays.
+    Without `over`, a file that already exists is an error and stays.
 
     >>> import pyarrow as pa, tempfile
     >>> batch = pa.record_batch({"town": ["Bern", "Ulm"], "people": [134, None]})
@@ -38,60 +38,60 @@ def write(
     """
     target = Path(path)
     opener = _opener(target)
-    with _whole(target, over) as sink, opener(sink, schema) as writer:
+    with _atomic_file(target, over) as sink, opener(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return target.stat().st_size
 
 
 def check_output(path: str | Path) -> None:
-    """Says at once what would otherwise fail only after the work is done."""
+    """Reject a path that cannot be written before any work is done."""
     target = Path(path)
     _opener(target)
     if target.is_dir():
         raise InputError(f"{target} is a folder: name a file in it")
     if not target.parent.is_dir():
-        raise InputError(f"there is no folder {target.parent} to write {target.name} into")
+        raise InputError(f"cannot write {target.name}: folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise InputError(f"{target} cannot be written: no file may be made in {target.parent}")
+        raise InputError(f"cannot write {target}: no permission to create files in {target.parent}")
 
 
 @contextlib.contextmanager
-def _whole(target: Path, over: bool) -> Iterator[Sink]:
-    """A file that gets its name only once everything is in it and on disk."""
+def _atomic_file(target: Path, over: bool) -> Iterator[Sink]:
+    """A file that gets its name only once it is complete and on disk."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.draft")
     try:
-        with _opened(draft, target) as sink:
+        with _open_draft(draft, target) as sink:
             yield sink
             sink.flush()
             os.fsync(sink.fileno())
         if over:
             draft.replace(target)
         else:
-            _name_anew(draft, target)
+            _link_new(draft, target)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _name_anew(draft: Path, target: Path) -> None:
-    """Gives a file a name that no other has, also where somebody else takes it at the same time."""
+def _link_new(draft: Path, target: Path) -> None:
+    """Give the file its name unless it is taken, even by a concurrent writer."""
     try:
         try:
             target.hardlink_to(draft)
         except FileExistsError:
             raise
-        except OSError:  # a file system without links: the name is taken, then the file put there
+        except OSError:  # a file system without links: reserve the name, then replace it
             target.touch(exist_ok=False)
             draft.replace(target)
     except FileExistsError:
-        raise InputError(f"{target} is there already and is never overwritten") from None
+        raise InputError(f"{target} already exists and is never overwritten") from None
 
 
-def _opened(draft: Path, target: Path) -> Sink:
+def _open_draft(draft: Path, target: Path) -> Sink:
     try:
         return draft.open("xb")
     except OSError as problem:
-        raise InputError(f"{target} cannot be written: {problem.strerror}") from problem
+        raise InputError(f"cannot write {target}: {problem.strerror}") from problem
 
 
 def _delimited(delimiter: str, packed: bool = False) -> Opener:
@@ -101,7 +101,7 @@ def _delimited(delimiter: str, packed: bool = False) -> Opener:
 
         options = pyarrow.csv.WriteOptions(delimiter=delimiter)
         with contextlib.ExitStack() as stack:
-            # No time stamp: the same rows give the same bytes.
+            # No time stamp, so that the same rows give the same bytes.
             into = (
                 stack.enter_context(gzip.GzipFile("", "wb", 6, sink, mtime=0)) if packed else sink
             )
@@ -112,7 +112,7 @@ def _delimited(delimiter: str, packed: bool = False) -> Opener:
 
 
 class _Flat:
-    """Writes lists as JSON, where a cell can be nothing but text or a number."""
+    """Writes lists as JSON, for formats whose cells are text or numbers."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -167,4 +167,6 @@ def _opener(target: Path) -> Opener:
     for ending, opener in _OPENERS.items():
         if target.name.lower().endswith(ending):
             return opener
-    raise InputError(f"{target.name} ends in none of {', '.join(ENDINGS)}: name the file so")
+    raise InputError(
+        f"{target.name}: unknown format; the name must end in one of {', '.join(ENDINGS)}"
+    )

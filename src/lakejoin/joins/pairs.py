@@ -1,4 +1,4 @@
-"""Which rows meet, which do not, and what should be known about that?"""
+"""Pairs, examples, unmatched rows and warnings of a join."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_BETWEEN = " · "  # parts of a key of several columns
+_BETWEEN = " · "  # between the columns of a key
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A pair of values: as it stands in the source, as it is rewritten, and the key that it meets.
+    """A pair of values: the source value, its rewritten form, and the key that it matches.
 
-    `after` is None where nothing is rewritten, `distance` where none is measured.
+    `after` is None if nothing is rewritten, `distance` if none is measured.
     """
 
     step: int
@@ -39,7 +39,7 @@ class Example:
 
 
 def pairs_of(join: Join, limit: int | None = None) -> pa.Table:
-    """The pairs of rows, in the order of the left rows and then of the right ones."""
+    """The matching pairs of rows, ordered by left and then by right row."""
     import pyarrow as pa
 
     if not join:
@@ -60,49 +60,49 @@ def examples_of(join: Join, each: int) -> list[Example]:
     found = join.known
     source, target = _tables(join)
     keys = join.joined.keys
-    mine, theirs = keys.left, keys.right
+    source_keys, target_keys = keys.left, keys.right
     if found.source_side == "right":
-        mine, theirs = theirs, mine
+        source_keys, target_keys = target_keys, source_keys
     examples = []
-    holder = np.full(keys.count + 1, -1, np.int64)
-    held = np.flatnonzero(theirs >= 0)[::-1]
-    holder[theirs[held]] = held  # the first row of each key
-    for place, way in enumerate(found.ways):
-        rows = np.flatnonzero((found.way_of == place) & (mine >= 0))
-        rows = rows[holder[mine[rows]] >= 0]
-        _, first = np.unique(mine[rows], return_index=True)
+    first_row = np.full(keys.count + 1, -1, np.int64)  # of each key
+    with_key = np.flatnonzero(target_keys >= 0)[::-1]
+    first_row[target_keys[with_key]] = with_key
+    for index, way in enumerate(found.ways):
+        rows = np.flatnonzero((found.way_of == index) & (source_keys >= 0))
+        rows = rows[first_row[source_keys[rows]] >= 0]
+        _, first = np.unique(source_keys[rows], return_index=True)
         rows = rows[np.sort(first)[:each]]
         before = _texts(source, way.columns, None, rows)
         rewritten = way.program is not None and not way.program.is_identity
         after = _texts(source, way.columns, way.program, rows) if rewritten else [None] * len(rows)
         key = (way.met.columns, way.met) if way.met else (found.columns, found.program)
-        partner = _texts(target, *key, holder[mine[rows]])
+        partner = _texts(target, *key, first_row[source_keys[rows]])
         far = [None if way.distance is None else float(way.distance[row]) for row in rows]
         examples += [
-            Example(place, str(b), a, str(p), d, way.unit)
+            Example(index, str(b), a, str(p), d, way.unit)
             for b, a, p, d in zip(before, after, partner, far, strict=True)
         ]
     return examples
 
 
 def unmatched_of(join: Join, side: str, limit: int | None, nearest: bool = True) -> pa.Table:
-    """The rows without a partner, and their nearest value on the other side."""
+    """The unmatched rows, each with the nearest value of the other side."""
     import pyarrow as pa
 
     if side not in ("left", "right"):
-        raise InputError(f"a side is left or right, not {side!r}")
+        raise InputError(f"side must be left or right, not {side!r}")
     found, joined = join.known, join.joined
     partners = joined.partners_of_left if side == "left" else joined.partners_of_right
     rows = np.flatnonzero(partners == 0)[:limit]
     source, target = _tables(join)
     way = found.ways[0]
-    here = (source, way.columns, way.program), (target, found.columns, found.program)
-    mine, theirs = here if side == found.source_side else here[::-1]
-    values = _texts(mine[0], mine[1], None, rows)
+    sides = (source, way.columns, way.program), (target, found.columns, found.program)
+    own, other = sides if side == found.source_side else sides[::-1]
+    values = _texts(own[0], own[1], None, rows)
     partner, distance = _nothing(rows)
     if nearest:
         near = _nearest_values if way.kind == "nearest" else _nearest
-        partner, distance = near(mine, theirs, rows)
+        partner, distance = near(own, other, rows)
     return pa.table(
         {
             "row": rows,
@@ -114,22 +114,22 @@ def unmatched_of(join: Join, side: str, limit: int | None, nearest: bool = True)
 
 
 def warnings_of(join: Join) -> Iterator[str]:
-    """Where rows are multiplied, and where none meet."""
+    """Warn if no row matches, or if the join multiplies rows."""
     joined = join.joined
     busiest = joined.busiest()
     if busiest is None:
-        yield f"no row of {join.names[0]} finds a partner"
+        yield f"no row of {join.names[0]} has a match"
         return
     if not joined.multiplies or join.options.aggregate:
         return
-    row, mine, theirs = busiest
+    row, left_rows, right_rows = busiest
     found = join.known
     columns = found.ways[0].columns if found.source_side == "left" else found.columns
     key = _texts(join.left, columns, None, np.array([row]))[0]
     key = key if key is None or len(key) <= 40 else key[:39] + "…"
     yield (
-        f"the join multiplies rows: both sides repeat values, and {key!r} alone "
-        f"({mine:,} times {theirs:,} rows) makes {mine * theirs:,} rows"
+        f"the join multiplies rows: values repeat on both sides; {key!r} alone "
+        f"({left_rows:,} times {right_rows:,} rows) makes {left_rows * right_rows:,} rows"
     )
 
 
@@ -141,31 +141,31 @@ def _nothing(rows: Array) -> Near:
     return [None] * len(rows), [None] * len(rows)
 
 
-def _nearest(mine: Text, theirs: Text, rows: Array) -> Near:
-    """The nearest text of the other side for each row, as far as there is one text to compare."""
-    several = any(len(columns) > 1 and program is None for _, columns, program in (mine, theirs))
+def _nearest(own: Text, other: Text, rows: Array) -> Near:
+    """The nearest text of the other side for each row, if the key is a single text."""
+    several = any(len(columns) > 1 and program is None for _, columns, program in (own, other))
     if several or not len(rows):
         return _nothing(rows)
     try:
         from lakejoin.joins.fuzzy import nearest_texts
 
-        nearest, distance = nearest_texts(_column(*mine), _column(*theirs), rows)
+        nearest, distance = nearest_texts(_column(*own), _column(*other), rows)
     except MissingPart:
         return _nothing(rows)
-    texts = _texts(theirs[0], theirs[1], None, np.maximum(nearest, 0))
+    texts = _texts(other[0], other[1], None, np.maximum(nearest, 0))
     near = [text if row >= 0 else None for text, row in zip(texts, nearest, strict=True)]
     return near, [
         float(far) if row >= 0 else None for far, row in zip(distance, nearest, strict=True)
     ]
 
 
-def _nearest_values(mine: Text, theirs: Text, rows: Array) -> Near:
-    """The nearest number, moment or place of the other side for each row, however far it is."""
+def _nearest_values(own: Text, other: Text, rows: Array) -> Near:
+    """The nearest number, time or coordinates of the other side, at any distance."""
     from lakejoin.joins.near import near_rows
 
-    on = list(zip(mine[1], theirs[1], strict=True))
-    found = near_rows(mine[0].take(rows), theirs[0], on)
-    texts = _texts(theirs[0], theirs[1], None, found.right_rows)
+    on = list(zip(own[1], other[1], strict=True))
+    found = near_rows(own[0].take(rows), other[0], on)
+    texts = _texts(other[0], other[1], None, found.right_rows)
     near, far = _nothing(rows)
     for row, text, distance in zip(found.left_rows, texts, found.distance, strict=True):
         if near[row] is None:
@@ -174,7 +174,7 @@ def _nearest_values(mine: Text, theirs: Text, rows: Array) -> Near:
 
 
 def _column(table: pa.Table, columns: tuple[str, ...], program: Program | None) -> pa.Array:
-    """The texts of a side; a row of which the program makes nothing keeps its own."""
+    """The texts of a side; a row for which the program gives null keeps its own."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -190,20 +190,20 @@ def _column(table: pa.Table, columns: tuple[str, ...], program: Program | None) 
 def _texts(
     table: pa.Table, columns: tuple[str, ...], program: Program | None, rows: Array
 ) -> list[Any]:
-    """Cells as texts: what a program makes of them, or as they are."""
+    """Cells as texts: rewritten by the program, or unchanged."""
     few = table.select(list(columns)).take(rows)
     if program is not None:
         return list(apply(program, few).to_pylist())
-    parts = [column.to_pylist() for column in few.columns]
-    if len(parts) == 1:
-        return [None if cell is None else str(cell) for cell in parts[0]]
+    columns_of_cells = [column.to_pylist() for column in few.columns]
+    if len(columns_of_cells) == 1:
+        return [None if cell is None else str(cell) for cell in columns_of_cells[0]]
     return [
         _BETWEEN.join("" if cell is None else str(cell) for cell in row)
-        for row in zip(*parts, strict=True)
+        for row in zip(*columns_of_cells, strict=True)
     ]
 
 
 def _tables(join: Join) -> tuple[pa.Table, pa.Table]:
-    """The source and the table that has the key."""
+    """The source table and the target table, which has the key."""
     left_first = join.known.source_side == "left"
     return (join.left, join.right) if left_first else (join.right, join.left)

@@ -1,7 +1,7 @@
-"""What can be read in a column? Its text, and the parts of it that other columns may agree with.
+"""Readings of a column: its text, and parts of it that other columns may agree with.
 
-No program is learned here. A reading is one part of one column: a piece between separators that
-most texts have, a number, the first or last word, all but the first or last word, no titles.
+No program is learned here. A reading is one part of a column: the text between common separators,
+a number, the first or last word, all but the first or last word, the text without titles.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ Array = np.ndarray[Any, Any]
 Texts = Sequence[str | None]
 
 NOTHING = -1
-_LONG = 200  # characters on average: such texts are only compared whole
+_LONG = 200  # mean characters from which on texts are only compared whole
 _SEPARATORS = 6
-_MOST = 0.6  # of the texts have a separator that is looked at
-_PIECES = (0, 1, -1)
+_MOST = 0.6  # least share of texts that contain a separator
+_INDEXES = (0, 1, -1)
 _FORMS = (Form.NO_FIRST_WORD, Form.NO_LAST_WORD, Form.NO_TITLES)
 _RUNS = ((Runs.DIGITS, (0, 1, 2, -1, -2)), (Runs.WORDS, (0, -1)))
 _INSIDE = {runs: re.compile(runs.inside) for runs, _ in _RUNS}
 
 
 class Reader:
-    """Reads columns of rows; equal texts get the same number in all of them, whatever their case.
+    """Reads columns; equal texts get the same code in all of them, ignoring case.
 
-    >>> parts, numbers = Reader().read("name", ["Ada Lovelace", "ADA", None])
-    >>> len(parts), numbers.tolist()
+    >>> parts, codes = Reader().read("name", ["Ada Lovelace", "ADA", None])
+    >>> len(parts), codes.tolist()
     (3, [[0, 1, -1], [1, 1, -1], [2, 1, -1]])
     """
 
     def __init__(self) -> None:
-        self._number: dict[str, int] = {}
+        self._codes: dict[str, int] = {}
 
     def read(
         self, column: str, texts: Texts, only: Collection[Extract] | None = None
     ) -> tuple[list[Extract], Array]:
-        """All readings of a column that differ, the plainest of equal ones, and their numbers.
+        """The distinct readings of a column, the simplest of equal ones, and their codes.
 
-        `only` says which parts are to be read.
+        `only` restricts which parts are read.
         """
         found: dict[bytes, tuple[Extract, Array]] = {}
         for part, read in _readings(column, texts):
             if only is not None and part not in only:
                 continue
-            numbers = self._numbers(read)
-            if (numbers != NOTHING).any():
-                found.setdefault(numbers.tobytes(), (part, numbers))
+            codes = self._encode(read)
+            if (codes != NOTHING).any():
+                found.setdefault(codes.tobytes(), (part, codes))
         parts = [part for part, _ in found.values()]
         return parts, np.array([n for _, n in found.values()]).reshape(len(parts), len(texts))
 
-    def _numbers(self, texts: Texts) -> Array:
-        known = self._number
+    def _encode(self, texts: Texts) -> Array:
+        known = self._codes
         plain = (text.strip().lower() if text else "" for text in texts)
         return np.array([known.setdefault(t, len(known)) if t else NOTHING for t in plain])
 
 
 def parts_of(column: str, texts: Texts) -> list[Extract]:
-    """The parts that can be read in a column with texts like these, the plainest first.
+    """The parts that can be read from a column with such texts, simplest first.
 
     >>> [str(part.splits) for part in parts_of("day", ["Mon, 5 May"])][:3]
     ['()', "((' ', 0),)", "((' ', 1),)"]
@@ -73,37 +73,37 @@ def parts_of(column: str, texts: Texts) -> list[Extract]:
 
 
 def _readings(column: str, texts: Texts) -> Iterator[tuple[Extract, Texts]]:
-    """The parts of a column, the plainest first, and what each gives."""
+    """The parts of a column, simplest first, and the texts that each gives."""
     yield Extract(column), texts
     there = [text for text in texts if text]
     if not there or sum(map(len, there)) >= _LONG * len(there):
         return
-    pieces: list[tuple[Split, Texts]] = []
+    substrings: list[tuple[Split, Texts]] = []
     for separator in _separators(there):
-        parted = [None if text is None else text.split(separator) for text in texts]
-        pieces += [((separator, piece), _each(parted, piece)) for piece in _PIECES]
-    for runs, places in _RUNS:
-        parted = [None if text is None else _INSIDE[runs].findall(text) for text in texts]
-        pieces += [((runs, place), _each(parted, place)) for place in places]
-    for split, read in pieces:
+        parts = [None if text is None else text.split(separator) for text in texts]
+        substrings += [((separator, index), _nth_parts(parts, index)) for index in _INDEXES]
+    for runs, indexes in _RUNS:
+        parts = [None if text is None else _INSIDE[runs].findall(text) for text in texts]
+        substrings += [((runs, index), _nth_parts(parts, index)) for index in indexes]
+    for split, read in substrings:
         yield Extract(column, (split,)), read
     for form in _FORMS:
         yield Extract(column, form=form), [t and rewritten(t, form) for t in texts]
     words = _INSIDE[Runs.WORDS]
-    for split, read in pieces:
-        parted = [None if text is None else words.findall(text) for text in read]
-        for place in (0, -1):
-            yield Extract(column, (split, (Runs.WORDS, place))), _each(parted, place)
+    for split, read in substrings:
+        parts = [None if text is None else words.findall(text) for text in read]
+        for index in (0, -1):
+            yield Extract(column, (split, (Runs.WORDS, index))), _nth_parts(parts, index)
 
 
-def _each(parted: list[list[str] | None], place: int) -> list[str | None]:
-    """One piece of every text; None where it has none such."""
-    least = place + 1 if place >= 0 else -place
-    return [pieces[place] if pieces and len(pieces) >= least else None for pieces in parted]
+def _nth_parts(parts: list[list[str] | None], index: int) -> list[str | None]:
+    """One part of every text; None if the text has fewer parts."""
+    least = index + 1 if index >= 0 else -index
+    return [of_text[index] if of_text and len(of_text) >= least else None for of_text in parts]
 
 
 def _separators(texts: list[str]) -> list[str]:
-    """What stands between words in most of the texts, the commonest first."""
+    """The separators between words in most of the texts, most common first."""
     seen: Counter[str] = Counter()
     for text in texts:
         runs = set(re.findall(r"[^\w]+", text))

@@ -1,4 +1,4 @@
-"""How does a join look? Lines of text, and HTML for notebooks."""
+"""Show a join as text, or as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _EXAMPLES = 2  # of each step
 
 
 def as_text(join: Join) -> str:
-    """What was found, step by step, with examples."""
+    """The join as text, step by step, with examples."""
     if not join:
         return "\n".join([clipped(join.no_join, _WORDS), *map(_note, join.notes)])
     lines = [headline(join)]
     examples = join.examples(_EXAMPLES)
-    for place, step in enumerate(join.steps):
-        lines += [f"  {place + 1}. {step.kind}: {clipped(step.words, _WORDS)}"]
+    for index, step in enumerate(join.steps):
+        lines += [f"  {index + 1}. {step.kind}: {clipped(step.words, _WORDS)}"]
         lines += [f"     {said(step, join)}"]
-        lines += [f"     {shown(one)}" for one in examples if one.step == place]
+        lines += [f"     {shown(example)}" for example in examples if example.step == index]
     lines += [f"  {coverage(join)}"]
     lines += [f"warning: {warning}" for warning in join.warnings]
     return "\n".join([*lines, *map(_note, join.notes)])
 
 
 def as_html(join: Join) -> str:
-    """The same as HTML, with the first rows of the result."""
+    """The join as HTML, with the first rows of the result."""
     if not join:
         return f"<p>{_escaped(join.no_join)}</p>" + "".join(
             f"<p>{_escaped(_note(note))}</p>" for note in join.notes
         )
     parts = [f"<p><b>{_escaped(headline(join))}</b>, {_escaped(coverage(join))}</p>", "<ol>"]
     examples = join.examples(_EXAMPLES)
-    for place, step in enumerate(join.steps):
-        listed = "<br>".join(_escaped(shown(one)) for one in examples if one.step == place)
+    for index, step in enumerate(join.steps):
+        listed = "<br>".join(_escaped(shown(e)) for e in examples if e.step == index)
         parts.append(
             f"<li>{_escaped(step.kind)}: <code>{_escaped(clipped(step.words, _WORDS))}</code><br>"
             f"{_escaped(said(step, join))}<br><small>{listed}</small></li>"
@@ -56,36 +56,36 @@ def as_html(join: Join) -> str:
 
 
 def left_out(name: str, losses: Iterable[Loss]) -> Iterator[str]:
-    """What reading a table lost.
+    """What was lost in reading a table.
 
     >>> from lakejoin.model import Loss
     >>> list(left_out("a.csv", [Loss("line is not JSON", 3)]))
-    ['left out of a.csv: line is not JSON, 3 times']
+    ['reading a.csv: line is not JSON (3 times)']
     """
-    return (f"left out of {name}: {loss.reason}, {loss.count:,} times" for loss in losses)
+    return (f"reading {name}: {loss.reason} ({counted(loss.count, 'time')})" for loss in losses)
 
 
 def headline(join: Join) -> str:
-    """One line: what kind of join, how large, how sure."""
+    """One line with the kind of join, its size and its confidence."""
     size = f"{counted(len(join), 'row')}, {counted(len(join.schema), 'column')}"
-    return f"{join.options.how} join: {size}, sure {percent(join.sure)}"
+    return f"{join.options.how} join: {size}, confidence {percent(join.sure)}"
 
 
 def coverage(join: Join) -> str:
-    """How many rows of each side have a partner."""
-    mine = f"{join.left_joined:,} of {join.left.num_rows:,} left rows"
-    theirs = f"{join.right_joined:,} of {join.right.num_rows:,} right rows"
-    return f"{mine} and {theirs} have a partner"
+    """How many rows of each side have a match."""
+    left = f"{join.left_joined:,} of {join.left.num_rows:,} left rows"
+    right = f"{join.right_joined:,} of {join.right.num_rows:,} right rows"
+    return f"{left} and {right} have a match"
 
 
 def said(step: Step, join: Join) -> str:
-    """What a step joined, how sure it is, and why."""
+    """What a step joins, its confidence, and why."""
     rows = f"{counted(step.left_rows, 'left row')} and {counted(step.right_rows, 'right row')}"
-    return f"joins {rows}; sure {percent(step.sure)}: {clipped(step.why, _WORDS)}"
+    return f"joins {rows}; confidence {percent(step.sure)}: {clipped(step.why, _WORDS)}"
 
 
 def shown(example: Example) -> str:
-    """A pair of values, before and after.
+    """A matching pair of values, before and after rewriting.
 
     >>> from lakejoin.joins.pairs import Example
     >>> print(shown(Example(0, "Obama, Barack", "Barack Obama", "barack obama")))
@@ -98,7 +98,7 @@ def shown(example: Example) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun.
+    """A count with its noun.
 
     >>> counted(1, "row"), counted(2000, "row")
     ('1 row', '2,000 rows')
@@ -107,7 +107,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for people: never 0 % or 100 % where it is not.
+    """A share as a percentage, never rounded to 0% or 100%.
 
     >>> percent(0.42), percent(0.9999), percent(1.0)
     ('42%', '>99%', '100%')
@@ -119,7 +119,7 @@ def percent(share: float) -> str:
 
 
 def clipped(text: str, width: int = _VALUE) -> str:
-    """A text on one line, cut where it is long, with nothing in it that moves a screen."""
+    """A text on one line, shortened to `width`, without control characters."""
     line = "".join(c if c.isprintable() else " " for c in text[: width + 1])
     return line if len(line) <= width else line[: width - 1] + "…"
 
@@ -133,7 +133,7 @@ def _escaped(text: str) -> str:
 
 
 def html_rows(rows: pa.Table) -> Iterator[str]:
-    """Some rows as an HTML table, with nothing in a cell that is read as more than text."""
+    """Rows as an HTML table with escaped cells."""
     yield "<table><tr>"
     yield from (f"<th>{_escaped(clipped(name))}</th>" for name in rows.column_names)
     yield "</tr>"

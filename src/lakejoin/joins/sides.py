@@ -1,4 +1,4 @@
-"""Which tables are joined? Each by its name, with rows that are read when needed."""
+"""The tables of a join, with rows that are read when needed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the tables. One that lies in an index has its codes there, and `stored` says where;
-    `index` is the place of the index, and `rules` say which of its values are equal. `losses` are
-    what reading it left out."""
+    """One of the tables. If it is in an index, `stored` says where its codes are, `index` is the
+    location of the index and `rules` are its value rules. `losses` were lost in reading."""
 
     name: str
     load: Callable[[], pa.Table]
@@ -38,7 +37,7 @@ class Side:
 
     @property
     def size(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self.stored[1].rows if self.stored else self.rows.num_rows
 
     @cached_property
@@ -51,17 +50,17 @@ class Side:
 
 
 def side_of_rows(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> Side:
-    """A table that has been read."""
+    """A side with rows that are already read."""
     return Side(name, lambda: rows, losses=losses)
 
 
 def rules_of(sides: Sequence[Side]) -> ValueRules:
-    """Which values are equal: as in the index in which some of the tables lie, else as usual."""
+    """The value rules of the index that the tables are in, else the defaults."""
     indexed = {side.rules: side.index for side in sides if side.rules is not None}
     if len(indexed) > 1:
-        one, other, *_ = indexed.values()
+        first, second, *_ = indexed.values()
         raise InputError(
-            f"the indexes {one} and {other} differ in which values are equal: make one of them "
-            "again with the --values of the other, or give its tables as files or frames"
+            f"indexes {first} and {second} were built with different --values: rebuild one of "
+            "them, or pass its tables as files or data frames"
         )
     return next(iter(indexed), ValueRules())

@@ -1,4 +1,4 @@
-"""What did each step of a join add? Its rows, and why it is to be believed."""
+"""The steps of a join: the rows that each adds, and why to trust it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a join: how it makes rows meet, and the rows that those before it left over."""
+    """One step of a join: how rows match, and the rows that it adds to earlier steps."""
 
     kind: str  # equal, transform, agreeing, fuzzy, meaning or nearest
-    words: str  # what meets what, the left side first
+    words: str  # what matches what, the left side first
     left_rows: int
     right_rows: int
     sure: float  # 0..1
@@ -30,7 +30,7 @@ class Step:
     program: Program | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The step as plain values."""
+        """The step as JSON values."""
         return {
             "kind": self.kind,
             "words": self.words,
@@ -43,21 +43,21 @@ class Step:
 
 
 def steps_of(found: Found, keys: Keys) -> tuple[Step, ...]:
-    """What each way added, where the rows in the end meet by these keys."""
+    """The steps of a join whose rows finally match by these keys."""
     pairing = Pairing(keys)
     partners = pairing.partners_of_left, pairing.partners_of_right
     codes = keys.left, keys.right
     if found.source_side == "right":
         partners, codes = partners[::-1], codes[::-1]
-    way = np.where(partners[0] > 0, found.way_of, NO_WAY)
+    rule_of = np.where(partners[0] > 0, found.way_of, NO_WAY)
     first = np.full(keys.count + 1, len(found.ways), np.int64)
-    joined = way >= 0
-    np.minimum.at(first, codes[0][joined], way[joined])
-    way_of_target = np.where(partners[1] > 0, first[codes[1]], NO_WAY)
+    joined = rule_of >= 0
+    np.minimum.at(first, codes[0][joined], rule_of[joined])
+    rule_of_target = np.where(partners[1] > 0, first[codes[1]], NO_WAY)
     steps = []
-    for place, one in enumerate(found.ways):
-        rows = np.count_nonzero(way == place), np.count_nonzero(way_of_target == place)
-        mine, theirs = map(int, rows if found.source_side == "left" else rows[::-1])
-        program = one.program if one.kind == "transform" else None
-        steps.append(Step(one.kind, one.words, mine, theirs, one.sure, one.why, program))
+    for index, rule in enumerate(found.ways):
+        rows = np.count_nonzero(rule_of == index), np.count_nonzero(rule_of_target == index)
+        left, right = map(int, rows if found.source_side == "left" else rows[::-1])
+        program = rule.program if rule.kind == "transform" else None
+        steps.append(Step(rule.kind, rule.words, left, right, rule.sure, rule.why, program))
     return tuple(steps)

@@ -1,9 +1,8 @@
-"""What is asked: two tables, how they may be joined, and what was tried.
+"""The task of joining two tables: the tables, the options and what was tried.
 
-Each kind of join is tried by one function (`by_values`, `by_likeness`), which takes the task and
-what those before it found, and gives what is now known: the same, or a better way, or one more;
-None is nothing. What was looked at and not believed is left as an attempt, so that a join that is
-not found can be explained.
+Each kind of matching is one function (`by_values`, `by_likeness`) that takes the task and what the
+earlier ones found, and returns the same, something better, or the same with one more rule; None if
+nothing was found. Rejected candidates are kept as attempts, to explain why no join was found.
 """
 
 from __future__ import annotations
@@ -25,33 +24,33 @@ On = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came nearest to a join that was not believed."""
+    """A candidate join that was rejected."""
 
     words: str
     left_rows: int
     right_rows: int
-    why: str  # it is not believed
+    why: str  # it was rejected
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Two tables and what is asked of their join."""
+    """Two tables to join, the options, and what was tried."""
 
     left: pa.Table
     right: pa.Table
     options: JoinOptions
     tell: Progress
-    names: tuple[str, str] = ("", "")  # of the tables, where they have any
+    names: tuple[str, str] = ("", "")  # of the tables, if known
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     agreed: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreeing`
 
     def table(self, side: str) -> pa.Table:
-        """The left or the right one."""
+        """The left or the right table."""
         return self.left if side == "left" else self.right
 
     def text(self, side: str, columns: Sequence[str], program: Program | None) -> pa.Array:
-        """What is compared as text: a column, or what a program makes of some."""
+        """The texts to compare: a column, or the result of a program."""
         from lakejoin.joins.autojoin.applying import apply
         from lakejoin.joins.autojoin.programs import identity
 
@@ -59,6 +58,6 @@ class Task:
 
 
 def sides(source_side: str, source: str, target: str, sign: str) -> str:
-    """Both sides with the left one first."""
+    """Source and target as text, the left side first."""
     first, second = (source, target) if source_side == "left" else (target, source)
     return f"{first} {sign} {second}"

@@ -1,9 +1,9 @@
-"""In which ways do rows get a key? What was found of a join, before its rows are made.
+"""The key of a join, and the rules by which source rows get it.
 
-One table has the key: columns as they are, or a text that a program makes of them. A row of the
-other, the source, gets a value of that key in one of several ways, tried one after the other: its
-own column is equal, a program rewrites it, or a list says which value is meant. So all rows that
-join do so by one number each, whatever the way.
+One table, the target, has the key: its columns, or a text that a program makes of them. Rows of
+the other, the source, get a key by one of several rules, tried in order: a column is equal, a
+program rewrites it, or a list maps values to keys. So rows join by one code each, whatever the
+rule.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LISTED = (
     "fuzzy",
     "meaning",
     "nearest",
-)  # ways that are a list of values and not a rule
+)  # kinds that map listed values instead of computing the key
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way for source rows to get a key: `codes` is the key of each, or `NO_KEY`.
+    """A rule by which source rows get a key: `codes` is the key of each row, or `NO_KEY`.
 
-    What is compared with the key is `columns` as they are, or what `program` makes of them.
+    The rule compares `columns` with the key, or what `program` makes of them.
     """
 
     kind: str  # equal, transform, agreeing, fuzzy, meaning or nearest
@@ -44,17 +44,17 @@ class Way:
     sure: float  # 0..1
     why: str
     program: Program | None = None
-    distance: Array | None = None  # of each source row to its key, where one is measured
+    distance: Array | None = None  # of each source row to its key, if measured
     unit: str = ""  # of the distances
-    met: Program | None = None  # what of the key's table is compared, where that is not the key
+    met: Program | None = None  # what is compared in the target, if not the key
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What tells rows with the same key apart: texts of both tables that must agree as well.
+    """Texts of both tables that must be equal too, to separate rows that share a key.
 
-    `split` says of which keys; rows of others meet by the key alone. The codes are equal numbers
-    for equal texts.
+    `split` says for which keys; rows of other keys match by the key alone. Equal texts have equal
+    codes.
     """
 
     source: Program
@@ -66,7 +66,7 @@ class Told:
     why: str = ""
 
     def keys_of(self, source: Array, target: Array, count: int) -> tuple[Array, Array, int]:
-        """Finer keys of source and target rows, where these and so many are the keys."""
+        """Split these keys of source and target rows; returns the finer keys and their count."""
         most = 1 + max(int(self.source_codes.max(initial=0)), int(self.target_codes.max(initial=0)))
         finer = [
             self._finer(keys, values, count, most)
@@ -74,10 +74,10 @@ class Told:
         ]
         distinct = np.unique(np.concatenate(finer))
         distinct = distinct[distinct >= count]
-        mine, theirs = (
+        source_keys, target_keys = (
             np.where(keys < count, keys, count + np.searchsorted(distinct, keys)) for keys in finer
         )
-        return mine, theirs, count + len(distinct)
+        return source_keys, target_keys, count + len(distinct)
 
     def _finer(self, keys: Array, values: Array, count: int, most: int) -> Array:
         split = np.append(self.split, False)[keys]
@@ -87,43 +87,43 @@ class Told:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The key of one table, and the ways in which rows of the other get it."""
+    """The key of the target table, and the rules by which source rows get it."""
 
     source_side: str
     columns: tuple[str, ...]  # of the key
     codes: Array  # the key of each row of that table, `NO_KEY` for none
     count: int
     ways: tuple[Way, ...]
-    program: Program | None = None  # that makes the key of the columns, where it is not these
-    told: Told | None = None  # what tells rows with the same key apart
+    program: Program | None = None  # that makes the key of the columns, if rewritten
+    told: Told | None = None  # separates rows that share a key
 
     @property
     def target_side(self) -> str:
-        """The side that has the key."""
+        """The side with the key."""
         return "right" if self.source_side == "left" else "left"
 
     @cached_property
     def way_of(self) -> Array:
-        """The way in which each source row gets its key: the first that gives one that exists."""
-        way = np.full(len(self.ways[0].codes), NO_WAY, np.int64)
+        """The rule that gives each source row its key: the first whose key exists."""
+        rule = np.full(len(self.ways[0].codes), NO_WAY, np.int64)
         exists = np.zeros(self.count + 1, bool)  # the last for `NO_KEY`
         exists[self.codes[self.codes >= 0]] = True
-        for place in reversed(range(len(self.ways))):
-            way[exists[self.ways[place].codes]] = place
-        return way
+        for index in reversed(range(len(self.ways))):
+            rule[exists[self.ways[index].codes]] = index
+        return rule
 
     @cached_property
     def source_codes(self) -> Array:
-        """The key of each source row, in the way that it gets it."""
+        """The key of each source row."""
         codes = np.full(len(self.way_of), NO_KEY, np.int64)
-        for place, way in enumerate(self.ways):
-            rows = self.way_of == place
+        for index, way in enumerate(self.ways):
+            rows = self.way_of == index
             codes[rows] = way.codes[rows]
         return codes
 
     @cached_property
     def keys(self) -> Keys:
-        """The keys of the left and of the right rows."""
+        """The keys of the left and right rows."""
         sides, count = (self.source_codes, self.codes), self.count
         if self.told is not None:
             *finer, count = self.told.keys_of(*sides, count)
@@ -132,45 +132,45 @@ class Found:
 
     @cached_property
     def target_joined(self) -> Array:
-        """Whether each row of the key's table has a partner."""
-        met = np.zeros(self.count + 1, bool)
-        met[self.source_codes] = True
-        met[-1] = False
-        return np.asarray(met[self.codes])
+        """Whether each target row has a match."""
+        matched = np.zeros(self.count + 1, bool)
+        matched[self.source_codes] = True
+        matched[-1] = False
+        return np.asarray(matched[self.codes])
 
     @property
     def joined(self) -> tuple[int, int]:
-        """How many left and right rows have a partner."""
+        """The number of left and right rows with a match."""
         counts = int(np.count_nonzero(self.way_of >= 0)), int(np.count_nonzero(self.target_joined))
         return counts if self.source_side == "left" else (counts[1], counts[0])
 
     @property
     def known(self) -> tuple[Array, Array]:
-        """Each source row that has a partner, with the first row that holds its key."""
+        """Each matched source row, with the first target row of its key."""
         first = np.full(self.count, len(self.codes), np.int64)
-        held = np.flatnonzero(self.codes >= 0)
-        np.minimum.at(first, self.codes[held], held)
+        with_key = np.flatnonzero(self.codes >= 0)
+        np.minimum.at(first, self.codes[with_key], with_key)
         rows = np.flatnonzero(self.way_of >= 0)
         return rows, first[self.source_codes[rows]]
 
     @property
     def known_of_target(self) -> tuple[Array, Array]:
-        """The same from the other side: each row that has a key and a partner, with the first."""
+        """Each matched target row, with the first source row of its key."""
         first = np.full(self.count + 1, len(self.way_of), np.int64)
-        held = np.flatnonzero(self.way_of >= 0)
-        np.minimum.at(first, self.source_codes[held], held)
+        with_key = np.flatnonzero(self.way_of >= 0)
+        np.minimum.at(first, self.source_codes[with_key], with_key)
         rows = np.flatnonzero(self.target_joined)
         return rows, first[self.codes[rows]]
 
     @property
     def more_targets_join(self) -> bool:
-        """Whether the table that has the key is the one of which a larger share joins."""
+        """Whether a larger share of the target rows than of the source rows is matched."""
         return bool(self.target_joined.mean() > (self.way_of >= 0).mean())
 
     def also(self, way: Way) -> Found:
-        """With one more way, for the source rows that no other one helps."""
+        """Add a rule, for source rows that get no key by the others."""
         return replace(self, ways=(*self.ways, way))
 
     def told_by(self, told: Told) -> Found:
-        """With rows of the same key told apart."""
+        """Separate rows that share a key."""
         return replace(self, told=told)

@@ -1,1 +1,1 @@
-"""Array primitives compiled by numba: they see flat arrays only, and no other part of lakejoin."""
+"""Compiled (numba) functions on flat arrays; they import nothing else of lakejoin."""

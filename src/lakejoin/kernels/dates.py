@@ -1,7 +1,7 @@
-"""Dates as ISO: recognises a date, with or without a time, in folded text and rewrites it.
+"""Recognise a date, with or without a time, in folded text and rewrite it as ISO.
 
-Where only the column can tell day from month (`05/04/2020`), `order` holds what the column has
-decided for each separator, and `evidence` collects what each value says.
+Where only the column can tell day from month (`05/04/2020`), `order` has what the column has
+decided for each separator, and `evidence` collects what each value indicates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 UNDECIDED, DAY_FIRST, MONTH_FIRST, LEAVE = range(4)
 
-# Formats, in the bits above a kind; the order is that of `FORMATS` in lake/values.py.
+# Formats, in the bits above a kind; the caller's list of formats has the same order.
 _YMD, _DMY, _MDY, _DAY_NAME, _NAME_DAY = 1, 4, 7, 10, 11
 FORMAT_SHIFT = 3
 
@@ -35,7 +35,7 @@ _DAYS_BEFORE_EPOCH = 719468  # from 0000-03-01 to 1970-01-01
 
 @kernel
 def _separator(byte: int) -> int:
-    """0 for `/`, 1 for `-`, 2 for `.`, else -1."""
+    """Return 0 for `/`, 1 for `-`, 2 for `.`, else -1."""
     if byte == _SLASH:
         return 0
     if byte == _DASH:
@@ -45,7 +45,7 @@ def _separator(byte: int) -> int:
 
 @kernel
 def _digits(out: Array, p: int, stop: int) -> tuple[int, int]:
-    """The digits at `p`: their value and how many they are (5 means too many)."""
+    """Read the digits at `p`: their value and how many there are (5 means too many)."""
     value = 0
     n = 0
     while p + n < stop and n < 5 and is_digit(out[p + n]):
@@ -66,7 +66,7 @@ def _valid(year: int, month: int, day: int) -> bool:
 
 @kernel
 def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
-    """The month named at `p` (0 for none) and where its name ends."""
+    """Read the month named at `p` (0 if none) and where its name ends."""
     q = p
     if p + 3 > stop or not _MONTH_STARTS[out[p], out[p + 1]]:
         return 0, q
@@ -89,6 +89,7 @@ def _month_name(out: Array, p: int, stop: int) -> tuple[int, int]:
 
 @kernel
 def _day_number(year: int, month: int, day: int) -> int:
+    """Return the days from 1970-01-01 to a date."""
     y = year - 1 if month <= 2 else year
     era = y // 400
     of_era = y - era * 400
@@ -97,8 +98,9 @@ def _day_number(year: int, month: int, day: int) -> int:
 
 
 @kernel
-def _civil(number: int) -> tuple[int, int, int]:
-    z = number + _DAYS_BEFORE_EPOCH
+def _civil(days: int) -> tuple[int, int, int]:
+    """Return (year, month, day) of a number of days from 1970-01-01."""
+    z = days + _DAYS_BEFORE_EPOCH
     era = z // 146097
     of_era_day = z - era * 146097
     of_era = (of_era_day - of_era_day // 1460 + of_era_day // 36524 - of_era_day // 146096) // 365
@@ -117,7 +119,7 @@ def _two(out: Array, p: int, value: int) -> None:
 
 @kernel
 def _zone(out: Array, p: int, stop: int, signs: bool) -> tuple[bool, int]:
-    """The UTC offset in minutes that fills `out[p:stop]`; (False, 0) where there is none."""
+    """Read the UTC offset in minutes that fills `out[p:stop]`; (False, 0) if there is none."""
     if out[p] == _BLANK:
         p += 1
     n = stop - p
@@ -153,62 +155,62 @@ def _zone(out: Array, p: int, stop: int, signs: bool) -> tuple[bool, int]:
 
 
 @kernel
-def _read_numbers(out: Array, p: int, stop: int) -> tuple[int, int, int, int, int, bool]:
-    """A date of three numbers at `p`: (end or -1, the numbers, separator, is the year first)."""
-    no = (-1, 0, 0, 0, 0, False)
-    one, n1 = _digits(out, p, stop)
+def _read_numeric(out: Array, p: int, stop: int) -> tuple[int, int, int, int, int, bool]:
+    """Read a date of three numbers at `p`: (end or -1, the numbers, separator, year first?)."""
+    no_date = (-1, 0, 0, 0, 0, False)
+    first, n1 = _digits(out, p, stop)
     p += n1
     separator = _separator(out[p]) if p < stop else -1
     if separator < 0:
-        return no
-    two, n2 = _digits(out, p + 1, stop)
+        return no_date
+    second, n2 = _digits(out, p + 1, stop)
     q = p + 1 + n2
     if n2 < 1 or n2 > 2 or q >= stop or out[q] != out[p]:
-        return no
-    three, n3 = _digits(out, q + 1, stop)
+        return no_date
+    third, n3 = _digits(out, q + 1, stop)
     year_first = n1 == 4 and 1 <= n3 <= 2
     if not year_first and not (1 <= n1 <= 2 and n3 == 4):
-        return no
-    if year_first and separator == 2 and n2 + n3 != 4:  # 2020.1.10 is rather a version
-        return no
-    return q + 1 + n3, one, two, three, separator, year_first
+        return no_date
+    if year_first and separator == 2 and n2 + n3 != 4:  # 2020.1.10 is more likely a version
+        return no_date
+    return q + 1 + n3, first, second, third, separator, year_first
 
 
 @kernel
 def _read_named(out: Array, p: int, stop: int) -> tuple[int, int, int, int]:
-    """A date with a month's name at `p`: (its end or -1, year, month, day)."""
-    no = (-1, 0, 0, 0)
+    """Read a date with a month's name at `p`: (its end or -1, year, month, day)."""
+    no_date = (-1, 0, 0, 0)
     day = 0
     day_first = is_digit(out[p])
     if day_first:
         day, n = _digits(out, p, stop)
         p += n
         if n > 2 or p >= stop:
-            return no
+            return no_date
         if out[p] in (_BLANK, _DASH, _SLASH):
             p += 1
     month, p = _month_name(out, p, stop)
     if month == 0:
-        return no
+        return no_date
     if not day_first:
         if p < stop and out[p] == _DOT:
             p += 1
         if p >= stop or out[p] not in (_BLANK, _DASH, _SLASH):
-            return no
+            return no_date
         day, n = _digits(out, p + 1, stop)
         p += 1 + n
         if n < 1 or n > 2:
-            return no
+            return no_date
     before = p
     if p < stop and out[p] == _COMMA:
         p += 1
     if p < stop and out[p] in (_BLANK, _DASH, _SLASH):
         p += 1
     if p == before and not day_first:  # 31jan2020 is a date, jan 312020 is not
-        return no
+        return no_date
     year, n = _digits(out, p, stop)
     if n != 4:
-        return no
+        return no_date
     return p + n, year, month, day
 
 
@@ -216,26 +218,26 @@ def _read_named(out: Array, p: int, stop: int) -> tuple[int, int, int, int]:
 def _read_time(
     out: Array, p: int, stop: int, year_first: bool
 ) -> tuple[bool, int, int, int, bool, int]:
-    """The time that fills `out[p:stop]`.
+    """Read the time that fills `out[p:stop]`.
 
-    (whether it does, its seconds of the day, where its fraction is and how long, whether it has a
-    UTC offset, that offset in minutes)
+    Returns (whether it is one, seconds of the day, where its fraction is and how long, whether it
+    has a UTC offset, that offset in minutes).
     """
-    no = (False, 0, 0, 0, False, 0)
+    no_time = (False, 0, 0, 0, False, 0)
     iso = out[p] == _T and year_first
     if out[p] == _COMMA and p + 1 < stop and out[p + 1] == _BLANK:
         p += 1
     elif out[p] != _BLANK and not iso:
-        return no
+        return no_time
     p += 1
     hour, n = _digits(out, p, stop)
     p += n
     if n < 1 or n > 2 or p >= stop or out[p] != _COLON:
-        return no
+        return no_time
     minute, n = _digits(out, p + 1, stop)
     p += 1 + n
     if n != 2:
-        return no
+        return no_time
     second = 0
     fraction = p
     fraction_digits = 0
@@ -244,7 +246,7 @@ def _read_time(
         second, n = _digits(out, p + 1, stop)
         p += 1 + n
         if n != 2:
-            return no
+            return no_time
         if p < stop and out[p] == _DOT:
             fraction = p + 1
             p = fraction
@@ -252,11 +254,11 @@ def _read_time(
                 p += 1
             fraction_digits = p - fraction
             if fraction_digits == 0:
-                return no
+                return no_time
     q = p + 1 if p < stop and out[p] == _BLANK else p
     if q + 1 < stop and out[q + 1] == 109 and out[q] in (97, 112):  # am, pm
         if hour < 1 or hour > 12:
-            return no
+            return no_time
         hour = hour % 12 + (12 if out[q] == 112 else 0)
         p = q + 2
     zoned = False
@@ -264,9 +266,9 @@ def _read_time(
     if p < stop:
         zoned, offset = _zone(out, p, stop, has_seconds or iso)
         if not zoned:
-            return no
+            return no_time
     if hour > 23 or minute > 59 or second > 59:
-        return no
+        return no_time
     return True, hour * 3600 + minute * 60 + second, fraction, fraction_digits, zoned, offset
 
 
@@ -280,14 +282,14 @@ def _write(
     fraction_digits: int,
     zoned: bool,
 ) -> int:
-    """Writes a date, and its time unless that is midnight, to `out[start:]`; where it ends."""
+    """Write a date, and its time unless midnight, to `out[start:]`; return where it ends."""
     while fraction_digits > 0 and out[fraction + fraction_digits - 1] == 48:
         fraction_digits -= 1
     end = start + 10
     if seconds + fraction_digits > 0:
         end = start + 19
         if fraction_digits > 0:
-            # The fraction's digits move first, before anything is written over them.
+            # Move the fraction's digits first, before they are overwritten.
             if fraction < end + 1:
                 for j in range(fraction_digits - 1, -1, -1):
                     out[end + 1 + j] = out[fraction + j]
@@ -318,32 +320,32 @@ def _write(
 def rewrite_date(
     out: Array, start: int, stop: int, order: Array, evidence: Array
 ) -> tuple[int, int]:
-    """Rewrites the date in `out[start:stop]` in place: (its new end, its kind with its format).
+    """Rewrite the date in `out[start:stop]` in place: (its new end, its kind with its format).
 
-    What is not a date comes back as `TEXT`; a date whose order the column has not decided as
-    `OPEN_DATE`; both unchanged. At most 16 bytes are added.
+    Text that is no date comes back as `TEXT`, a date whose order the column has not decided as
+    `OPEN_DATE`, both unchanged. At most 16 bytes are added.
     """
-    no = (stop, TEXT)
+    no_date = (stop, TEXT)
     if stop - start < 8:
-        return no
-    p, one, two, three, separator, year_first = _read_numbers(out, start, stop)
+        return no_date
+    p, first, second, third, separator, year_first = _read_numeric(out, start, stop)
     day_first = month_first = False
     if p < 0:
         p, year, month, day = _read_named(out, start, stop)
         kind = _DAY_NAME if is_digit(out[start]) else _NAME_DAY
         known = p > 0 and _valid(year, month, day)
     elif year_first:
-        year, month, day = one, two, three
+        year, month, day = first, second, third
         kind = _YMD + separator
         known = _valid(year, month, day)
     else:
-        year, month, day = three, 0, 0
+        year, month, day = third, 0, 0
         kind = 0
-        day_first = _valid(year, two, one)
-        month_first = _valid(year, one, two)
+        day_first = _valid(year, second, first)
+        month_first = _valid(year, first, second)
         known = day_first or month_first
     if not known:
-        return no
+        return no_date
 
     seconds, fraction, fraction_digits, zoned, offset = 0, p, 0, False, 0
     if p < stop:
@@ -351,16 +353,16 @@ def rewrite_date(
             out, p, stop, year_first
         )
         if not known:
-            return no
+            return no_date
 
     if kind == 0:
         column = 2 if day_first and month_first else 0 if day_first else 1
         evidence[separator, column] += 1
         decided = order[separator]
         if decided == DAY_FIRST and day_first:
-            day, month, kind = one, two, _DMY + separator
+            day, month, kind = first, second, _DMY + separator
         elif decided == MONTH_FIRST and month_first:
-            day, month, kind = two, one, _MDY + separator
+            day, month, kind = second, first, _MDY + separator
         else:
             return stop, OPEN_DATE
     if offset != 0:
@@ -368,6 +370,6 @@ def rewrite_date(
         year, month, day = _civil(_day_number(year, month, day) + seconds // 86400)
         seconds %= 86400
         if year < 1 or year > 9999:
-            return no
+            return no_date
     end = _write(out, start, (year, month, day), seconds, fraction, fraction_digits, zoned)
     return end, DATE | (kind << FORMAT_SHIFT)

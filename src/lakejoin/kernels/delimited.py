@@ -1,9 +1,9 @@
-"""Delimited text as offsets: where each record and each cell begins and ends.
+"""Find where each record and each cell of delimited text begins and ends.
 
-The grammar is the lenient one that real files need. A cell that begins with a quote ends at a
-quote that a delimiter, a line end or the end of the text follows; two quotes inside it are one; any
-other quote inside it is text. A quote that opens a cell without ever closing it, or that meets
-another such quote on a later line, was not meant to open anything and is text.
+The grammar is lenient, as real files need. A cell that begins with a quote ends at a quote followed
+by a delimiter, a line end or the end of the text; two quotes inside it are one; any other quote
+inside it is text. A quote that opens a cell but never closes it, or that meets another such quote
+on a later line, is text.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @njit(cache=True, nogil=True)
 def _at_delimiter(data: Array, at: int, delimiter: Array) -> bool:
+    """Whether a delimiter begins here."""
     if at + delimiter.size > data.size:
         return False
     for i in range(delimiter.size):  # noqa: SIM110 (numba)
@@ -35,7 +36,7 @@ def _at_delimiter(data: Array, at: int, delimiter: Array) -> bool:
 
 @njit(cache=True, nogil=True)
 def _line_end(data: Array, at: int, lone_cr: bool) -> int:
-    """How many bytes the line end at this place takes; 0 where there is none."""
+    """Return how many bytes the line end at this offset takes; 0 if there is none."""
     if data[at] == _LF:
         return 1
     if data[at] != _CR:
@@ -59,7 +60,7 @@ def _closing_quote(
     final: bool,
     reach: int,
 ) -> tuple[int, int, int]:
-    """Where the quoted cell ends (or why it does not), whether it is escaped, stray quotes."""
+    """Find where the quoted cell ends (or why it does not), whether it has escapes, and strays."""
     at = opening + 1
     escaped = 0
     strays = 0
@@ -118,7 +119,7 @@ def tokenize(
     row_start: Array,
     row_kind: Array,
 ) -> tuple[int, int, int]:
-    """Fills the offsets of all complete records; gives records, cells, and the bytes used up.
+    """Fill the offsets of all complete records; return records, cells, and the bytes consumed.
 
     `row_cell[r]` is the first cell of record `r` and `row_start[r]` its first byte; both have one
     entry more than there are records. A record cut off at the end of `data` is left for the next
@@ -140,7 +141,7 @@ def tokenize(
                 while at < end and _at_delimiter(data, at, delimiter):
                     at += 1
                 if cells > first_cell and (at >= end or _line_end(data, at, lone_cr) > 0):
-                    # blanks after the last cell are no further cell
+                    # blanks after the last cell do not begin another cell
                     complete = final if at >= end else True
                     if at < end:
                         at += _line_end(data, at, lone_cr)
@@ -186,7 +187,7 @@ def tokenize(
             if at >= end and not final:
                 break
             if lone_cr and at < end and data[at] == _CR and at + 1 >= end and not final:
-                break  # the line feed that belongs to it may still come
+                break  # its line feed may still follow
             starts[cells] = start
             ends[cells] = cell_end
             kinds[cells] = cell_kind
@@ -228,7 +229,7 @@ def tokenize(
 def cell_bytes(
     data: Array, start: Array, end: Array, kind: Array, quote: int, escape: int, offsets: Array
 ) -> None:
-    """The offsets of a column's cells once doubled quotes and escapes are taken away."""
+    """Compute the offsets of a column's cells once doubled quotes and escapes are removed."""
     total = 0
     offsets[0] = 0
     for r in range(start.size):
@@ -248,7 +249,7 @@ def cell_bytes(
 def copy_cells(
     data: Array, start: Array, end: Array, kind: Array, quote: int, escape: int, out: Array
 ) -> None:
-    """A column's cells one after the other, as `cell_bytes` measured them."""
+    """Copy a column's cells one after the other, as measured by `cell_bytes`."""
     to = 0
     for r in range(start.size):
         if kind[r] == PLAIN:
@@ -267,7 +268,7 @@ def copy_cells(
 
 @njit(cache=True, nogil=True)
 def _escapes(data: Array, at: int, end: int, quote: int, escape: int) -> bool:
-    """Whether this byte only says that the next one is text."""
+    """Whether this byte only marks the next one as text."""
     if at + 1 >= end:
         return False
     if data[at] == escape:

@@ -1,4 +1,4 @@
-"""The numbers behind LSH Ensemble: optimal partitions, optimal bands, and how sure a count is."""
+"""LSH Ensemble: optimal partitions, optimal bands, and estimates from agreeing signatures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
+# Symbols of the thesis (chapter 2):
+#
+#     q, x        sizes of the query and of a set; `ratio` is x / q
+#     t, s        containment, and the Jaccard similarity that it implies: s = t / (x/q + 1 - t)
+#     b, r        bands, and rows of a band, of a signature
+#     i           how many values the query and a set share
+
 
 @njit(inline="always")
 def _cost(counts: Array, totals: Array, sizes: Array, i: int, j: int) -> np.float64:
-    """Equation 2.18: what the partition of the distinct sizes [i, j] costs; sums run before i."""
+    """Equation 2.18: the cost of the partition of distinct sizes [i, j]; sums run before i."""
     return (counts[j + 1] - counts[i]) - (totals[j + 1] - totals[i]) / sizes[j]
 
 
@@ -28,11 +35,11 @@ def _push(stack: Array, at: int, low: int, high: int, first: int, last: int) -> 
 
 @kernel
 def optimal_ends(sizes: Array, counts: Array, partitions: int, ends: Array) -> float:
-    """The cheapest partitions of ascending distinct sizes: writes the last size of each.
+    """Find the cheapest partitions of ascending distinct sizes: write the last size of each.
 
-    Equation 2.19 by dynamic programming. With S the running sum of count x size, the part of the
-    cost that couples the first size i and the last size j is S[i] / size[j]; S rises and 1 / size
-    falls, so the best i never falls as j rises (the cost is a Monge array), and each layer is
+    Equation 2.19 by dynamic programming. With S the running sum of count x size, the only part of
+    the cost that couples the first size i and the last size j is S[i] / size[j]; S rises and 1 /
+    size falls, so the best i never falls as j rises (the cost is a Monge array), and each layer is
     found by halving: O(partitions x d log d) for d distinct sizes, the exact optimum.
     """
     d = sizes.shape[0]
@@ -47,7 +54,7 @@ def optimal_ends(sizes: Array, counts: Array, partitions: int, ends: Array) -> f
     choice = np.zeros((partitions, d), dtype=np.int64)
     stack = np.empty((128, 4), dtype=np.int64)
     for p in range(1, partitions):
-        layer = best.copy()  # fewer partitions remain allowed
+        layer = best.copy()  # fewer partitions are allowed too
         choice[p, :] = -1
         top = 1
         _push(stack, 0, p, d - 1, p, d - 1)
@@ -59,16 +66,16 @@ def optimal_ends(sizes: Array, counts: Array, partitions: int, ends: Array) -> f
                 continue
             j = (low + high) // 2
             value = np.inf
-            where = first
+            best_first = first
             for i in range(first, min(last, j) + 1):
                 total = best[i - 1] + _cost(before_counts, before_totals, sizes, i, j)
                 if total < value:
-                    value, where = total, i
+                    value, best_first = total, i
             if value < layer[j]:
                 layer[j] = value
-                choice[p, j] = where
-            _push(stack, top, low, j - 1, first, where)
-            _push(stack, top + 1, j + 1, high, where, last)
+                choice[p, j] = best_first
+            _push(stack, top, low, j - 1, first, best_first)
+            _push(stack, top + 1, j + 1, high, best_first, last)
             top += 2
         best = layer
     j = d - 1
@@ -88,11 +95,11 @@ def optimal_ends(sizes: Array, counts: Array, partitions: int, ends: Array) -> f
 
 @kernel
 def errors_of_bands(
-    threshold: float, ratio: float, places: int, nodes: Array, weights: Array, out: Array
+    threshold: float, ratio: float, positions: int, nodes: Array, weights: Array, out: Array
 ) -> None:
     """Equations 2.22 to 2.24 for all (b, r): out[r - 1, b - 1] is (false positive, false negative).
 
-    `nodes` and `weights` integrate over [-1, 1].
+    `positions` is the length of a signature; `nodes` and `weights` integrate over [-1, 1].
     """
     upper = min(1.0, ratio)
     for side in range(2):
@@ -107,31 +114,31 @@ def errors_of_bands(
             for r in range(1, out.shape[0] + 1):
                 power *= s
                 miss = 1.0
-                for b in range(1, places // r + 1):
+                for b in range(1, positions // r + 1):
                     miss *= 1.0 - power
                     out[r - 1, b - 1, side] += weight * (miss if side else 1.0 - miss)
 
 
-# -- what counts say ---------------------------------------------------------------------------
+# -- estimates from counts -----------------------------------------------------------------------
 #
-# Let i values be shared by a query of q values and a set of x. The smallest number at a place
-# belongs to any of the q + x - i values of both alike: to a shared one (the signatures are equal
-# there) with probability i / (q + x - i), to one that only the query has (the query's number is
-# less) with (q - i) / (q + x - i), else to one that only the set has. q and x are known, so the
-# counts of the three cases say how large i is.
+# Let a query of q values and a set of x values share i of them. The smallest number at a position
+# of a signature is equally likely to belong to any of the q + x - i values: to a shared one (the
+# signatures are equal there) with probability i / (q + x - i), to one that only the query has (the
+# query's number is less) with (q - i) / (q + x - i), else to one that only the set has. q and x are
+# known, so the counts of the three cases tell how large i is.
 
 
 @kernel
-def score(equal: int, less: int, places: int, q: float, x: float, shared: float) -> float:
-    """By how many standard deviations counts are better than those expected of `shared` values.
+def score(equal: int, less: int, positions: int, q: float, x: float, shared: float) -> float:
+    """Return by how many standard deviations counts exceed those expected for `shared` values.
 
     The score test: the slope of the log-likelihood over the root of its information.
     """
-    more = places - equal - less
+    more = positions - equal - less
     only_q, only_x, both = q - shared, x - shared, q + x - shared
     if (only_q <= 0.0 and less > 0) or (only_x <= 0.0 and more > 0):
-        return -np.inf  # the query has a value that the set lacks, or it is too small
-    slope = equal / shared + places / both
+        return -np.inf  # the query has a value that the set lacks, or the reverse
+    slope = equal / shared + positions / both
     information = 1.0 / shared - 1.0 / both
     if only_q > 0.0:
         slope -= less / only_q
@@ -139,31 +146,31 @@ def score(equal: int, less: int, places: int, q: float, x: float, shared: float)
     if only_x > 0.0:
         slope -= more / only_x
         information += 1.0 / only_x
-    return slope / np.sqrt(places / both * information) if information > 0.0 else 0.0
+    return slope / np.sqrt(positions / both * information) if information > 0.0 else 0.0
 
 
 @kernel
-def score_of_equal(equal: int, places: int, q: float, x: float, shared: float) -> float:
-    """The same from the places that agree alone."""
+def score_of_equal(equal: int, positions: int, q: float, x: float, shared: float) -> float:
+    """Return the same, from the number of equal positions alone."""
     s = shared / (q + x - shared)
-    spread = np.sqrt(places * s * (1.0 - s))
+    spread = np.sqrt(positions * s * (1.0 - s))
     if spread == 0.0:
-        return 0.0 if equal == places else -np.inf
-    return (equal - places * s) / spread
+        return 0.0 if equal == positions else -np.inf
+    return (equal - positions * s) / spread
 
 
 @kernel
 def likely_shared(
     equal: Array,
     less: Array,
-    places: int,
+    positions: int,
     q: float,
     sizes: Array,
     ordered: bool,
     shared: Array,
     error: Array,
 ) -> None:
-    """The likeliest number of shared values, and its standard error, from counts and sizes.
+    """Estimate the number of shared values, and its standard error, from counts and sizes.
 
     Without an order only `equal` counts.
     """
@@ -172,22 +179,22 @@ def likely_shared(
         most = min(q, x)
         same, below = np.float64(equal[k]), np.float64(less[k])
         if not ordered:
-            s = same / places
+            s = same / positions
             shared[k] = min(most, s * (q + x) / (1.0 + s))
-            s = (same + 0.5) / (places + 1.0)
-            error[k] = np.sqrt(s * (1.0 - s) / places) * (q + x) / (1.0 + s) ** 2
+            s = (same + 0.5) / (positions + 1.0)
+            error[k] = np.sqrt(s * (1.0 - s) / positions) * (q + x) / (1.0 + s) ** 2
             continue
-        above = places - same - below
+        above = positions - same - below
         # Where the slope of the log-likelihood is zero: the cubic terms cancel, and the smaller
         # root of what remains lies between 0 and the smaller size.
-        two = same * (q + x) + below * x + above * q
-        one = same * (q * x + (q + x) ** 2) + (below * x + above * q) * (q + x) - places * q * x
-        none = same * q * x * (q + x)
-        i = 2.0 * none / (one + np.sqrt(max(0.0, one * one - 4.0 * two * none)))
+        a2 = same * (q + x) + below * x + above * q
+        a1 = same * (q * x + (q + x) ** 2) + (below * x + above * q) * (q + x) - positions * q * x
+        a0 = same * q * x * (q + x)
+        i = 2.0 * a0 / (a1 + np.sqrt(max(0.0, a1 * a1 - 4.0 * a2 * a0)))
         shared[k] = min(i, most)
-        # Half a place more or less keeps the error above zero where no place speaks against it.
+        # Half a position more or less keeps the error above zero where all positions agree.
         i = min(i, q * (1.0 - 0.5 / (same + below + 1.0)), x * (1.0 - 0.5 / (same + above + 1.0)))
-        i = max(i, 0.5 * (q + x) / (places + 1.0) * min(1.0, most / (q + x)))
+        i = max(i, 0.5 * (q + x) / (positions + 1.0) * min(1.0, most / (q + x)))
         both = q + x - i
         information = 1.0 / i + 1.0 / (q - i) + 1.0 / (x - i) - 1.0 / both
-        error[k] = 1.0 / np.sqrt(places / both * information)
+        error[k] = 1.0 / np.sqrt(positions / both * information)

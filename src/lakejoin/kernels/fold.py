@@ -1,8 +1,9 @@
-"""Canonical texts: case-folds, trims and collapses texts and rewrites numbers and dates, in a pass.
+"""Make texts canonical in one pass: case-fold, trim, collapse blanks, and rewrite numbers and
+dates.
 
-ASCII is done here outright. Beyond ASCII the Unicode tables (made by `lake/unicode.py`) say what a
-code point becomes and whether Unicode's quick check still proves the result to be composed (NFC);
-a text for which it does not is marked `SLOW` and left to the caller.
+ASCII is handled here. Beyond ASCII, Unicode tables built by the caller say what a code point
+becomes and whether Unicode's quick check still proves the result composed (NFC); a text for which
+it does not is marked `SLOW` and left to the caller.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from lakejoin.kernels.numbers import BOOLEAN, EMPTY, LONGEST_PLAIN, TEXT, is_dig
 Array = np.ndarray[Any, Any]
 
 # Marks: the text differs from its canonical form; it needs normalising; it is a null word (of
-# letters or signs: unless the column says otherwise).
+# letters or of signs: unless the column says otherwise).
 CHANGED, SLOW, NULL, NULL_LETTERS, NULL_SIGNS = 1, 2, 4, 8, 16
 
-# Beside combining classes (0..240) in the table of cares.
+# In the `care` table, beside the combining classes (0..240).
 UNSAFE = 255
-# Instead of a replacement's number: the code point is white space.
+# In the `replacement` table: the code point is white space.
 WHITE = -1
 
 _BLANK = 32
@@ -53,7 +54,7 @@ _FOLD = _ascii_fold()
 
 @kernel
 def _code_point(data: Array, p: int, stop: int) -> tuple[int, int]:
-    """The code point of the UTF-8 sequence at `p`, and its length."""
+    """Decode the UTF-8 sequence at `p`: its code point and its length."""
     b: Any = np.int64(data[p])
     if b < 0xE0 and p + 1 < stop:
         return ((b & 0x1F) << 6) | (np.int64(data[p + 1]) & 0x3F), 2
@@ -67,7 +68,7 @@ def _code_point(data: Array, p: int, stop: int) -> tuple[int, int]:
 
 
 @kernel
-def _fold_one(
+def _fold_any(
     data: Array,
     p: int,
     stop: int,
@@ -75,11 +76,11 @@ def _fold_one(
     start: int,
     replacement: Array,
     care: Array,
-    piece_offsets: Array,
-    pieces: Array,
+    folded_offsets: Array,
+    folded_bytes: Array,
     check: bool,
 ) -> int:
-    """Folds one text to `out[start:]`; where it ends, or -1 where it needs normalising."""
+    """Fold one text to `out[start:]`; return where it ends, or -1 if it needs normalising."""
     at = start
     blank = False
     last = 0
@@ -108,11 +109,11 @@ def _fold_one(
                 last = 0
                 p += size
                 continue
-            here = care[point]
+            combining = care[point]
             if check:
-                if here == UNSAFE or (here != 0 and here < last):
+                if combining == UNSAFE or (combining != 0 and combining < last):
                     return -1
-                last = here
+                last = combining
         elif check and 0x2F800 <= point < 0x2FA20:  # compatibility ideographs decompose
             return -1
         if blank:
@@ -120,8 +121,8 @@ def _fold_one(
             at += 1
             blank = False
         if becomes > 0:
-            for j in range(piece_offsets[becomes], piece_offsets[becomes + 1]):
-                out[at] = pieces[j]
+            for j in range(folded_offsets[becomes], folded_offsets[becomes + 1]):
+                out[at] = folded_bytes[j]
                 at += 1
         else:
             for j in range(p, p + size):
@@ -133,16 +134,18 @@ def _fold_one(
 
 @njit(inline="always")
 def _store_word(out: Array, p: int, word: np.uint64) -> None:
+    """Store a word as eight bytes."""
     for j in range(8):
         out[p + j] = np.uint8((word >> np.uint64(8 * j)) & np.uint64(0xFF))
 
 
 @njit(inline="always")
 def _fold_plain(data: Array, p: int, stop: int, out: Array, at: int) -> int:
-    """Folds a text of ASCII without white space to mend, eight bytes at a time.
+    """Fold an ASCII text without white space to collapse, eight bytes at a time.
 
-    0: folded without a change, 1: folded and changed, -1: not such a text. Writes up to seven
-    bytes too many. The sums raise a byte's top bit where it is at or beyond a letter's code.
+    Returns 0 if nothing changed, 1 if something did, -1 if the text is not of that form. Writes up
+    to seven bytes too many. The sums raise a byte's top bit where it is at or beyond a letter's
+    code.
     """
     if data[p] <= _BLANK or data[stop - 1] <= _BLANK:
         return -1
@@ -188,8 +191,8 @@ def fold_texts(
     begin: int,
     replacement: Array,
     care: Array,
-    piece_offsets: Array,
-    pieces: Array,
+    folded_offsets: Array,
+    folded_bytes: Array,
     check: bool,
     word_firsts: Array,
     word_offsets: Array,
@@ -202,16 +205,16 @@ def fold_texts(
     kinds: Array,
     marks: Array,
 ) -> int:
-    """Canonical forms of texts `begin` and on; how many are done when `out` may be too small.
+    """Fold the texts from `begin` on; return how many are done once `out` may be too small.
 
-    The four arrays of null words are those of `lake/nulls.py`. A `SLOW` text comes out empty.
+    The four arrays of null words come from the caller. A `SLOW` text comes out empty.
     """
     n = kinds.shape[0]
     for i in range(begin, n):
         p = offsets[i]
         stop = offsets[i + 1]
         start = out_offsets[i]
-        # Folding makes a text at most three times as long; rewriting adds at most _ROOM.
+        # Folding at most triples a text; rewriting adds at most _ROOM.
         if start + 3 * (stop - p) + _ROOM > out.shape[0]:
             return i
         plain = 0
@@ -220,8 +223,8 @@ def fold_texts(
             plain = _fold_plain(data, p, stop, out, start)
             end = start + stop - p
         if plain < 0:
-            end = _fold_one(
-                data, p, stop, out, start, replacement, care, piece_offsets, pieces, check
+            end = _fold_any(
+                data, p, stop, out, start, replacement, care, folded_offsets, folded_bytes, check
             )
             if end < 0:
                 out_offsets[i + 1] = start

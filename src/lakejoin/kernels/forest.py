@@ -1,12 +1,12 @@
 """Prefix look-up of signatures on sorted arrays: an LSH Forest (Bawa et al. 2005) without trees.
 
-For every place `s` of the signatures one array lists all of them (by rank) in the order of
+For every position `s` of the signatures one array lists all of them (by rank) in the order of
 (key s, partition, key s + 1, rank), where a key is an entry of a signature with its bits scattered,
-so that keys are spread evenly. The signatures that agree with a query at place s and belong to one
-partition stand side by side, and so do those that agree at place s + 1 too. The top bits of a key
-choose a bucket of about eight ranks; the next bits, the *tag*, stand beside the rank in the same
-32-bit word. Keys are compared by some of their bits only (`Shape`): what agrees there is a
-candidate, whose whole signature is compared anyway.
+so that keys are spread evenly. Signatures that agree with a query at position s and belong to one
+partition are adjacent, and so are those that also agree at position s + 1. The top bits of a key
+choose a bucket of about eight ranks; the next bits, the *tag*, are stored beside the rank in the
+same 32-bit word. Only some bits of keys are compared (`Shape`): agreement there makes a candidate,
+whose whole signature is compared anyway.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from lakejoin.kernels.hashing import finish, mix
 Array = np.ndarray[Any, Any]
 
 _BUCKET = 8
-_SLAB = 16  # places whose entries share a line of cache
+_SLAB = 16  # positions whose entries share a cache line
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many bits are used for what; a function of the numbers of signatures and partitions.
+    """How many bits are used for what; follows from the numbers of signatures and partitions.
 
-    A word of an array holds `tag_bits` of a key and a rank; `next_bits` of the next key order the
+    A word of an array has `tag_bits` of a key and a rank; `next_bits` of the next key order the
     words of one key and partition.
 
     >>> Shape.of(1_000_000, 16)
@@ -46,7 +46,7 @@ class Shape:
 
     @classmethod
     def of(cls, signatures: int, partitions: int) -> Shape:
-        """The shape for so many signatures in so many partitions."""
+        """Return the shape for a number of signatures and partitions."""
         bucket_bits = max(0, (signatures // _BUCKET).bit_length() - 1)
         rank_bits = max(1, (max(signatures, 1) - 1).bit_length())
         tag_bits = min(32 - rank_bits, 32 - bucket_bits)
@@ -60,7 +60,7 @@ class Shape:
         return 1 << self.bucket_bits
 
     def numbers(self) -> tuple[int, int, int, int, int]:
-        """The same as compiled code takes it."""
+        """The fields as a tuple, for compiled code."""
         return (
             self.bucket_bits,
             self.tag_bits,
@@ -72,7 +72,7 @@ class Shape:
 
 @njit(inline="always")
 def key_of(entry: np.uint32) -> np.uint32:
-    """An entry with its bits scattered, one to one (the finaliser of MurmurHash3)."""
+    """Scatter the bits of an entry, one to one (the finaliser of MurmurHash3)."""
     h = np.uint32(entry)
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
     h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
@@ -81,6 +81,7 @@ def key_of(entry: np.uint32) -> np.uint32:
 
 @kernel
 def _slab(signature: Array, row: Array, first: int, out: Array) -> None:
+    """Compute the keys of some positions of all signatures."""
     for i in range(row.shape[0]):
         for j in range(out.shape[0]):
             out[j, i] = key_of(signature[row[i], first + j])
@@ -94,7 +95,7 @@ def _compose(
     shape: tuple[int, int, int, int, int],
     out: Array,
 ) -> None:
-    """The numbers whose order is that of the array."""
+    """Compute the numbers whose order is that of the array."""
     bucket_bits, tag_bits, rank_bits, partition_bits, next_bits = shape
     drop, drop_next = np.uint64(32 - bucket_bits - tag_bits), np.uint64(32 - next_bits)
     for i in range(key.shape[0]):
@@ -108,7 +109,7 @@ def _compose(
 def _divide(
     numbers: Array, shape: tuple[int, int, int, int, int], word: Array, bucket: Array
 ) -> None:
-    """The words of ordered numbers, and where each bucket begins."""
+    """Extract the words of sorted numbers, and where each bucket begins."""
     _, tag_bits, rank_bits, partition_bits, next_bits = shape
     ranks = (np.uint64(1) << np.uint64(rank_bits)) - np.uint64(1)
     tags = (np.uint64(1) << np.uint64(tag_bits)) - np.uint64(1)
@@ -125,20 +126,20 @@ def _divide(
 def build_forest(
     signature: Array, row: Array, partition: Array, shape: Shape
 ) -> Iterator[tuple[Array, Array]]:
-    """(words, buckets) for each place in turn; the arrays are good until the next.
+    """Yield (words, buckets) for each position in turn; the arrays are reused by the next.
 
-    By rank, `row` says where the signature stands and `partition`, which rises, where it belongs.
+    By rank, `row` says where the signature is and `partition`, ascending, where it belongs.
     """
-    n, places = len(row), signature.shape[1]
+    n, positions = len(row), signature.shape[1]
     numbers = np.empty(n, dtype=np.uint64)
     word = np.empty(n, dtype=np.uint32)
     bucket = np.empty(shape.buckets + 1, dtype=np.uint32)
     key = np.zeros((_SLAB + 1, n), dtype=np.uint32)
-    for first in range(0, places, _SLAB):
-        # The last place has no next one; whatever stands there is the same for all.
-        _slab(signature, row, first, key[: min(_SLAB + 1, places - first)])
-        for j in range(min(_SLAB, places - first)):
-            following = key[j + 1] if first + j + 1 < places else key[0] * 0
+    for first in range(0, positions, _SLAB):
+        # The last position has no next one: use the same key for all.
+        _slab(signature, row, first, key[: min(_SLAB + 1, positions - first)])
+        for j in range(min(_SLAB, positions - first)):
+            following = key[j + 1] if first + j + 1 < positions else key[0] * 0
             _compose(key[j], following, partition, shape.numbers(), numbers)
             numbers.sort()
             _divide(numbers, shape.numbers(), word, bucket)
@@ -147,7 +148,7 @@ def build_forest(
 
 @kernel
 def equal_rows(signature: Array, order: Array, out: Array) -> None:
-    """Whether the signature at each place of an order is the one before it."""
+    """Mark each signature of an order that equals the previous one."""
     for i in range(1, order.shape[0]):
         a, b = signature[order[i - 1]], signature[order[i]]
         same = True
@@ -160,7 +161,7 @@ def equal_rows(signature: Array, order: Array, out: Array) -> None:
 
 @kernel
 def row_keys(signature: Array, sizes: Array, out: Array) -> None:
-    """A number of each signature that orders by size, and brings equal ones together."""
+    """Compute a number per signature that sorts by size and groups equal signatures."""
     for i in range(signature.shape[0]):
         h = np.uint64(0)
         for j in range(signature.shape[1]):

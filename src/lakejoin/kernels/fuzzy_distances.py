@@ -1,4 +1,4 @@
-"""Plain distances of pairs of texts: by the tokens that they share, and letter by letter."""
+"""Distances of pairs of texts: by shared tokens, and letter by letter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def shared_tokens(start: Array, tokens: Array, left: Array, right: Array) -> Array:
-    """How many distinct tokens pairs of texts share; a text's tokens ascend."""
+    """Count the distinct tokens that pairs of texts share; a text's tokens ascend."""
     out = np.zeros(left.shape[0], np.int64)
     for p in range(left.shape[0]):
         i, j = start[left[p]], start[right[p]]
@@ -34,7 +34,7 @@ def shared_tokens(start: Array, tokens: Array, left: Array, right: Array) -> Arr
 
 @njit
 def _edits(points: Array, a: int, a_end: int, b: int, b_end: int, row: Array) -> int:
-    """The fewest insertions, deletions and replacements from one stretch to the other."""
+    """Return the fewest insertions, deletions and replacements from one text to the other."""
     n = b_end - b
     for j in range(n + 1):
         row[j] = j
@@ -50,7 +50,7 @@ def _edits(points: Array, a: int, a_end: int, b: int, b_end: int, row: Array) ->
 
 @kernel
 def edit_distances(points: Array, starts: Array, left: Array, right: Array) -> Array:
-    """Edits from text to text, of the longer one's length: 0..1."""
+    """Return the edit distances of pairs of texts, relative to the longer one: 0..1."""
     out = np.zeros(left.shape[0])
     longest = 0
     for text in range(starts.shape[0] - 1):
@@ -67,7 +67,7 @@ def edit_distances(points: Array, starts: Array, left: Array, right: Array) -> A
 
 @kernel
 def jaro_winkler_distances(points: Array, starts: Array, left: Array, right: Array) -> Array:
-    """One less the Jaro-Winkler likeness of texts."""
+    """Return one minus the Jaro-Winkler similarity of pairs of texts."""
     out = np.empty(left.shape[0])
     longest = 0
     for text in range(starts.shape[0] - 1):

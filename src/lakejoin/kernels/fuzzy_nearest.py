@@ -1,8 +1,5 @@
-"""The most alike texts by the tokens that they share: an inverted index, and its k best.
-
-The likeness of two texts is the sum, over the tokens that both hold, of the products of their
-weights. The lists of a query's tokens are read from the shortest on, as long as that takes no more
-than `budget` entries; where it leaves some unread, the best of what was met are measured in full.
+"""The most similar texts by the tokens they share: an inverted index, and the k best for each
+query.
 """
 
 from __future__ import annotations
@@ -16,14 +13,18 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
-_SPARE = 32  # at least: how many are measured again where lists were left unread
+# The similarity of two texts is the sum, over the tokens that both have, of the products of their
+# weights. The lists of a query's tokens are read from the shortest on, as long as that takes no
+# more than `budget` entries; if some stay unread, the best of the texts seen are measured in full.
+
+_SPARE = 32  # at least this many texts are measured in full if lists stay unread
 
 
 @kernel
 def invert(
     start: Array, tokens: Array, weights: Array, begin: int, distinct: int
 ) -> tuple[Array, Array, Array]:
-    """The texts from `begin` on by token: (start of each list, texts less `begin`, weights)."""
+    """List the texts from `begin` on by token: (start of each list, texts - `begin`, weights)."""
     texts = start.shape[0] - 1
     lists = np.zeros(distinct + 1, np.int64)
     for i in range(start[begin], start[texts]):
@@ -44,7 +45,7 @@ def invert(
 
 @njit
 def _shortest_first(order: Array, count: int, tokens: Array, begin: int, lists: Array) -> None:
-    """Orders the tokens `begin` and on by the length of their lists; few, so by insertion."""
+    """Sort the tokens from `begin` on by the length of their lists; few, so by insertion."""
     for i in range(count):
         token = tokens[begin + i]
         length = lists[token + 1] - lists[token]
@@ -59,23 +60,23 @@ def _shortest_first(order: Array, count: int, tokens: Array, begin: int, lists: 
 
 
 @njit
-def _keep_best(found: Array, score: Array, k: int, held: int, text: int, value: float) -> int:
-    """Puts a text into the k best so far, in order; of equally good ones the first comes first."""
-    if held == k and (value < score[k - 1] or (value == score[k - 1] and text > found[k - 1])):
-        return held
-    at = min(held, k - 1)
+def _keep_best(found: Array, score: Array, k: int, count: int, text: int, value: float) -> int:
+    """Insert a text into the k best so far, in order; of equally good ones the first wins."""
+    if count == k and (value < score[k - 1] or (value == score[k - 1] and text > found[k - 1])):
+        return count
+    at = min(count, k - 1)
     while at > 0 and (score[at - 1] < value or (score[at - 1] == value and found[at - 1] > text)):
         score[at] = score[at - 1]
         found[at] = found[at - 1]
         at -= 1
     score[at] = value
     found[at] = text
-    return min(held + 1, k)
+    return min(count + 1, k)
 
 
 @njit
-def _likeness(start: Array, tokens: Array, weights: Array, a: int, b: int) -> float:
-    """Of two texts, in full: their tokens ascend."""
+def _similarity(start: Array, tokens: Array, weights: Array, a: int, b: int) -> float:
+    """Compute the similarity of two texts in full; their tokens ascend."""
     i, j = start[a], start[b]
     total = np.float32(0)
     while i < start[a + 1] and j < start[b + 1]:
@@ -92,10 +93,10 @@ def _likeness(start: Array, tokens: Array, weights: Array, a: int, b: int) -> fl
 
 @kernel
 def likenesses(start: Array, tokens: Array, weights: Array, a: Array, b: Array) -> Array:
-    """The likeness of pairs of texts."""
+    """Compute the similarity of pairs of texts."""
     out = np.empty(a.shape[0], np.float32)
     for i in range(a.shape[0]):
-        out[i] = _likeness(start, tokens, weights, a[i], b[i])
+        out[i] = _similarity(start, tokens, weights, a[i], b[i])
     return out
 
 
@@ -112,22 +113,23 @@ def nearest(
     k: int,
     budget: int,
 ) -> tuple[Array, Array]:
-    """For each query (a text's number) the k most alike texts from `begin` on, and how alike.
+    """Find for each query (an index of a text) the k most similar texts from `begin` on.
 
-    Best first; -1 where fewer share a token with it. A text is not its own neighbour.
+    Returns texts and similarities, best first; -1 where fewer share a token. A text is not its own
+    neighbour.
     """
     indexed = start.shape[0] - 1 - begin
     found = np.full((queries.shape[0], k), -1, np.int32)
     score = np.zeros((queries.shape[0], k), np.float32)
     sums = np.zeros(indexed, np.float32)
-    met = np.empty(indexed, np.int32)
+    touched_texts = np.empty(indexed, np.int32)
     longest = 0
     for text in range(start.shape[0] - 1):
         longest = max(longest, start[text + 1] - start[text])
     order = np.empty(longest, np.int64)
     spare = np.empty(max(_SPARE, 4 * k), np.int32)
     spare_score = np.empty(spare.shape[0], np.float32)
-    own = np.zeros(lists.shape[0] - 1, np.float32)  # the weights of a query, by token
+    query_weights = np.zeros(lists.shape[0] - 1, np.float32)  # the weights of a query, by token
     best = np.empty(k, np.int32)
     best_score = np.empty(k, np.float32)
     for q in range(queries.shape[0]):
@@ -136,12 +138,12 @@ def nearest(
         _shortest_first(order, count, tokens, start[text], lists)
         left = budget
         touched = 0
-        whole = True
+        all_read = True
         for o in range(count):
             token = tokens[order[o]]
             stop = lists[token + 1]
             if stop - lists[token] > left:
-                whole = False
+                all_read = False
                 if o > 0:
                     break
                 stop = lists[token] + left
@@ -150,33 +152,33 @@ def nearest(
             for i in range(lists[token], stop):
                 member = members[i]
                 if sums[member] == 0:
-                    met[touched] = member
+                    touched_texts[touched] = member
                     touched += 1
                 sums[member] += weight * member_weights[i]
         # Room for the k best, or for some more where these are yet to be measured in full.
-        room = k if whole else spare.shape[0]
-        held = 0
+        room = k if all_read else spare.shape[0]
+        kept = 0
         for i in range(touched):
-            member = met[i]
+            member = touched_texts[i]
             value = sums[member]
             sums[member] = 0
-            if member != text - begin and (held < room or value >= spare_score[room - 1]):
-                held = _keep_best(spare, spare_score, room, held, member, value)
-        if not whole:
-            again = 0
+            if member != text - begin and (kept < room or value >= spare_score[room - 1]):
+                kept = _keep_best(spare, spare_score, room, kept, member, value)
+        if not all_read:
+            measured = 0
             for i in range(start[text], start[text + 1]):
-                own[tokens[i]] = weights[i]
-            for i in range(held):
+                query_weights[tokens[i]] = weights[i]
+            for i in range(kept):
                 value = np.float32(0)
                 for j in range(start[spare[i] + begin], start[spare[i] + begin + 1]):
-                    value += own[tokens[j]] * weights[j]
-                again = _keep_best(best, best_score, k, again, spare[i], value)
+                    value += query_weights[tokens[j]] * weights[j]
+                measured = _keep_best(best, best_score, k, measured, spare[i], value)
             for i in range(start[text], start[text + 1]):
-                own[tokens[i]] = 0
-            held = again
-            spare[:held] = best[:held]
-            spare_score[:held] = best_score[:held]
-        for i in range(held):
+                query_weights[tokens[i]] = 0
+            kept = measured
+            spare[:kept] = best[:kept]
+            spare_score[:kept] = best_score[:kept]
+        for i in range(kept):
             found[q, i] = spare[i]
             score[q, i] = spare_score[i]
     return found, score
@@ -184,7 +186,7 @@ def nearest(
 
 @kernel
 def leads(groups: Array, values: Array, count: int) -> Array:
-    """Each value less the largest other one of its group, or less 0 where it stands alone."""
+    """Return each value minus the largest other value of its group, or minus 0 if it is alone."""
     best = np.zeros(count)
     second = np.zeros(count)
     for i in range(groups.shape[0]):

@@ -1,9 +1,4 @@
-"""Words and q-grams of folded texts, as numbers, with what each weighs.
-
-Texts come as one array of code points, `starts` (texts + 1) between them; words are what stands
-between blanks. A q-gram never spans two words: each word is cut with a blank on either side, so
-that its first and last letters count as such and the order of words does not.
-"""
+"""Words and q-grams of folded texts, as indices, with their weights."""
 
 from __future__ import annotations
 
@@ -17,12 +12,16 @@ from lakejoin.kernels.hashing import finish, mix
 
 Array = np.ndarray[Any, Any]
 
+# Texts come as one array of code points, with `starts` (texts + 1) between them; words are
+# separated by blanks. A q-gram never spans two words: each word is padded with a blank on either
+# side, so that its first and last letters count as such and the order of words does not matter.
+
 _BLANK = np.uint64(32)
 
 
 @kernel
 def cut_words(points: Array, starts: Array, most: int) -> tuple[Array, Array, Array]:
-    """The first `most` words of every text: (first word of each text, beginnings, ends)."""
+    """Find the first `most` words of every text: (first word of each text, begins, ends)."""
     texts = starts.shape[0] - 1
     count = 0
     for i in range(points.shape[0]):
@@ -50,7 +49,7 @@ def cut_words(points: Array, starts: Array, most: int) -> tuple[Array, Array, Ar
 
 @kernel
 def hash_words(points: Array, begins: Array, ends: Array) -> Array:
-    """A number for every word; equal words have equal ones."""
+    """Hash every word; equal words have equal hashes."""
     out = np.empty(begins.shape[0], np.uint64)
     for word in range(begins.shape[0]):
         h = np.uint64(ends[word] - begins[word])
@@ -62,7 +61,7 @@ def hash_words(points: Array, begins: Array, ends: Array) -> Array:
 
 @kernel
 def words_with(points: Array, marked: Array, begins: Array, ends: Array) -> Array:
-    """Which words hold a code point whose place in `points` is marked."""
+    """Mark the words that contain a marked code point."""
     out = np.zeros(begins.shape[0], np.bool_)
     for word in range(begins.shape[0]):
         for at in range(begins[word], ends[word]):
@@ -74,7 +73,7 @@ def words_with(points: Array, marked: Array, begins: Array, ends: Array) -> Arra
 def hash_grams(
     points: Array, first: Array, begins: Array, ends: Array, size: int
 ) -> tuple[Array, Array]:
-    """A number for every q-gram of every text: (first of each text, numbers)."""
+    """Hash every q-gram of every text: (first of each text, hashes)."""
     texts = first.shape[0] - 1
     start = np.zeros(texts + 1, np.int64)
     for text in range(texts):
@@ -97,13 +96,13 @@ def hash_grams(
 
 @kernel
 def number_hashes(hashes: Array) -> tuple[Array, Array]:
-    """Numbers hashes by first appearance: (number of each, where each number appears first)."""
+    """Number hashes by first appearance: (index of each, where each index appears first)."""
     width = 16
     while width < 2 * hashes.shape[0]:
         width *= 2
     mask = np.uint64(width - 1)
     slots = np.full(width, -1, np.int32)
-    numbers = np.empty(hashes.shape[0], np.int32)
+    indices = np.empty(hashes.shape[0], np.int32)
     firsts = np.empty(hashes.shape[0], np.int64)
     count = 0
     for i in range(hashes.shape[0]):
@@ -115,13 +114,13 @@ def number_hashes(hashes: Array) -> tuple[Array, Array]:
             slots[at] = count
             firsts[count] = i
             count += 1
-        numbers[i] = slots[at]
-    return numbers, firsts[:count].copy()
+        indices[i] = slots[at]
+    return indices, firsts[:count].copy()
 
 
 @njit(inline="always")
 def _sort(values: Array, begin: int, end: int) -> None:
-    """By insertion: a text has few tokens."""
+    """Sort by insertion: a text has few tokens."""
     for i in range(begin + 1, end):
         value = values[i]
         j = i
@@ -133,29 +132,29 @@ def _sort(values: Array, begin: int, end: int) -> None:
 
 @kernel
 def tally(start: Array, tokens: Array) -> tuple[Array, Array, Array]:
-    """Every text's distinct tokens, ascending, and how often each occurs in it."""
+    """Return every text's distinct tokens, ascending, and how often each occurs in it."""
     texts = start.shape[0] - 1
     out_start = np.zeros(texts + 1, np.int64)
-    own = tokens.copy()
+    sorted_tokens = tokens.copy()
     out = np.empty(tokens.shape[0], np.int32)
     counts = np.empty(tokens.shape[0], np.int32)
-    found = 0
+    total = 0
     for text in range(texts):
-        _sort(own, start[text], start[text + 1])
+        _sort(sorted_tokens, start[text], start[text + 1])
         for i in range(start[text], start[text + 1]):
-            if i > start[text] and own[i] == own[i - 1]:
-                counts[found - 1] += 1
+            if i > start[text] and sorted_tokens[i] == sorted_tokens[i - 1]:
+                counts[total - 1] += 1
             else:
-                out[found] = own[i]
-                counts[found] = 1
-                found += 1
-        out_start[text + 1] = found
-    return out_start, out[:found].copy(), counts[:found].copy()
+                out[total] = sorted_tokens[i]
+                counts[total] = 1
+                total += 1
+        out_start[text + 1] = total
+    return out_start, out[:total].copy(), counts[:total].copy()
 
 
 @kernel
 def unit_weights(start: Array, tokens: Array, counts: Array, rarity: Array) -> Array:
-    """What each token weighs in its text: count times rarity, every text of length one."""
+    """Weigh each token in its text: count times rarity, scaled to length one per text."""
     out = np.empty(tokens.shape[0], np.float32)
     for text in range(start.shape[0] - 1):
         total = 0.0

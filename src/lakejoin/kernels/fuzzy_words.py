@@ -1,4 +1,4 @@
-"""Which words of two texts answer each other? The same ones, then nearly the same ones."""
+"""Pair the words of two texts: equal words first, then similar ones."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
-MOST_WORDS = 24  # of a text: what is longer is no name
-# Jaro-Winkler from which on two words may be one, misspelt or in another form. A word that keys
-# have means what it says; one that no key has is more likely a misspelling.
-_LEAST = 0.8
-_LEAST_OF_STRANGE = 0.7
-_INITIAL = 0.9  # how alike a single letter is to a word that begins with it
+MOST_WORDS = 24  # words of a text; a longer text is no name
+# The Jaro-Winkler similarity from which two words may be the same word, misspelt or inflected. A
+# word that occurs in keys is probably right; one that does not is more likely a misspelling.
+_LEAST_IN_KEYS = 0.8
+_LEAST_OTHERWISE = 0.7
+_INITIAL = 0.9  # similarity of a single letter to a word that begins with it
 
 
 @njit
 def jaro_winkler(
     points: Array, a: int, a_end: int, b: int, b_end: int, taken_a: Array, taken_b: Array
 ) -> float:
-    """Of two stretches of code points, 0..1; 1 for equal ones. `taken` are room to work in."""
+    """Compare two runs of code points: 0..1, 1 if equal. `taken_a`, `taken_b` are scratch space."""
     m, n = a_end - a, b_end - b
     if m == 0 or n == 0:
         return 1.0 if m == n else 0.0
@@ -56,16 +56,17 @@ def jaro_winkler(
 
 
 @njit
-def _word_likeness(
+def _word_similarity(
     points: Array, a: int, a_end: int, b: int, b_end: int, taken_a: Array, taken_b: Array
 ) -> float:
+    """Compare two words; a single letter matches a word that begins with it."""
     if min(a_end - a, b_end - b) == 1 and points[a] == points[b]:
         return _INITIAL
     return jaro_winkler(points, a, a_end, b, b_end, taken_a, taken_b)
 
 
 @njit
-def _answer(
+def _pair_words(
     points: Array,
     begins: Array,
     ends: Array,
@@ -79,14 +80,14 @@ def _answer(
     b_end: int,
     open_a: Array,
     open_b: Array,
-    alike: Array,
+    similarity: Array,
     taken_a: Array,
     taken_b: Array,
 ) -> float:
-    """Pairs the words a.. with the words b..; the rarity that is paired, and how open each is.
+    """Pair the words a.. with the words b..; return the rarity paired, and how open each word is.
 
-    A word without an answer is open (1), one with the same word as answer is not (0), and one with
-    a similar word is in between.
+    A word without a partner is open (1), one paired with the same word is not (0), and one paired
+    with a similar word is in between.
     """
     m, n = a_end - a, b_end - b
     open_a[:m] = 1.0
@@ -103,14 +104,16 @@ def _answer(
         if open_a[i] < 1.0:
             continue
         for j in range(n):
-            alike[i, j] = 0.0
-            # Numbers are the same or they are not: 2004 is not nearly 2005.
+            similarity[i, j] = 0.0
+            # Numbers are equal or different: 2004 is not similar to 2005.
             if open_b[j] == 1.0 and not numeric[words[a + i]] and not numeric[words[b + j]]:
                 i_begin, i_end = begins[a + i], ends[a + i]
                 j_begin, j_end = begins[b + j], ends[b + j]
-                likeness = _word_likeness(points, i_begin, i_end, j_begin, j_end, taken_a, taken_b)
-                least = _LEAST if in_keys[words[a + i]] else _LEAST_OF_STRANGE
-                alike[i, j] = (likeness - least) / (1.0 - least)
+                word_similarity = _word_similarity(
+                    points, i_begin, i_end, j_begin, j_end, taken_a, taken_b
+                )
+                least = _LEAST_IN_KEYS if in_keys[words[a + i]] else _LEAST_OTHERWISE
+                similarity[i, j] = (word_similarity - least) / (1.0 - least)
     while True:
         best = 0.0
         best_i = -1
@@ -118,8 +121,8 @@ def _answer(
         for i in range(m):
             if open_a[i] == 1.0:
                 for j in range(n):
-                    if open_b[j] == 1.0 and alike[i, j] > best:
-                        best = alike[i, j]
+                    if open_b[j] == 1.0 and similarity[i, j] > best:
+                        best = similarity[i, j]
                         best_i = i
                         best_j = j
         if best_i < 0:
@@ -131,6 +134,7 @@ def _answer(
 
 @njit
 def _longest(begins: Array, ends: Array) -> int:
+    """Return the length of the longest word."""
     longest = 0
     for word in range(begins.shape[0]):
         longest = max(longest, ends[word] - begins[word])
@@ -150,19 +154,19 @@ def count_open(
     left: Array,
     right: Array,
 ) -> Array:
-    """How many of the pairs of texts leave each word without an answer."""
+    """Count for each word the pairs of texts that leave it without a partner."""
     counts = np.zeros(rarity.shape[0], np.int64)
     open_a = np.empty(MOST_WORDS)
     open_b = np.empty(MOST_WORDS)
-    alike = np.empty((MOST_WORDS, MOST_WORDS))
+    similarity = np.empty((MOST_WORDS, MOST_WORDS))
     taken_a = np.empty(_longest(begins, ends), np.bool_)
     taken_b = np.empty(taken_a.shape[0], np.bool_)
     for p in range(left.shape[0]):
         a, a_end = first[left[p]], first[left[p] + 1]
         b, b_end = first[right[p]], first[right[p] + 1]
-        _answer(
+        _pair_words(
             points, begins, ends, words, numeric, in_keys, rarity, a, a_end, b, b_end,
-            open_a, open_b, alike, taken_a, taken_b,
+            open_a, open_b, similarity, taken_a, taken_b,
         )  # fmt: skip
         for i in range(a_end - a):
             counts[words[a + i]] += open_a[i] == 1.0
@@ -185,7 +189,7 @@ def compare_words(
     left: Array,
     right: Array,
 ) -> Array:
-    """What the words of pairs of texts say, a row for each pair.
+    """Compare the words of pairs of texts: a row of seven numbers per pair.
 
     The rarity that is paired; what the left text leaves open, and the right; numbers that the left
     leaves open, and the right; the doubt in what the left leaves open, and the right.
@@ -193,15 +197,15 @@ def compare_words(
     out = np.zeros((left.shape[0], 7))
     open_a = np.empty(MOST_WORDS)
     open_b = np.empty(MOST_WORDS)
-    alike = np.empty((MOST_WORDS, MOST_WORDS))
+    similarity = np.empty((MOST_WORDS, MOST_WORDS))
     taken_a = np.empty(_longest(begins, ends), np.bool_)
     taken_b = np.empty(taken_a.shape[0], np.bool_)
     for p in range(left.shape[0]):
         a, a_end = first[left[p]], first[left[p] + 1]
         b, b_end = first[right[p]], first[right[p] + 1]
-        out[p, 0] = _answer(
+        out[p, 0] = _pair_words(
             points, begins, ends, words, numeric, in_keys, rarity, a, a_end, b, b_end,
-            open_a, open_b, alike, taken_a, taken_b,
+            open_a, open_b, similarity, taken_a, taken_b,
         )  # fmt: skip
         for i in range(a_end - a):
             word = words[a + i]

@@ -4,14 +4,14 @@
 | --- | --- |
 | pair | one distinct value of one column; the pairs of a column are adjacent, columns ascend |
 | token | one distinct value of the segment: all pairs with the same hash |
-| list | a token's posting list: the *indexed* columns that hold it, ascending |
+| list | a token's posting list: the *indexed* columns that contain it, ascending |
 | group | all tokens with exactly the same list |
 | code | a token's number: groups by rising list length, then by list; inside a group by hash |
 
 The pairs are first partitioned by the top bits of their hash into buckets that fit the cache; then
-each bucket is numbered, and its tokens' lists are made and looked up among the groups, while it is
-there. Only one list a group is ever kept. Time is linear in the pairs; the peak is about 36 bytes a
-pair where all values differ, less where they recur.
+each bucket's tokens are numbered, and their lists are built and looked up among the groups while
+the bucket is in the cache. Only one list per group is kept. Time is linear in the pairs; the peak
+is about 36 bytes per pair if all values differ, less if they recur.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ONE = np.uint64(1)
 class Groups:
     """The result of `group`: tokens by code, groups by rank, and the code of every pair.
 
-    `first_pair[code]` is a pair that holds the token's text; `group_start` (groups + 1) splits the
+    `first_pair[code]` is a pair that has the token's text; `group_start` (groups + 1) splits the
     codes; `list_start` (groups + 1) splits `list_columns`, the posting lists.
     """
 
@@ -52,18 +52,18 @@ class Groups:
 
 
 def group(make_hashes: Callable[[], Array], column_start: Array, indexed: Array) -> Groups:
-    """Groups pairs by hash into tokens, and tokens by posting list into groups.
+    """Group pairs by hash into tokens, and tokens by posting list into groups.
 
-    The hashes of the pairs are made here, and let go as soon as they are partitioned. Two different
-    texts with one hash would become one token: see `first_mismatch`.
+    The hashes are made here and freed as soon as they are partitioned. Two different texts with one
+    hash would become one token: see `first_mismatch`.
 
     >>> h = np.array([5, 9, 5, 9, 7], dtype=np.uint64)
     >>> g = group(lambda: h, np.array([0, 2, 5]), np.array([True, True]))
     >>> g.pair_code.tolist(), g.group_start.tolist(), g.list_columns.tolist()
     ([1, 2, 1, 2, 0], [0, 1, 3], [1, 0, 1])
     """
-    # The large arrays are made here and not in compiled code: numpy asks for huge pages. Those of
-    # the tokens have room for as many as there are pairs; what stays untouched takes no memory.
+    # The large arrays are allocated here, not in compiled code: numpy asks for huge pages. Those of
+    # the tokens have room for one per pair; what stays untouched takes no memory.
     hashes = make_hashes()
     pairs = len(hashes)
     entries = np.empty((pairs, 2), dtype=np.uint64)
@@ -100,7 +100,7 @@ def _bucket_bits(pairs: int) -> int:
 def _partition(
     hashes: Array, column_start: Array, indexed: Array, bits: int, entries: Array
 ) -> Array:
-    """Sorts the pairs by the top bits of their hash into entries of (hash, column and pair).
+    """Sort the pairs by the top bits of their hash into entries of (hash, column and pair).
 
     A column that is not indexed reads _EMPTY.
     """
@@ -131,9 +131,9 @@ def _group_entries(
     token_hash: Array,
     token_group: Array,
 ) -> tuple[int, Array, Array]:
-    """Numbers the tokens bucket by bucket and finds the group of each.
+    """Number the tokens bucket by bucket and find the group of each.
 
-    Each entry's hash gives way to its token. Returns the number of tokens, and the groups' lists
+    Each entry's hash is replaced by its token. Returns the number of tokens, and the groups' lists
     (starts and columns) in the order of discovery.
     """
     largest = 0
@@ -143,18 +143,20 @@ def _group_entries(
     start = np.empty(largest + 1, dtype=np.int64)
     members = np.empty(largest, dtype=np.uint32)
     table, table_hash = _new_table(1 << 12)
-    of_one_column = np.full(columns + 1, _EMPTY, dtype=np.uint32)  # the last one: no column
+    of_one_column = np.full(columns + 1, _EMPTY, dtype=np.uint32)  # the last: tokens in no column
     list_start = np.zeros(1 << 10, dtype=np.int64)
     lists = np.empty(1 << 12, dtype=np.uint32)
     tokens = groups = hashed = 0
     for b in range(bucket_start.shape[0] - 1):
         begin, end = bucket_start[b], bucket_start[b + 1]
-        found = _number_bucket(entries, begin, end, tokens, slots, start, first_pair, token_hash)
-        _collect_lists(entries, begin, end, tokens, found, start, members)
-        for local in range(found):
+        bucket_tokens = _number_bucket(
+            entries, begin, end, tokens, slots, start, first_pair, token_hash
+        )
+        _collect_lists(entries, begin, end, tokens, bucket_tokens, start, members)
+        for local in range(bucket_tokens):
             first = start[local - 1] if local > 0 else 0
             length = start[local] - first
-            # Room for one more group and its list, should this token begin one.
+            # Make room for one more group and its list, in case this token begins one.
             if groups + 2 > list_start.shape[0]:
                 list_start = _doubled(list_start, groups + 1)
             while list_start[groups] + length > lists.shape[0]:
@@ -162,23 +164,23 @@ def _group_entries(
             if 2 * hashed >= table.shape[0]:
                 table, table_hash = _grown_table(table, table_hash)
             if length <= 1:
-                one = columns if length == 0 else np.int64(members[first])
-                number = of_one_column[one]
-                if number == _EMPTY:
-                    number = np.uint32(groups)
-                    of_one_column[one] = number
+                column = columns if length == 0 else np.int64(members[first])
+                group_index = of_one_column[column]
+                if group_index == _EMPTY:
+                    group_index = np.uint32(groups)
+                    of_one_column[column] = group_index
             else:
-                number = _find_list(
+                group_index = _find_list(
                     members, first, length, lists, list_start, groups, table, table_hash
                 )
-                hashed += number == groups
-            if number == groups:
+                hashed += group_index == groups
+            if group_index == groups:
                 for i in range(length):
                     lists[list_start[groups] + i] = members[first + i]
                 list_start[groups + 1] = list_start[groups] + length
                 groups += 1
-            token_group[tokens + local] = number
-        tokens += found
+            token_group[tokens + local] = group_index
+        tokens += bucket_tokens
     return tokens, list_start[: groups + 1].copy(), lists[: list_start[groups]].copy()
 
 
@@ -201,10 +203,10 @@ def _number_bucket(
     first_pair: Array,
     token_hash: Array,
 ) -> int:
-    """Gives the entries of a bucket their tokens, from `tokens` on, and counts list lengths."""
+    """Number the tokens of a bucket from `tokens` on, and count the lengths of their lists."""
     mask = np.uint64(_power_above(2 * (end - begin)) - 1)
     slots[: np.int64(mask) + 1] = _EMPTY
-    found = 0
+    bucket_tokens = 0
     for e in range(begin, end):
         h = entries[e, 0]
         at = h & mask
@@ -212,33 +214,39 @@ def _number_bucket(
             at = (at + _ONE) & mask
         local: Any = np.int64(slots[at])
         if slots[at] == _EMPTY:
-            local = found
-            slots[at] = np.uint32(found)
-            token_hash[tokens + found] = h
-            first_pair[tokens + found] = np.uint32(entries[e, 1] & _LOW)
-            lengths[found] = 0
-            found += 1
+            local = bucket_tokens
+            slots[at] = np.uint32(bucket_tokens)
+            token_hash[tokens + bucket_tokens] = h
+            first_pair[tokens + bucket_tokens] = np.uint32(entries[e, 1] & _LOW)
+            lengths[bucket_tokens] = 0
+            bucket_tokens += 1
         entries[e, 0] = np.uint64(tokens + local)
         lengths[local] += entries[e, 1] >> _HALF != np.uint64(_EMPTY)
-    return found
+    return bucket_tokens
 
 
 @kernel
 def _collect_lists(
-    entries: Array, begin: int, end: int, tokens: int, found: int, start: Array, members: Array
+    entries: Array,
+    begin: int,
+    end: int,
+    tokens: int,
+    bucket_tokens: int,
+    start: Array,
+    members: Array,
 ) -> None:
-    """Turns lengths into list ends, and collects the columns of each token of a bucket."""
+    """Turn lengths into list ends, and collect the columns of each token of a bucket."""
     total = 0
-    for local in range(found):
+    for local in range(bucket_tokens):
         length = start[local]
         start[local] = total
         total += length
     for e in range(begin, end):
         column = entries[e, 1] >> _HALF
         if column != np.uint64(_EMPTY):
-            own = np.int64(entries[e, 0]) - tokens
-            members[start[own]] = np.uint32(column)
-            start[own] += 1
+            local_token = np.int64(entries[e, 0]) - tokens
+            members[start[local_token]] = np.uint32(column)
+            start[local_token] += 1
 
 
 @kernel
@@ -252,7 +260,7 @@ def _find_list(
     table: Array,
     table_hash: Array,
 ) -> np.uint32:
-    """The group with exactly this list; a new number, put into the table, if there is none."""
+    """Return the group with exactly this list; if there is none, enter a new one into the table."""
     h = np.uint64(length)
     for i in range(first, first + length):
         h = mix(h, np.uint64(members[i]))
@@ -302,10 +310,10 @@ def _doubled(values: Array, used: int) -> Array:
 
 
 def _order_groups(list_start: Array, lists: Array) -> tuple[Array, Array, Array]:
-    """Ranks the groups by (list length, list); returns the rank and the lists in that order.
+    """Rank the groups by (list length, list); return the ranks and the lists in that order.
 
-    Lists of equal length are compared by their first three columns; what still ties keeps the
-    order of discovery, which depends on the content alone.
+    Lists of equal length are compared by their first three columns; remaining ties keep the order
+    of discovery, which depends on the content alone.
     """
     begin = list_start[:-1]
     length = np.diff(list_start)
@@ -361,15 +369,15 @@ def _scatter_codes(entries: Array, token_code: Array, pair_code: Array) -> None:
         pair_code[entries[e, 1] & _LOW] = token_code[entries[e, 0]]
 
 
-def _permute(values: Array, place: Array) -> Array:
+def _permute(values: Array, position: Array) -> Array:
     out = np.empty_like(values)
-    out[place] = values
+    out[position] = values
     return out
 
 
 @kernel
 def first_mismatch(offsets: Array, data: Array, pair_code: Array, first_pair: Array) -> int:
-    """The first pair whose text differs from its token's text, or -1: the exactness check."""
+    """Return the first pair whose text differs from its token's, or -1: the exactness check."""
     for p in range(pair_code.shape[0]):
         q = np.int64(first_pair[pair_code[p]])
         if q == p:
@@ -391,7 +399,7 @@ def _same_list(lists: Array, a: int, b: int, length: int) -> bool:
 
 @kernel
 def group_ordered(list_start: Array, lists: Array) -> tuple[Array, Array, Array]:
-    """Groups tokens that already stand in code order: neighbours with equal lists.
+    """Group tokens that are already in code order: neighbours with equal lists.
 
     Returns (group_start, list_start by group, lists by group), as `group` does.
     """

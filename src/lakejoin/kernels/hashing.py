@@ -1,10 +1,4 @@
-"""A 64-bit hash of every string of an Arrow array, straight from its buffers.
-
-The hash is lakejoin's own (multiply, rotate and fold over 8-byte words, then a finaliser) and part
-of the index format: changing it needs a new format version. The seed changes the multiplier of
-every step, so that texts made to collide under one seed do not under another: an index that meets
-two texts with one hash chooses a new seed at random.
-"""
+"""64-bit hashes of the strings of an Arrow array, straight from its buffers."""
 
 from __future__ import annotations
 
@@ -16,6 +10,11 @@ from numba import njit
 from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
+
+# The hash is lakejoin's own (multiply, rotate and fold over 8-byte words, then a finaliser) and
+# part of the index format: changing it needs a new format version. The seed changes the multiplier
+# of every step, so that texts made to collide under one seed do not collide under another: an index
+# that finds two texts with one hash picks a new random seed.
 
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -34,7 +33,7 @@ _U56 = np.uint64(56)
 
 @njit(inline="always")
 def load_word(data: Array, p: int) -> np.uint64:
-    """Eight bytes at any position, little-endian; the compiler makes one unaligned load of it."""
+    """Load eight bytes at any offset, little-endian; compiles to one unaligned load."""
     return (
         np.uint64(data[p])
         | (np.uint64(data[p + 1]) << _U8)
@@ -49,14 +48,14 @@ def load_word(data: Array, p: int) -> np.uint64:
 
 @njit(inline="always")
 def mix(h: np.uint64, word: np.uint64, multiplier: np.uint64 = _K2) -> np.uint64:
-    """Folds one word into a running hash."""
+    """Fold one word into a running hash."""
     h = (h ^ (word * _K1)) * multiplier
     return (h << _U29) | (h >> _U35)
 
 
 @njit(inline="always")
 def finish(h: np.uint64) -> np.uint64:
-    """Spreads every bit of a running hash over the whole word."""
+    """Spread every bit of a running hash over the whole word."""
     h ^= h >> _U32
     h *= _K1
     h ^= h >> _U29
@@ -67,19 +66,19 @@ def finish(h: np.uint64) -> np.uint64:
 
 @njit(inline="always")
 def bucket_of(h: np.uint64, shift: np.uint64) -> np.int64:
-    """The top bits of a hash; a shift by all 64 bits (undefined in hardware) is bucket 0."""
+    """Return the top bits of a hash; a shift by all 64 bits (undefined in hardware) is bucket 0."""
     return np.int64(0) if shift == np.uint64(64) else np.int64(h >> shift)
 
 
 @kernel
 def word_at(data: Array, p: int) -> np.uint64:
-    """Eight bytes at any position; a function of its own keeps compiling short."""
+    """Load eight bytes at any offset; a separate function, so that callers compile faster."""
     return load_word(data, p)
 
 
 @kernel
 def same_bytes(a: Array, p: int, b: Array, q: int, length: int) -> bool:
-    """Whether `length` bytes of `a` from `p` on are those of `b` from `q` on."""
+    """Whether `length` bytes of `a` from `p` on equal those of `b` from `q` on."""
     i = 0
     while i + 8 <= length:
         if word_at(a, p + i) != word_at(b, q + i):
@@ -105,7 +104,7 @@ def _hash(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
         if p + 8 <= data.shape[0]:
             keep = np.uint64(64 - 8 * left)
             word = (load_word(data, p) << keep) >> keep
-        else:  # at the very end of the buffer there is no whole word to load
+        else:  # at the end of the buffer there is no whole word to load
             for j in range(left):
                 word |= np.uint64(data[p + j]) << np.uint64(8 * j)
         h = mix(h, word, multiplier)
@@ -114,12 +113,12 @@ def _hash(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
 
 @kernel
 def hash_text(data: Array, p: int, stop: int, seed: np.uint64) -> np.uint64:
-    """The hash of the text `data[p:stop]`; a function of its own keeps compiling short."""
+    """Hash the text `data[p:stop]`; a separate function, so that callers compile faster."""
     return _hash(data, p, stop, seed)
 
 
 @kernel
 def hash_strings(offsets: Array, data: Array, seed: np.uint64, out: Array) -> None:
-    """Writes the hash of string i, `data[offsets[i]:offsets[i + 1]]`, to `out[i]`."""
+    """Write the hash of string i, `data[offsets[i]:offsets[i + 1]]`, to `out[i]`."""
     for i in range(out.shape[0]):
         out[i] = _hash(data, offsets[i], offsets[i + 1], seed)

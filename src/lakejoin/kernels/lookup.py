@@ -1,8 +1,4 @@
-"""A hash directory: from a 64-bit hash to the codes that may bear it.
-
-The top bits of a hash choose a bucket of about ten entries; an entry keeps the low 32 bits (the
-tag) and the code. A tag that fits is a candidate only: the caller compares the texts.
-"""
+"""A hash directory: from a 64-bit hash to the codes that may have it."""
 
 from __future__ import annotations
 
@@ -15,12 +11,16 @@ from lakejoin.kernels.hashing import bucket_of
 
 Array = np.ndarray[Any, Any]
 
+# The top bits of a hash choose a bucket of about ten entries; an entry has the low 32 bits (the
+# tag) and the code. An equal tag only makes a candidate: the caller compares the texts.
+
 _TARGET = 12
-_LOW = np.uint64(0xFFFFFFFF)
+_TAG_BITS = np.uint64(0xFFFFFFFF)
 
 
 def directory_bits(tokens: int) -> int:
-    """How many top bits choose a bucket: at least eight, so that any dictionary can be sampled.
+    """Return how many top bits choose a bucket: at least eight, so that any dictionary can be
+    sampled.
 
     >>> directory_bits(0), directory_bits(1_000_000)
     (8, 16)
@@ -29,7 +29,7 @@ def directory_bits(tokens: int) -> int:
 
 
 def build_directory(hashes: Array) -> tuple[Array, Array, Array]:
-    """(bucket starts, tags, codes) for the hashes of codes 0, 1, 2, …"""
+    """Build (bucket starts, tags, codes) for the hashes of codes 0, 1, 2, …"""
     bits = directory_bits(len(hashes))
     start = np.zeros((1 << bits) + 1, dtype=np.uint32)
     tags = np.empty(len(hashes), dtype=np.uint32)
@@ -49,14 +49,14 @@ def _fill_directory(
     fill = start[:-1].copy()
     for i in range(hashes.shape[0]):
         b = bucket_of(hashes[i], shift)
-        tags[fill[b]] = np.uint32(hashes[i] & _LOW)
+        tags[fill[b]] = np.uint32(hashes[i] & _TAG_BITS)
         codes[fill[b]] = np.uint32(i)
         fill[b] += np.uint32(1)
 
 
 @kernel
 def bucket_spans(start: Array, hashes: Array, out: Array) -> None:
-    """The entries (begin, end) that hold the bucket of each hash."""
+    """Write the entries (begin, end) of the bucket of each hash."""
     bits = 0
     while (1 << bits) < start.shape[0] - 1:
         bits += 1
@@ -71,10 +71,10 @@ def bucket_spans(start: Array, hashes: Array, out: Array) -> None:
 def find_tags(
     span: Array, tags: Array, codes: Array, hashes: Array, found: Array, row: Array
 ) -> int:
-    """Writes every (row, code) whose tag fits; returns how many, which may exceed the room."""
+    """Write every (row, code) whose tag is equal; return how many, which may exceed the room."""
     n = 0
     for k in range(hashes.shape[0]):
-        tag = np.uint32(hashes[k] & _LOW)
+        tag = np.uint32(hashes[k] & _TAG_BITS)
         for e in range(span[k, 0], span[k, 1]):
             if tags[e] == tag:
                 if n < found.shape[0]:

@@ -1,15 +1,4 @@
-"""Compiled code over the mapped arrays of many segments at once.
-
-A search runs over all segments in one call, because calling compiled code from Python costs as much
-as searching a small segment. Numba takes no list of arrays cheaply, so they are handed over as a
-matrix of numbers: one row a segment, and in it for every array its address, its length and its
-place in the file. Whoever makes the matrix keeps the arrays alive.
-
-Blocks of a file are verified when they are first read. Compiled code cannot do that, so it notes
-the blocks it reads that were not verified yet, and whoever called it verifies those before anything
-is answered. Until then bytes may be wrong, so nothing read from a file is trusted as a place in
-memory without a look at the bounds.
-"""
+"""Access to the mapped arrays of many segments at once, for compiled code."""
 
 from __future__ import annotations
 
@@ -22,14 +11,24 @@ from lakejoin.kernels.memory import pointer
 
 Array = np.ndarray[Any, Any]
 
+# A search runs over all segments in one call, because calling compiled code from Python costs as
+# much as searching a small segment. Numba takes no list of arrays cheaply, so they are passed as a
+# matrix of numbers: one row per segment with the address, length and file offset of every array.
+# Whoever builds the matrix keeps the arrays alive.
+#
+# Blocks of a file are verified when they are first read. Compiled code cannot do that, so it notes
+# the unverified blocks that it reads, and its caller verifies those before it uses any result.
+# Until then bytes may be wrong, so nothing read from a file is used as an index without a bounds
+# check.
+
 _BLOCK_BITS = 16
 
 
 class Guard(NamedTuple):
-    """Which blocks of a file were verified, and where to note those that were read but were not.
+    """The verified blocks of a file, and where to note unverified ones that are read.
 
-    `checked` is empty once all are verified. `pending[0]` says whether any block was noted, and
-    `pending[before + b]` whether the b-th of this file was.
+    `checked` is empty once all are verified. `pending[0]` says whether any block is noted, and
+    `pending[before + b]` whether the b-th of this file is.
     """
 
     checked: Array
@@ -39,25 +38,25 @@ class Guard(NamedTuple):
 
 @njit(inline="always")
 def bytes_at(row: Array, field: int) -> Array:
-    """The array of bytes whose address and length stand in a row from `field` on."""
+    """Return the array of bytes whose address and length are in a row from `field` on."""
     return carray(pointer(row[field]), (row[field + 1],), np.uint8)
 
 
 @njit(inline="always")
 def shorts_at(row: Array, field: int) -> Array:
-    """An array of 16-bit numbers."""
+    """Return an array of 16-bit numbers."""
     return carray(pointer(row[field]), (row[field + 1],), np.uint16)
 
 
 @njit(inline="always")
 def words_at(row: Array, field: int) -> Array:
-    """An array of 32-bit numbers."""
+    """Return an array of 32-bit numbers."""
     return carray(pointer(row[field]), (row[field + 1],), np.uint32)
 
 
 @njit(inline="always")
 def longs_at(row: Array, field: int) -> Array:
-    """An array of 64-bit numbers."""
+    """Return an array of 64-bit numbers."""
     return carray(pointer(row[field]), (row[field + 1],), np.int64)
 
 
@@ -71,6 +70,6 @@ def _note(guard: Guard, begin: int, end: int) -> None:
 
 @njit(inline="always")
 def touch(guard: Guard, begin: int, end: int) -> None:
-    """Notes the blocks of a file's bytes [begin, end) that were never verified."""
+    """Note the unverified blocks of a file's bytes [begin, end)."""
     if guard.checked.shape[0] > 0 and end > begin:
         _note(guard, begin, end)

@@ -1,4 +1,4 @@
-"""Numbers written plainly: recognises a number in folded text and rewrites it in place."""
+"""Recognise a number in folded text and rewrite it plainly, in place."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
-# What a value is; the low three bits of a kind. Dates carry their format in the bits above.
+# The kind of a value, in three bits. Dates have their format in the bits above.
 TEXT, INTEGER, CODE, DECIMAL, DATE, BOOLEAN, EMPTY, OPEN_DATE = range(8)
 
-# The longest plain form that a number in exponent form is rewritten to.
+# Numbers in exponent form are rewritten plainly up to this length.
 LONGEST_PLAIN = 40
 
 _ZERO, _NINE, _PLUS, _MINUS, _DOT, _E = 48, 57, 43, 45, 46, 101
@@ -27,9 +27,9 @@ def is_digit(byte: int) -> bool:
 
 @kernel
 def rewrite_number(out: Array, start: int, stop: int) -> tuple[int, int]:
-    """Rewrites the number in `out[start:stop]` in place: (its new end, its kind).
+    """Rewrite the number in `out[start:stop]` in place: (its new end, its kind).
 
-    What is not a number comes back as `TEXT`, unchanged. Digits are only moved, never converted,
+    Text that is no number comes back as `TEXT`, unchanged. Digits are only moved, never converted,
     so no precision is lost whatever the length. Up to `LONGEST_PLAIN` bytes may be written.
     """
     p = start
@@ -66,7 +66,7 @@ def rewrite_number(out: Array, start: int, stop: int) -> tuple[int, int]:
         out[start] = _ZERO
         return start + 1, INTEGER
     if whole_digits == 0:
-        # .5 becomes 0.5: the fraction moves one to the right, unless a dropped + makes the room.
+        # .5 becomes 0.5: the fraction moves right by one, unless a dropped + makes room.
         shift = 1 if sign != _PLUS else 0
         for j in range(fraction_digits - 1, -1, -1):
             out[fraction + shift + j] = out[fraction + j]
@@ -93,7 +93,7 @@ def _rewrite_exponent(
     p: int,
     stop: int,
 ) -> tuple[int, int]:
-    """The rest of `rewrite_number` for 1.5e3 or 1e-05; bare 1e3 may well be a code, and stays."""
+    """Rewrite 1.5e3 or 1e-05; a bare 1e3 may be an identifier and stays as it is."""
     if out[p] != _E or p + 1 >= stop:
         return stop, TEXT
     p += 1

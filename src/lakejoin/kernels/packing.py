@@ -1,9 +1,4 @@
-"""Ascending lists packed as byte-wise differences, and counts packed as bytes.
-
-A number is written in groups of seven bits, the lowest first; the top bit of a byte says that
-more follow. An ascending list is written as its first number, then each difference less one: a
-run of neighbours costs one byte each.
-"""
+"""Pack ascending lists as byte-wise differences, and counts in a few bits each."""
 
 from __future__ import annotations
 
@@ -16,6 +11,10 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
+# A number is written in groups of seven bits, the lowest first; the top bit of a byte says that
+# more follow. An ascending list is written as its first number, then each difference less one: a
+# run of consecutive numbers costs one byte each.
+
 _LOW = np.uint64(0x7F)
 _MORE = np.uint64(0x80)
 _SEVEN = np.uint64(7)
@@ -24,6 +23,7 @@ _ONE = np.uint64(1)
 
 @njit(inline="always")
 def _length(value: np.uint64) -> int:
+    """Return how many bytes a packed number takes."""
     size = 1
     while value >= _MORE:
         value >>= _SEVEN
@@ -33,6 +33,7 @@ def _length(value: np.uint64) -> int:
 
 @njit(inline="always")
 def _put(out: Array, at: int, value: np.uint64) -> int:
+    """Write a packed number; return the offset after it."""
     while value >= _MORE:
         out[at] = np.uint8((value & _LOW) | _MORE)
         value >>= _SEVEN
@@ -43,6 +44,7 @@ def _put(out: Array, at: int, value: np.uint64) -> int:
 
 @njit(inline="always")
 def _get(data: Array, at: int, end: int) -> tuple[np.uint64, int]:
+    """Read a packed number and the offset after it."""
     byte = np.uint64(data[at])
     value = byte & _LOW
     shift = _SEVEN
@@ -70,16 +72,16 @@ def _list_sizes(start: Array, values: Array, sizes: Array) -> None:
 @kernel
 def _write_lists(start: Array, values: Array, at: Array, out: Array) -> None:
     for i in range(start.shape[0] - 1):
-        place = at[i]
+        offset = at[i]
         before = np.uint64(0)
         for j in range(start[i], start[i + 1]):
             value = np.uint64(values[j])
-            place = _put(out, place, value - before)
+            offset = _put(out, offset, value - before)
             before = value + _ONE
 
 
 def pack_lists(start: Array, values: Array) -> tuple[Array, Array]:
-    """Packs the ascending lists `values[start[i]:start[i+1]]`; returns (byte starts, bytes).
+    """Pack the ascending lists `values[start[i]:start[i+1]]`; return (byte starts, bytes).
 
     >>> begin, packed = pack_lists(np.array([0, 3, 3, 4]), np.array([5, 6, 300, 7], dtype="u4"))
     >>> begin.tolist(), unpack(packed, int(begin[0]), int(begin[1])).tolist()
@@ -95,7 +97,7 @@ def pack_lists(start: Array, values: Array) -> tuple[Array, Array]:
 
 @kernel
 def count_packed(data: Array, begin: int, end: int) -> int:
-    """How many numbers the packed bytes hold."""
+    """Count the numbers in packed bytes."""
     count = 0
     for i in range(begin, end):
         if data[i] < 128:
@@ -105,7 +107,7 @@ def count_packed(data: Array, begin: int, end: int) -> int:
 
 @kernel
 def unpack_into(data: Array, begin: int, end: int, out: Array) -> int:
-    """Unpacks one ascending list into `out`; returns its length."""
+    """Unpack one ascending list into `out`; return its length."""
     n = 0
     value = np.uint64(0)
     at = begin
@@ -119,7 +121,7 @@ def unpack_into(data: Array, begin: int, end: int, out: Array) -> int:
 
 
 def unpack(data: Array, begin: int, end: int) -> Array:
-    """One packed ascending list as numbers."""
+    """Unpack one ascending list."""
     out = np.empty(count_packed(data, begin, end), dtype=np.uint32)
     unpack_into(data, begin, end, out)
     return out
@@ -127,7 +129,7 @@ def unpack(data: Array, begin: int, end: int) -> Array:
 
 @kernel
 def unpack_lists(begin: Array, data: Array) -> tuple[Array, Array]:
-    """All lists that `pack_lists` packed, as (starts, numbers)."""
+    """Unpack all lists that `pack_lists` packed, as (starts, numbers)."""
     start = np.zeros(begin.shape[0], dtype=np.int64)
     for i in range(begin.shape[0] - 1):
         start[i + 1] = start[i] + count_packed(data, begin[i], begin[i + 1])
@@ -139,7 +141,7 @@ def unpack_lists(begin: Array, data: Array) -> tuple[Array, Array]:
 
 @kernel
 def _counts_size(counts: Array, width: int) -> int:
-    """How many bytes `pack_counts` takes with so many bits a count."""
+    """Return how many bytes `pack_counts` takes with `width` bits per count."""
     most = (1 << width) - 1
     size = 1 + (counts.shape[0] * width + 7) // 8
     for i in range(counts.shape[0]):
@@ -153,18 +155,18 @@ def _write_counts(counts: Array, width: int, out: Array) -> None:
     most = (1 << width) - 1
     out[0] = width
     each = 8 // width
-    place = 1 + (counts.shape[0] * width + 7) // 8
+    offset = 1 + (counts.shape[0] * width + 7) // 8
     for i in range(counts.shape[0]):
         rest = counts[i] - 1
         out[1 + i // each] |= np.uint8(min(rest, most) << (width * (i % each)))
         if rest >= most:
-            place = _put(out, place, np.uint64(rest - most))
+            offset = _put(out, offset, np.uint64(rest - most))
 
 
 def pack_counts(counts: Array) -> Array:
-    """Packs counts of one and more: 1, 2, 4 or 8 bits each, whichever is smallest in all.
+    """Pack counts of at least one in 1, 2, 4 or 8 bits each, whichever takes least in total.
 
-    All bits set says that the count is that large or larger; what is beyond follows at the end.
+    All bits set means that the count is that large or larger; the excess follows at the end.
 
     >>> packed = pack_counts(np.array([1, 2, 1, 1, 300, 1, 1, 1]))
     >>> len(packed), unpack_counts(packed, 0, len(packed), 8).tolist()
@@ -192,7 +194,7 @@ def _unpack_counts(data: Array, begin: int, end: int, out: Array) -> None:
 
 
 def unpack_counts(data: Array, begin: int, end: int, count: int) -> Array:
-    """One packed list of `count` counts as numbers."""
+    """Unpack one list of `count` counts."""
     out = np.empty(count, dtype=np.int64)
     _unpack_counts(data, begin, end, out)
     return out
@@ -200,7 +202,7 @@ def unpack_counts(data: Array, begin: int, end: int, count: int) -> Array:
 
 @kernel
 def transpose(start: Array, values: Array, width: int) -> tuple[Array, Array]:
-    """Turns lists of columns by group into lists of groups by column, both ascending."""
+    """Turn lists of columns by group into lists of groups by column, both ascending."""
     out_start = np.zeros(width + 1, dtype=np.int64)
     for i in range(values.shape[0]):
         out_start[values[i] + 1] += 1

@@ -1,4 +1,4 @@
-"""Which columns hold these pieces? Looked up in sorted lists, and added up by column."""
+"""Look up which columns have some rare tokens, and sum their weights by column."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
-_LOW = np.uint64(0xFFFFFFFF)
+_TAG_BITS = np.uint64(0xFFFFFFFF)
 
 
 @kernel
 def tag_spans(span: Array, tags: Array, hashes: Array, out: Array) -> None:
-    """The entries of each hash's bucket, `span`, that have its tag; tags rise in a bucket."""
+    """Narrow each hash's bucket, `span`, to the entries with its tag; tags ascend in a bucket."""
     for k in range(hashes.shape[0]):
-        tag = np.uint32(hashes[k] & _LOW)
+        tag = np.uint32(hashes[k] & _TAG_BITS)
         low, high = span[k, 0], span[k, 1]
         while low < high:
             middle = (low + high) // 2
@@ -33,7 +33,7 @@ def tag_spans(span: Array, tags: Array, hashes: Array, out: Array) -> None:
 
 @kernel
 def count_holders(span: Array, columns: Array, left_out: Array, counts: Array) -> None:
-    """Adds to each piece's count how many columns hold it, those left out aside."""
+    """Add to each token's count how many columns have it, except those left out."""
     for k in range(span.shape[0]):
         for e in range(span[k, 0], span[k, 1]):
             if not left_out[columns[e]]:
@@ -43,26 +43,29 @@ def count_holders(span: Array, columns: Array, left_out: Array, counts: Array) -
 @kernel
 def add_met(
     values: Array,
-    pieces: Array,
+    tokens: Array,
     weights: Array,
     span: Array,
     columns: Array,
-    met: Array,
+    matches: Array,
     nats: Array,
 ) -> None:
-    """Adds to each column how many values meet it, and for each value the largest weight of a piece
-    that both hold. `values`, ascending, hold `pieces`."""
-    last = np.full(met.shape[0], -1, np.int64)
-    best = np.zeros(met.shape[0], np.float64)
+    """Add to each column how many values match it, and per value the largest weight of a shared
+    token.
+
+    `values`, ascending, have the tokens `tokens`.
+    """
+    last = np.full(matches.shape[0], -1, np.int64)
+    best = np.zeros(matches.shape[0], np.float64)
     for i in range(values.shape[0]):
-        value, piece = np.int64(values[i]), pieces[i]
-        weight = weights[piece]
-        for e in range(span[piece, 0], span[piece, 1]):
+        value, token = np.int64(values[i]), tokens[i]
+        weight = weights[token]
+        for e in range(span[token, 0], span[token, 1]):
             column = columns[e]
             if last[column] != value:
                 last[column] = value
                 best[column] = weight
-                met[column] += 1
+                matches[column] += 1
                 nats[column] += weight
             elif weight > best[column]:
                 nats[column] += weight - best[column]

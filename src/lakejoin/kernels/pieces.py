@@ -1,21 +1,22 @@
-"""The pieces of a text that stay whole when it is rewritten, as 64-bit hashes.
+"""Cut texts into tokens that survive rewriting, as 64-bit hashes.
 
-Rewriting moves, drops and adds signs, blanks, zeros and affixes, and puts words into another order,
-but it mostly leaves words and numbers whole. The pieces of a text (of its first 256 characters) are
+(These are tokens of a text, unlike the tokens of a segment, which are whole values.) Rewriting
+moves, drops and adds signs, blanks, zeros and affixes, and reorders words, but it mostly leaves
+words and numbers whole. The tokens of a text (of its first 256 characters) are
 
-- its *runs*: letters, or digits, that follow each other;
-- the number that digits make with single signs between them (`2014-01-31`, `1,234,567`);
-- what stands between blanks, and the whole text, squeezed: only their letters and digits;
-- every two runs that follow each other, squeezed, and every two words also in any order;
+- its *runs*: consecutive letters, or consecutive digits;
+- the number that digits with single signs between them make (`2014-01-31`, `1,234,567`);
+- each part between blanks, and the whole text, squeezed: only their letters and digits;
+- every two consecutive runs, squeezed, and every two consecutive words in any order;
 - dates: a year of four digits, a day, and a month as a number or a name, in any order;
 - of the 5-grams inside a run of more than five characters every fourth, chosen by its hash.
 
-Zeros at the beginning of a number do not count, nor accents, nor the case of Latin letters (others
-come in lower case). A piece has at least two characters. What is a piece, and its hash, is part of
-the index format.
+Leading zeros of numbers, accents and the case of Latin letters are ignored (other letters come in
+lower case). A token has at least two characters. What is a token, and its hash, is part of the
+index format.
 
-Every piece has a *rank*. Columns keep the pieces of the lowest ranks, so that what two of them keep
-are the same pieces where both have them.
+Every token has a *rank*. Columns keep the tokens of the lowest ranks, so that two columns keep the
+same tokens where both have them.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from lakejoin.kernels.hashing import finish, mix
 
 Array = np.ndarray[Any, Any]
 
-READ = 256  # characters of a text
-ROOM = 8 * READ  # more pieces than these have
+READ = 256  # characters read of a text
+ROOM = 8 * READ  # more tokens than these can have
 GRAM = 5
 
 _SEED = np.uint64(0x2545F4914F6CDD1D)
@@ -49,8 +50,8 @@ _MONTHS = np.frombuffer(
 ).reshape(12, 9)
 
 
-def _latin() -> Array:
-    """What code points below 592 count as: a letter without its accent, a digit, blank or sign."""
+def _latin_table() -> Array:
+    """Map code points below 592 to a letter without its accent, a digit, a blank or a sign."""
     table = np.full(_LATIN_END, _SIGN, dtype=np.uint32)
     for point in range(_LATIN_END):
         base = unicodedata.normalize("NFD", chr(point))[0].lower()
@@ -63,23 +64,24 @@ def _latin() -> Array:
     return table
 
 
-_LATIN = _latin()
+_LATIN = _latin_table()
 
 
 @njit(inline="always")
-def rank_of(piece: np.uint64) -> np.uint64:
-    """By this columns choose the same pieces: no two have the same."""
-    return piece * _ORDER
+def rank_of(token: np.uint64) -> np.uint64:
+    """Return the rank of a token, by which columns choose the same tokens; ranks are distinct."""
+    return token * _ORDER
 
 
 @njit(inline="always")
 def _six_bits(data: Array, p: int, stop: int) -> np.uint32:
+    """Return the payload of a UTF-8 continuation byte."""
     return np.uint32(data[p]) & np.uint32(0x3F) if p < stop else np.uint32(0)
 
 
 @njit(nogil=True)
-def _read(data: Array, p: int, stop: int, characters: Array) -> int:
-    """Writes the characters of a UTF-8 text as they count; returns how many there are."""
+def _read_characters(data: Array, p: int, stop: int, characters: Array) -> int:
+    """Decode a UTF-8 text to the characters that count; return how many there are."""
     n = 0
     while p < stop and n < READ:
         byte = np.uint32(data[p])
@@ -96,7 +98,7 @@ def _read(data: Array, p: int, stop: int, characters: Array) -> int:
         p += 1 + more
         if point < _LATIN_END:
             point = _LATIN[point]
-        elif point >= 0x300 and point < 0x370:  # an accent by itself
+        elif point >= 0x300 and point < 0x370:  # a combining accent
             continue
         elif point == 0x3000:
             point = np.uint32(_BLANK)
@@ -122,14 +124,14 @@ def _is_letter(character: np.uint32) -> bool:
 
 
 @njit(inline="always")
-def _some(h: np.uint64) -> np.uint64:
-    """A hash that is not zero, which says that there is no piece."""
+def _nonzero(h: np.uint64) -> np.uint64:
+    """Return a hash that is not zero: zero means that there is no token."""
     return h if h != _NONE else _ONE
 
 
 @njit(nogil=True)
-def _squeezed(characters: Array, begin: int, end: int) -> np.uint64:
-    """The piece that letters and digits make, without the zeros that numbers begin with."""
+def _squeeze(characters: Array, begin: int, end: int) -> np.uint64:
+    """Hash the letters and digits of a range, without leading zeros of numbers; 0 if too short."""
     h = _SEED
     size = 0
     number = False
@@ -145,25 +147,27 @@ def _squeezed(characters: Array, begin: int, end: int) -> np.uint64:
             continue
         h = mix(h, np.uint64(character))
         size += 1
-    return _some(finish(h)) if size >= 2 else _NONE
+    return _nonzero(finish(h)) if size >= 2 else _NONE
 
 
 @njit(nogil=True)
 def _gram(characters: Array, begin: int) -> np.uint64:
+    """Hash one q-gram."""
     h = _SEED
     for i in range(begin, begin + GRAM):
         h = mix(h, np.uint64(characters[i]))
-    return _some(finish(h))
+    return _nonzero(finish(h))
 
 
 @njit(inline="always")
-def _in_any_order(one: np.uint64, other: np.uint64) -> np.uint64:
-    return _some(finish(mix(min(one, other), max(one, other))))
+def _combine(left: np.uint64, right: np.uint64) -> np.uint64:
+    """Combine two hashes regardless of their order."""
+    return _nonzero(finish(mix(min(left, right), max(left, right))))
 
 
 @njit(nogil=True)
-def _month(characters: Array, begin: int, end: int) -> int:
-    """The month whose name, or three letters of it, a run is; 0 for none."""
+def _month_of(characters: Array, begin: int, end: int) -> int:
+    """Return the month that a run names, in full or by three letters; 0 if none."""
     size = end - begin
     if size < 3 or size > 9:
         return 0
@@ -180,10 +184,10 @@ def _month(characters: Array, begin: int, end: int) -> int:
 
 
 @njit(nogil=True)
-def _number(characters: Array, begin: int, end: int) -> int:
-    """A run as part of a date: up to four digits, or a month's name; 0 for none."""
+def _date_part(characters: Array, begin: int, end: int) -> int:
+    """Read a run as part of a date: up to four digits, or a month's name; 0 if it is none."""
     if not _is_digit(characters[begin]):
-        return _month(characters, begin, end)
+        return _month_of(characters, begin, end)
     if end - begin > 4:
         return 0
     number: Any = 0
@@ -194,25 +198,27 @@ def _number(characters: Array, begin: int, end: int) -> int:
 
 @njit(inline="always")
 def _date(a: int, b: int, c: int) -> np.uint64:
-    """The piece of a date whose year, month and day these are, in any order; none otherwise."""
-    year, least = max(a, b, c), min(a, b, c)
-    other = a + b + c - year - least
-    if least < 1 or least > 12 or other > 31 or year < 1000 or year > 2999:
+    """Hash a date whose year, month and day come in any order; 0 if it is no date."""
+    year, lowest = max(a, b, c), min(a, b, c)
+    middle = a + b + c - year - lowest
+    if lowest < 1 or lowest > 12 or middle > 31 or year < 1000 or year > 2999:
         return _NONE
-    return _some(finish(mix(mix(_SEED, np.uint64(year)), np.uint64(32 * least + other))))
+    return _nonzero(finish(mix(mix(_SEED, np.uint64(year)), np.uint64(32 * lowest + middle))))
 
 
 @kernel
 def cut(data: Array, p: int, stop: int, characters: Array, out: Array) -> int:
-    """Writes the pieces of the text `data[p:stop]`, 0 where there is none and some of them twice;
-    returns how many. `characters` and `out` have room for `READ` and `ROOM`."""
-    size = _read(data, p, stop, characters)
+    """Write the tokens of the text `data[p:stop]` and return how many; 0 marks a missing one.
+
+    Some come twice. `characters` and `out` have room for `READ` and `ROOM`.
+    """
+    size = _read_characters(data, p, stop, characters)
     n = 0
     runs = runs_between_blanks = runs_of_number = 0
     after_blank = number_begin = 0
     before_begin = before_end = 0
-    before = _NONE  # the word before
-    last = second = third = 0  # parts of dates: this run, the one before it, and before that
+    before = _NONE  # the previous word
+    last = second = third = 0  # parts of dates: this run and the two before it
     i = 0
     while i <= size:
         character = characters[i] if i < size else np.uint32(_BLANK)
@@ -221,12 +227,12 @@ def cut(data: Array, p: int, stop: int, characters: Array, out: Array) -> int:
             goes_on = character == _SIGN and i + 1 < size and _is_digit(characters[i + 1])
             if not goes_on:
                 if runs_of_number > 1:
-                    out[n] = _squeezed(characters, number_begin, i)
+                    out[n] = _squeeze(characters, number_begin, i)
                     n += 1
                 runs_of_number = 0
         if character == _BLANK:
             if runs_between_blanks > 1:
-                out[n] = _squeezed(characters, after_blank, i)
+                out[n] = _squeeze(characters, after_blank, i)
                 n += 1
             runs_between_blanks = 0
             after_blank = i + 1
@@ -240,18 +246,18 @@ def cut(data: Array, p: int, stop: int, characters: Array, out: Array) -> int:
             if runs_of_number == 0:
                 number_begin = begin
             runs_of_number += 1
-        run = _squeezed(characters, begin, i)
+        run = _squeeze(characters, begin, i)
         out[n] = run
         n += 1
         if runs > 0:
-            out[n] = _squeezed(characters, before_begin, i)
+            out[n] = _squeeze(characters, before_begin, i)
             n += 1
             if letter and min(run, before) != _NONE:
-                out[n] = _in_any_order(run, before)
+                out[n] = _combine(run, before)
                 n += 1
         third = second
         second = last if begin - before_end <= 2 else 0
-        last = _number(characters, begin, i)
+        last = _date_part(characters, begin, i)
         if last > 0 and second > 0 and third > 0:
             out[n] = _date(last, second, third)
             n += 1
@@ -269,23 +275,15 @@ def cut(data: Array, p: int, stop: int, characters: Array, out: Array) -> int:
                     out[n] = gram
                     n += 1
     if runs > 2:
-        out[n] = _squeezed(characters, 0, size)
+        out[n] = _squeeze(characters, 0, size)
         n += 1
     return n
 
 
 @kernel
-def cut_one(data: Array) -> Array:
-    """The pieces of one text."""
-    out = np.empty(ROOM, np.uint64)
-    n = cut(data, 0, data.shape[0], np.empty(READ, np.uint32), out)
-    return out[:n].copy()
-
-
-@kernel
-def ranks_of(pieces: Array) -> Array:
-    """The rank of each piece."""
-    out = np.empty(pieces.shape[0], np.uint64)
-    for k in range(pieces.shape[0]):
-        out[k] = rank_of(pieces[k])
+def ranks_of(tokens: Array) -> Array:
+    """Return the rank of each token."""
+    out = np.empty(tokens.shape[0], np.uint64)
+    for k in range(tokens.shape[0]):
+        out[k] = rank_of(tokens[k])
     return out

@@ -1,8 +1,4 @@
-"""Do two texts agree but for case and blanks? Hashes of texts, and a table to look them up in.
-
-Only ASCII letters are folded here; a caller with others gives texts in lower case. Blanks around a
-text do not count, and several in a row count as one. A null or an empty text has the hash 0.
-"""
+"""Hash texts ignoring case and blanks, and look the hashes up in a table."""
 
 from __future__ import annotations
 
@@ -16,30 +12,33 @@ from lakejoin.kernels.hashing import finish, mix
 
 Array = np.ndarray[Any, Any]
 
+# Only ASCII letters are folded here; a caller with others passes texts in lower case. Blanks around
+# a text are ignored, and several in a row count as one. A null or an empty text has the hash 0.
+
 NOTHING = np.uint64(0)
-_SEED = np.uint64(0x2545F4914F6CDD1D)
+_PLAIN_SEED = np.uint64(0x2545F4914F6CDD1D)
 _BYTE = np.uint64(8)
 _FULL = np.uint64(64)
 
 
 @kernel
 def plain_hashes(offsets: Array, data: Array, validity: Array, validity_offset: int) -> Array:
-    """A hash of every text."""
+    """Hash every text."""
     rows = len(offsets) - 1
-    found = np.zeros(rows, np.uint64)
+    hashes = np.zeros(rows, np.uint64)
     nullable = len(validity) > 0
     for row in range(rows):
         if nullable:
             bit = validity_offset + row
             if (validity[bit >> 3] >> np.uint8(bit & 7)) & 1 == 0:
                 continue
-        found[row] = _plain_hash(data, offsets[row], offsets[row + 1])
-    return found
+        hashes[row] = _plain_hash(data, offsets[row], offsets[row + 1])
+    return hashes
 
 
 @njit(nogil=True)
 def _plain_hash(data: Array, begin: int, end: int) -> np.uint64:
-    h, word, shift = _SEED, np.uint64(0), np.uint64(0)
+    h, word, shift = _PLAIN_SEED, np.uint64(0), np.uint64(0)
     size = np.uint64(0)
     blank = False
     p = begin
@@ -49,7 +48,7 @@ def _plain_hash(data: Array, begin: int, end: int) -> np.uint64:
         if byte == 32 or (byte >= 9 and byte <= 13):
             blank = True
             continue
-        if byte == 0xC2 and p < end and data[p] == 0xA0:  # a blank that does not break lines
+        if byte == 0xC2 and p < end and data[p] == 0xA0:  # a no-break space
             p += 1
             blank = True
             continue
@@ -77,7 +76,7 @@ def _plain_hash(data: Array, begin: int, end: int) -> np.uint64:
 
 @kernel
 def number_hashes(hashes: Array) -> tuple[Array, Array, Array, Array]:
-    """(slots, distinct hashes in the order of their first rows, their counts, those rows)."""
+    """Return (slots, distinct hashes in order of their first rows, their counts, those rows)."""
     rows = len(hashes)
     size = 16
     while size < 2 * rows:
@@ -86,7 +85,7 @@ def number_hashes(hashes: Array) -> tuple[Array, Array, Array, Array]:
     slots = np.full(size, -1, np.int32)
     distinct = np.empty(rows, np.uint64)
     counts, first = np.zeros(rows, np.int64), np.empty(rows, np.int64)
-    found = 0
+    distinct_count = 0
     for row in range(rows):
         h = hashes[row]
         if h == NOTHING:
@@ -95,27 +94,32 @@ def number_hashes(hashes: Array) -> tuple[Array, Array, Array, Array]:
         while slots[at] >= 0 and distinct[slots[at]] != h:
             at = (at + np.uint64(1)) & mask
         if slots[at] < 0:
-            slots[at] = np.int32(found)
-            distinct[found] = h
-            first[found] = row
-            found += 1
+            slots[at] = np.int32(distinct_count)
+            distinct[distinct_count] = h
+            first[distinct_count] = row
+            distinct_count += 1
         counts[slots[at]] += 1
-    return slots, distinct[:found].copy(), counts[:found].copy(), first[:found].copy()
+    return (
+        slots,
+        distinct[:distinct_count].copy(),
+        counts[:distinct_count].copy(),
+        first[:distinct_count].copy(),
+    )
 
 
 @kernel
-def places_of(slots: Array, distinct: Array, wanted: Array) -> Array:
-    """The number of each wanted hash among the distinct ones, -1 for none."""
+def places_of(slots: Array, distinct: Array, hashes: Array) -> Array:
+    """Return the index of each hash among the distinct ones, -1 if missing."""
     mask = np.uint64(len(slots) - 1)
-    found = np.full(len(wanted), -1, np.int64)
-    for i in range(len(wanted)):
-        h = wanted[i]
+    indices = np.full(len(hashes), -1, np.int64)
+    for i in range(len(hashes)):
+        h = hashes[i]
         if h == NOTHING:
             continue
         at = h & mask
         while slots[at] >= 0:
             if distinct[slots[at]] == h:
-                found[i] = slots[at]
+                indices[i] = slots[at]
                 break
             at = (at + np.uint64(1)) & mask
-    return found
+    return indices

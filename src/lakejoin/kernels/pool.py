@@ -1,13 +1,4 @@
-"""Texts by number, at 1.5 bytes of bookkeeping each: a pool of bytes with short lengths.
-
-| array | meaning |
-| --- | --- |
-| `length` | one byte a text; 255 says "look it up in `long_length`" |
-| `block` | where every 16th text begins |
-| `long_id`, `long_length` | the texts of 255 bytes and more, ascending |
-
-The place of a text is its block's beginning plus the lengths before it in the block.
-"""
+"""Texts by id, at 1.5 bytes of bookkeeping each: a pool of bytes with short lengths."""
 
 from __future__ import annotations
 
@@ -21,13 +12,21 @@ from lakejoin.kernels.hashing import same_bytes
 
 Array = np.ndarray[Any, Any]
 
+# | array | meaning |
+# | --- | --- |
+# | `length` | one byte per text; 255 means "look it up in `long_length`" |
+# | `block` | where every 16th text begins |
+# | `long_id`, `long_length` | the texts of 255 bytes and more, ascending |
+#
+# A text begins where its block begins plus the lengths before it in the block.
+
 BLOCK = 16
 LONG = 255
 
 
 @njit(inline="always")
 def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np.int64:
-    """The length in bytes of text `i`."""
+    """Return the length in bytes of text `i`."""
     n = np.int64(length[i])
     if n == LONG:
         low, high = 0, long_id.shape[0]
@@ -45,7 +44,7 @@ def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np
 def spans(
     length: Array, block: Array, long_id: Array, long_length: Array, ids: Array, out: Array
 ) -> None:
-    """Writes the (begin, end) of the text of each id to the rows of `out`."""
+    """Write the (begin, end) of the text of each id to the rows of `out`."""
     for k in range(ids.shape[0]):
         i = np.int64(ids[k])
         first = i - i % BLOCK
@@ -58,7 +57,7 @@ def spans(
 
 @kernel
 def gather(data: Array, span: Array, offsets: Array, out: Array) -> None:
-    """Copies the spans one after another; `offsets` (texts + 1) says where each goes."""
+    """Copy the spans one after another; `offsets` (texts + 1) says where each goes."""
     for k in range(span.shape[0]):
         at = offsets[k]
         for p in range(span[k, 0], span[k, 1]):
@@ -68,7 +67,7 @@ def gather(data: Array, span: Array, offsets: Array, out: Array) -> None:
 
 @kernel
 def gather_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, out: Array) -> None:
-    """Copies strings `ids` of an (offsets, data) pair; `new_offsets` says where each goes."""
+    """Copy the strings `ids` of an (offsets, data) pair; `new_offsets` says where each goes."""
     for k in range(ids.shape[0]):
         at = new_offsets[k]
         for p in range(offsets[ids[k]], offsets[ids[k] + np.uint32(1)]):
@@ -80,7 +79,7 @@ def gather_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, 
 def equal_spans(
     left: Array, left_span: Array, right_offsets: Array, right: Array, rows: Array, out: Array
 ) -> None:
-    """Whether span k of `left` holds the same bytes as string `rows[k]` of `right`."""
+    """Compare span k of `left` with string `rows[k]` of `right`, byte by byte."""
     for k in range(left_span.shape[0]):
         a = left_span[k, 0]
         b = right_offsets[rows[k]]

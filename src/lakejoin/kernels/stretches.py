@@ -1,7 +1,4 @@
-"""Can texts be made of stretches of other texts? Tests that come before any search for a program.
-
-All texts are code points in one array; a text is where it begins and ends in it.
-"""
+"""Test whether texts can be made of substrings of other texts, before any search for a program."""
 
 from __future__ import annotations
 
@@ -14,24 +11,27 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
+# All texts are code points in one array, given by where they begin and end in it.
+
 TOO_MANY = np.int64(-1)
 
 
 @kernel
 def sharing(chars: Array, begins: Array, ends: Array, goals: Array) -> Array:
-    """Whether each row's goal holds the first or two neighbouring characters of each column."""
+    """Whether each row's goal has the first character or two adjacent characters of each column."""
     rows, columns = begins.shape
-    found = np.zeros((rows, columns), np.bool_)
+    shared = np.zeros((rows, columns), np.bool_)
     for row in range(rows):
         for column in range(columns):
-            found[row, column] = _shares(
+            shared[row, column] = _shares(
                 chars, begins[row, column], ends[row, column], goals[row, 0], goals[row, 1]
             )
-    return found
+    return shared
 
 
 @njit(nogil=True)
 def _shares(chars: Array, begin: int, end: int, goal: int, goal_end: int) -> bool:
+    """Whether a goal has the first character or two adjacent characters of a text."""
     if begin == end:
         return False
     for at in range(goal, goal_end):
@@ -46,16 +46,17 @@ def _shares(chars: Array, begin: int, end: int, goal: int, goal_end: int) -> boo
 
 @kernel
 def fewest_stretches(chars: Array, begins: Array, ends: Array, goals: Array, most: int) -> Array:
-    """How many stretches of its row and of the goal before each goal takes; or `TOO_MANY`.
+    """Count the fewest substrings of its row and of the previous goal that make each goal.
 
-    Taking the longest stretch each time takes the fewest.
+    `TOO_MANY` if there are more than `most`. Taking the longest substring each time takes the
+    fewest.
     """
     rows, columns = begins.shape
-    found = np.empty(rows, np.int64)
+    counts = np.empty(rows, np.int64)
     used = np.ones(columns, np.bool_)
     for row in range(rows):
-        found[row] = _fewest(chars, begins, ends, goals, row, (row - 1) % rows, used, most)
-    return found
+        counts[row] = _fewest(chars, begins, ends, goals, row, (row - 1) % rows, used, most)
+    return counts
 
 
 @kernel
@@ -69,33 +70,33 @@ def possible_sets(
     columns: Array,
     most: int,
 ) -> Array:
-    """Which sets of rows may have a program that makes their goals from these columns.
+    """Test which sets of rows may have a program that makes their goals from these columns.
 
     A column is used if all rows of a set share something of it with their goals (`shared`, see
-    `sharing`). Each goal must be put together from few stretches of these columns and of constants,
-    and a constant is in every goal. A set is a row of numbers, -1 behind the last.
+    `sharing`). Each goal must be made of few substrings of these columns and of constants, and a
+    constant is in every goal. A set is a row of indices, -1 after the last.
     """
-    found = np.zeros(len(sets), np.bool_)
+    possible = np.zeros(len(sets), np.bool_)
     used = np.zeros(begins.shape[1], np.bool_)
     for i in range(len(sets)):
         size = 0
         while size < sets.shape[1] and sets[i, size] >= 0:
             size += 1
         used[:] = False
-        found[i] = False
+        possible[i] = False
         for column in columns:
             used[column] = True
             for k in range(size):
                 used[column] &= shared[sets[i, k], column]
-            found[i] |= used[column]
+            possible[i] |= used[column]
         for k in range(size):
-            if not found[i]:
+            if not possible[i]:
                 break
             row, other = sets[i, k], sets[i, (k - 1) % size]
             length = goals[row, 1] - goals[row, 0]
             taken = _fewest(chars, begins, ends, goals, row, other, used, most)
-            found[i] = length > 0 and taken != TOO_MANY and taken <= 3 + length / 4
-    return found
+            possible[i] = length > 0 and taken != TOO_MANY and taken <= 3 + length / 4
+    return possible
 
 
 @njit(nogil=True)
@@ -109,28 +110,30 @@ def _fewest(
     used: Array,
     most: int,
 ) -> int:
-    """Stretches of a row's used columns and of another row's goal that its goal takes."""
-    place, end = goals[row, 0], goals[row, 1]
+    """Count the substrings of a row's used columns and of another row's goal that make its goal."""
+    position, end = goals[row, 0], goals[row, 1]
     taken = np.int64(0)
-    while place < end:
-        size = _longest(chars, place, end, goals[other, 0], goals[other, 1], np.int64(0))
+    while position < end:
+        size = _longest(chars, position, end, goals[other, 0], goals[other, 1], np.int64(0))
         for column in range(len(used)):
             if used[column]:
-                size = _longest(chars, place, end, begins[row, column], ends[row, column], size)
+                size = _longest(chars, position, end, begins[row, column], ends[row, column], size)
         if size == 0 or taken >= most:
             return TOO_MANY
-        place += size
+        position += size
         taken += 1
     return taken
 
 
 @njit(nogil=True)
-def _longest(chars: Array, place: int, end: int, begin: int, stop: int, size: int) -> int:
-    """The longest stretch of a text that the goal has at a place, if longer than `size`."""
+def _longest(chars: Array, position: int, end: int, begin: int, stop: int, size: int) -> int:
+    """Return the longest substring of a text that the goal has at a position, if longer than
+    `size`.
+    """
     for start in range(begin, stop - size):
         shared = 0
-        most = min(end - place, stop - start)
-        while shared < most and chars[place + shared] == chars[start + shared]:
+        most = min(end - position, stop - start)
+        while shared < most and chars[position + shared] == chars[start + shared]:
             shared += 1
         size = max(size, shared)
     return size

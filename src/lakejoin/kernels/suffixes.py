@@ -1,9 +1,4 @@
-"""Which texts share a rare stretch? The suffixes of two columns in one sorted order.
-
-All texts of both columns lie in one array of bytes, each ended by `END`, which no UTF-8 text holds;
-those of the first column come first. `sa` is its suffix array. `common[i]` is how many bytes the
-suffixes i-1 and i of that order share before either text ends.
-"""
+"""Find texts of two columns that share a rare substring, by the sorted suffixes of both."""
 
 from __future__ import annotations
 
@@ -16,6 +11,13 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
+# data        the bytes of all texts, each ended by `END`, which no UTF-8 text contains; those of
+#             the first column come first
+# sa          its suffix array
+# common[i]   how many bytes the suffixes i-1 and i of that order share before either text ends
+# n, m        how often a substring occurs in the first and in the second column
+# N           the number of texts of the second column
+
 END = np.uint8(255)
 
 
@@ -23,31 +25,31 @@ END = np.uint8(255)
 def joined_texts(
     first_offsets: Array, first: Array, second_offsets: Array, second: Array
 ) -> tuple[Array, Array]:
-    """The bytes of all texts, each ended, and the number of the text of every byte."""
+    """Join the bytes of all texts, each ended; return them with the text index of every byte."""
     firsts, seconds = len(first_offsets) - 1, len(second_offsets) - 1
     size = (first_offsets[firsts] - first_offsets[0]) + firsts
     size += (second_offsets[seconds] - second_offsets[0]) + seconds
     data = np.empty(size, np.uint8)
     owner = np.empty(size, np.int32)
-    place = 0
+    position = 0
     for text in range(firsts + seconds):
         if text < firsts:
             begin, end = first_offsets[text], first_offsets[text + 1]
         else:
             begin, end = second_offsets[text - firsts], second_offsets[text - firsts + 1]
         for i in range(begin, end):
-            data[place] = first[i] if text < firsts else second[i]
-            owner[place] = text
-            place += 1
-        data[place] = END
-        owner[place] = text
-        place += 1
+            data[position] = first[i] if text < firsts else second[i]
+            owner[position] = text
+            position += 1
+        data[position] = END
+        owner[position] = text
+        position += 1
     return data, owner
 
 
 @kernel
 def common_prefixes(data: Array, sa: Array) -> Array:
-    """`common` by Kasai's algorithm: linear, as one byte less is shared one place further on."""
+    """Compute `common` by Kasai's algorithm, linear: one position later shares one byte less."""
     size = len(data)
     rank = np.empty(size, np.int32)
     for i in range(size):
@@ -76,18 +78,17 @@ def common_prefixes(data: Array, sa: Array) -> Array:
 def best_matches(
     data: Array, sa: Array, common: Array, owner: Array, firsts: int, shortest: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """For each text of the first column, the rarest stretch that it shares with the second.
+    """Find for each text of the first column the rarest substring that it shares with the second.
 
-    For every suffix of a text the longest stretch from its begin that the second column holds is
-    looked at, if it has `shortest` bytes or more and begins and ends between characters: there may
-    be several such bounds, and the results have a row for each. A stretch occurs
-    n times in the first column and m times in the second; the best has the smallest n * m, then
-    the most bytes, then comes first in the sorted order. Gives n * m (0 for none), the bytes, and
-    where the stretch begins and ends in the sorted order.
+    For every suffix of a text, the longest prefix that occurs in the second column is considered,
+    if it has `shortest` bytes or more and begins and ends between characters. There may be several
+    such lower bounds; the results have a row for each. The best substring has the smallest n * m,
+    then the most bytes, then comes first in the sorted order. Returns n * m (0 if there is none),
+    the bytes, and where the substring begins and ends in the sorted order.
 
-    The stretches are the nodes of the suffix tree, gone through from the leaves up: one that
-    occurs in the second column is the longest one for all suffixes below it that have none yet.
-    Those wait in lists that are handed upwards, so that all takes linear time.
+    The substrings are the nodes of the suffix tree, visited from the leaves up: a node that occurs
+    in the second column is the longest match for all suffixes below it that have none yet. Those
+    wait in lists that are passed upwards, so that everything takes linear time.
     """
     size = len(sa)
     bounds = len(shortest)
@@ -95,7 +96,7 @@ def best_matches(
     length = np.zeros((bounds, firsts), np.int32)
     begin = np.zeros((bounds, firsts), np.int32)
     end = np.zeros((bounds, firsts), np.int32)
-    # The open nodes: depth, first place, suffixes of the first and second column, who waits.
+    # The open nodes: depth, first position, suffixes of the first and second column, waiting ones.
     depth = np.zeros(size + 2, np.int32)
     left = np.zeros(size + 2, np.int32)
     count_first = np.zeros(size + 2, np.int64)
@@ -109,7 +110,7 @@ def best_matches(
         opened = np.int32(i)  # where a node of depth `shared` would begin
         carried_first, carried_second = np.int64(0), np.int64(0)
         carried_head, carried_tail = np.int32(-1), np.int32(-1)
-        if i > 0:  # the leaf before, not yet in any node
+        if i > 0:  # the previous leaf, not yet in any node
             opened = np.int32(i - 1)
             if owner[sa[i - 1]] < firsts:
                 carried_first = np.int64(1)
@@ -178,52 +179,53 @@ def best_matches(
 
 
 @njit(nogil=True)
-def _whole_characters(data: Array, place: int, length: int) -> int:
-    """How many of the bytes make whole characters; none if they begin inside one."""
-    if data[place] & np.uint8(0xC0) == np.uint8(0x80):
+def _whole_characters(data: Array, position: int, length: int) -> int:
+    """Return how many of the bytes make whole characters; 0 if they begin inside one."""
+    if data[position] & np.uint8(0xC0) == np.uint8(0x80):
         return np.int64(0)
-    found = np.int64(length)
-    # What follows decides: a continuation byte means that the last character is cut.
-    while found > 0 and data[place + found] & np.uint8(0xC0) == np.uint8(0x80):
-        found -= np.int64(1)
-    return found
+    whole = np.int64(length)
+    # The next byte decides: a continuation byte means that the last character is cut.
+    while whole > 0 and data[position + whole] & np.uint8(0xC0) == np.uint8(0x80):
+        whole -= np.int64(1)
+    return whole
 
 
 @kernel
 def rare_pairs(
     texts: Array, begin: Array, end: Array, owners: Array, firsts: int, most: int
 ) -> tuple[Array, Array]:
-    """Pairs of texts of the first and the second column that share the first one's best stretch.
+    """Pair the texts of the first column with those of the second that have their best substring.
 
-    `texts` are asked one after the other until there are `most` pairs; `owners` are those of the
-    sorted suffixes. Partners of a text come in their order, each once.
+    `texts` are tried one after the other until there are `most` pairs; `owners` are those of the
+    sorted suffixes. The partners of a text come in their order, each once.
     """
     room = 64
-    mine, theirs = np.empty(room, np.int64), np.empty(room, np.int64)
-    found = 0
+    left, right = np.empty(room, np.int64), np.empty(room, np.int64)
+    pair_count = 0
     for text in texts:
-        before = found
+        before = pair_count
         for i in range(begin[text], end[text]):
             other = np.int64(owners[i]) - firsts
-            at = found
-            while at > before and theirs[at - 1] > other:
+            at = pair_count
+            while at > before and right[at - 1] > other:
                 at -= 1
-            if other < 0 or (at > before and theirs[at - 1] == other):
+            if other < 0 or (at > before and right[at - 1] == other):
                 continue
-            if found == room:
+            if pair_count == room:
                 room *= 2
-                mine, theirs = _longer(mine, room), _longer(theirs, room)
-            for k in range(found, at, -1):
-                theirs[k] = theirs[k - 1]
-            mine[found], theirs[at] = text, other
-            found += 1
-        if found >= most:
+                left, right = _longer(left, room), _longer(right, room)
+            for k in range(pair_count, at, -1):
+                right[k] = right[k - 1]
+            left[pair_count], right[at] = text, other
+            pair_count += 1
+        if pair_count >= most:
             break
-    return mine[:found].copy(), theirs[:found].copy()
+    return left[:pair_count].copy(), right[:pair_count].copy()
 
 
 @njit(nogil=True)
 def _longer(values: Array, room: int) -> Array:
+    """Copy values into a longer array."""
     longer = np.empty(room, np.int64)
     for i in range(len(values)):
         longer[i] = values[i]
@@ -232,46 +234,48 @@ def _longer(values: Array, room: int) -> Array:
 
 @kernel
 def favoured(
-    begin: Array, end: Array, parts: Array, owners: Array, firsts: Array, seconds: int
+    begin: Array, end: Array, weights: Array, owners: Array, firsts: Array, seconds: int
 ) -> Array:
-    """For each row the text of the second column that its stretches speak for most, -1 for none.
+    """Find for each row the text of the second column that its substrings support most, -1 if none.
 
-    Row by row and column by column: a stretch is where it begins and ends in `owners`, the owners
-    of the sorted suffixes of all columns, of which numbers from `firsts` on are the second
-    column's. A stretch that m of N texts hold speaks for each with `parts` * log(N / m). The
-    favoured one must be alone in that, and two stretches must speak for it.
+    A substring, per row and column, is given by where it begins and ends in `owners`, the owners of
+    the sorted suffixes of all columns; owners from `firsts` on are the second column's. A substring
+    that m of N texts have supports each with `weights` * log(N / m). The result must be the only
+    best one, and at least two substrings must support it.
     """
     rows, columns = begin.shape
-    found = np.full(rows, -1, np.int64)
-    favour, spoken = np.zeros(seconds, np.float64), np.zeros(seconds, np.int64)
-    last = np.zeros(seconds, np.int64)  # the stretch, counted from 1, that spoke last
-    stretch = np.int64(0)
+    best_texts = np.full(rows, -1, np.int64)
+    support, supporters = np.zeros(seconds, np.float64), np.zeros(seconds, np.int64)
+    last_substring = np.zeros(
+        seconds, np.int64
+    )  # the last substring, counted from 1, that supported it
+    substring = np.int64(0)
     for row in range(rows):
-        favour[:] = 0.0
-        spoken[:] = 0
+        support[:] = 0.0
+        supporters[:] = 0
         for column in range(columns):
-            stretch += 1
-            held = 0
+            substring += 1
+            holders = 0
             for i in range(begin[row, column], end[row, column]):
                 other = np.int64(owners[i]) - firsts[column]
-                if other >= 0 and last[other] != stretch:
-                    last[other] = stretch
-                    spoken[other] += 1
-                    held += 1
-            weight = parts[row, column] * np.log(seconds / max(1, held))
-            stretch += 1
+                if other >= 0 and last_substring[other] != substring:
+                    last_substring[other] = substring
+                    supporters[other] += 1
+                    holders += 1
+            weight = weights[row, column] * np.log(seconds / max(1, holders))
+            substring += 1
             for i in range(begin[row, column], end[row, column]):
                 other = np.int64(owners[i]) - firsts[column]
-                if other >= 0 and last[other] != stretch:
-                    last[other] = stretch
-                    favour[other] += weight
+                if other >= 0 and last_substring[other] != substring:
+                    last_substring[other] = substring
+                    support[other] += weight
         best = 0
         for other in range(seconds):
-            if favour[other] > favour[best]:
+            if support[other] > support[best]:
                 best = other
-        alike = 0
+        ties = 0
         for other in range(seconds):
-            alike += favour[other] >= favour[best] - 1e-9
-        if alike == 1 and spoken[best] >= 2:
-            found[row] = best
-    return found
+            ties += support[other] >= support[best] - 1e-9
+        if ties == 1 and supporters[best] >= 2:
+            best_texts[row] = best
+    return best_texts

@@ -1,15 +1,4 @@
-"""Row filters that hash a text to bits: Bloom filters with any number of hashes, and SimHash.
-
-A Bloom filter of `hashes` hash functions takes all of them from the text's 64-bit hash h, the one
-of the dictionary with seed 0. With draw(j) = finish(h + (j + 1) * K1), function i takes six bits of
-draw(i // 10), the lowest first, and they say which bit of a word is set; the word is number
-(s + i) % words, where the top four bits of draw(0) give s. So every word gets its share of the
-bits, and the first word of a row refuses as many keys as any part of a filter of that size could.
-
-(Double hashing, one number plus multiples of another, would be as quick, but in 128 bits it knows
-only 8,192 patterns: any two values would be alike with a chance of 1 in 8,192, which is far more
-than the filter lets through otherwise.)
-"""
+"""Row filters that hash a text to bits: Bloom filters with any number of hashes, and SimHash."""
 
 from __future__ import annotations
 
@@ -23,6 +12,16 @@ from lakejoin.kernels.hashing import finish, hash_text
 
 Array = np.ndarray[Any, Any]
 
+# A Bloom filter of `hashes` hash functions derives all of them from the text's 64-bit hash h, that
+# of the dictionary with seed 0. With draw(j) = finish(h + (j + 1) * K1), function i takes six bits
+# of draw(i // 10), the lowest first, which choose a bit of a word; the word is (s + i) % words,
+# where the top four bits of draw(0) give s. So every word gets its share of the bits, and the first
+# word of a row refuses as many keys as any part of a filter of that size could.
+#
+# (Double hashing, one number plus multiples of another, would be as fast, but in 128 bits it has
+# only 8,192 patterns: any two values would collide with a chance of 1 in 8,192, far more than the
+# filter otherwise lets through.)
+
 GRAM = 3  # bytes of an n-gram for SimHash
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -31,17 +30,18 @@ _U1 = np.uint64(1)
 _U6 = np.uint64(6)
 _U60 = np.uint64(60)
 _U63 = np.uint64(63)
-_DRAWN = 10  # places that a draw gives
+_DRAWN = 10  # bit indices per draw
 
 
 @njit(inline="always")
-def _draw(h: np.uint64, turn: int) -> np.uint64:
-    return finish(h + np.uint64(turn + 1) * _STEP)
+def _draw(h: np.uint64, draw_index: int) -> np.uint64:
+    """Return the random word of a hash for one draw."""
+    return finish(h + np.uint64(draw_index + 1) * _STEP)
 
 
 @njit(inline="always")
 def add_bits(h: np.uint64, hashes: int, row: Array) -> None:
-    """Sets the bits of a hash in a row of words."""
+    """Set the bits of a hash in a row of words."""
     last = row.shape[0] - 1
     word = _draw(h, 0)
     w = np.int64(word >> _U60) & last
@@ -62,7 +62,7 @@ def add_bits(h: np.uint64, hashes: int, row: Array) -> None:
 
 @kernel
 def bits_of_hashes(values: Array, hashes: int, out: Array) -> None:
-    """Writes the bits of each hash to the words `out[i]`."""
+    """Write the bits of each hash to the words `out[i]`."""
     if out.shape[1] == 2:
         _two_words(values, hashes, out)
         return
@@ -73,7 +73,7 @@ def bits_of_hashes(values: Array, hashes: int, out: Array) -> None:
 
 @njit
 def _two_words(values: Array, hashes: int, out: Array) -> None:
-    """As `add_bits`, where both words stay in registers."""
+    """As `add_bits`, but both words stay in registers."""
     for i in range(out.shape[0]):
         word = _draw(values[i], 0)
         swapped = np.int64(word >> _U60) & 1
@@ -81,14 +81,14 @@ def _two_words(values: Array, hashes: int, out: Array) -> None:
         left = hashes
         turn = 0
         while True:
-            some = min(left, _DRAWN)
-            for _ in range(some >> 1):
+            taken = min(left, _DRAWN)
+            for _ in range(taken >> 1):
                 even |= _U1 << (word & _U63)
                 odd |= _U1 << ((word >> _U6) & _U63)
                 word >>= _U6 + _U6
-            if some & 1:  # only in the last turn: a draw gives an even number of places
+            if taken & 1:  # only in the last turn: a draw has an even number of bit indices
                 even |= _U1 << (word & _U63)
-            left -= some
+            left -= taken
             if left == 0:
                 break
             turn += 1
@@ -99,9 +99,9 @@ def _two_words(values: Array, hashes: int, out: Array) -> None:
 
 @kernel
 def simhash_texts(offsets: Array, data: Array, out: Array) -> None:
-    """SimHash of the texts' n-grams of bytes; a shorter text is one n-gram.
+    """Compute the SimHash of the texts' n-grams of bytes; a shorter text is one n-gram.
 
-    A bit is set where more n-grams have it set in their hash than not.
+    A bit is set if more n-grams have it set in their hash than not.
     """
     words = out.shape[1]
     votes = np.zeros(64 * words, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The super keys of rows: every searched cell's bits, OR-ed."""
+"""The super keys of rows: the bits of every indexed cell, OR-ed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakejoin.kernels.superkey_hashes import add_bits
 Array = np.ndarray[Any, Any]
 
 _NULL = np.uint32(0xFFFFFFFF)
-_PIECE = 2048  # rows whose keys stay in the cache while column after column is added
+_RUN = 2048  # rows whose keys stay in the cache while column after column is added
 
 
 class Cells(NamedTuple):
@@ -29,8 +29,11 @@ class Cells(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Table t has the columns [first[t], first[t + 1]), of which the `searched` ones count, and the
-    rows [row_start[t], row_start[t + 1]) of all rows of the segment."""
+    """The tables of a segment: table t has the columns [first[t], first[t + 1]).
+
+    Only the `searched` columns count. Its rows are [row_start[t], row_start[t + 1]) of the
+    segment's.
+    """
 
     first: Array
     row_start: Array
@@ -38,8 +41,11 @@ class Tables(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """What the codes from `first` on add to a row: the row of words in `keys`; or, where `hashes`
-    says for every table how many bits a value sets in it, those of the 64-bit hash in `values`."""
+    """What the codes from `first` on add to a row: the row of words in `keys`.
+
+    Or, if `hashes` has for every table how many bits a value sets in it, the bits of the 64-bit
+    hash in `values`.
+    """
 
     first: int
     keys: Array
@@ -49,7 +55,7 @@ class Marks(NamedTuple):
 
 @njit
 def _codes(cells: Cells, column: int, begin: int, end: int, codes: Array) -> None:
-    """Writes the codes of a column's rows [begin, end); nulls have all bits set."""
+    """Write the codes of a column's rows [begin, end); nulls have all bits set."""
     first = cells.ids_start[column]
     known = cells.ids_start[column + 1] - first
     width = np.int64(cells.width[column])
@@ -72,6 +78,7 @@ def _codes(cells: Cells, column: int, begin: int, end: int, codes: Array) -> Non
 
 @njit
 def _or_keys(codes: Array, keys: Array, first: int, out: Array) -> None:
+    """OR the words of codes into rows."""
     words = out.shape[1]
     for i in range(out.shape[0]):
         if codes[i] != _NULL:
@@ -86,6 +93,7 @@ def _or_keys(codes: Array, keys: Array, first: int, out: Array) -> None:
 
 @njit
 def _or_bits(codes: Array, values: Array, first: int, hashes: int, out: Array) -> None:
+    """OR the bits of codes' hashes into rows."""
     for i in range(out.shape[0]):
         if codes[i] != _NULL:
             add_bits(values[np.int64(codes[i]) - first], hashes, out[i])
@@ -93,23 +101,23 @@ def _or_bits(codes: Array, values: Array, first: int, hashes: int, out: Array) -
 
 @kernel
 def or_rows(cells: Cells, tables: Tables, marks: Marks, begin: int, out: Array) -> None:
-    """Writes the super keys of the segment's rows from number `begin` on, as many as `out` has."""
-    codes = np.empty(_PIECE, dtype=np.uint32)
+    """Write the super keys of the segment's rows from row `begin` on, as many as `out` has."""
+    codes = np.empty(_RUN, dtype=np.uint32)
     end = begin + out.shape[0]
     table = np.searchsorted(tables.row_start, begin, side="right") - 1
     row = begin
     while row < end:
         while tables.row_start[table + 1] <= row:
             table += 1
-        stop = min(end, tables.row_start[table + 1], row + _PIECE)
-        own = row - tables.row_start[table]
-        part = out[row - begin : stop - begin]
-        part[:] = np.uint64(0)
+        stop = min(end, tables.row_start[table + 1], row + _RUN)
+        table_row = row - tables.row_start[table]
+        run = out[row - begin : stop - begin]
+        run[:] = np.uint64(0)
         for column in range(tables.first[table], tables.first[table + 1]):
             if tables.searched[column]:
-                _codes(cells, column, own, own + stop - row, codes)
+                _codes(cells, column, table_row, table_row + stop - row, codes)
                 if marks.hashes.shape[0] == 0:
-                    _or_keys(codes, marks.keys, marks.first, part)
+                    _or_keys(codes, marks.keys, marks.first, run)
                 else:
-                    _or_bits(codes, marks.values, marks.first, marks.hashes[table], part)
+                    _or_bits(codes, marks.values, marks.first, marks.hashes[table], run)
         row = stop

@@ -1,17 +1,17 @@
-"""XASH: a few bits of a text, from its rarest characters, where they stand, and its length.
+"""XASH: hash a text to a few bits by its rarest characters, their positions, and its length.
 
 The bits of a hash are numbered from the left: bit i is bit i % 64 (of value 2 ** (i % 64)) of word
-i // 64. First comes the *length segment*, which so lies in word 0; then the 37 *character
-segments* of `beta` bits each: 0-9, a-z, blank. A text of l characters sets
+i // 64. First comes the *length segment*, all in word 0; then the 37 *character segments* of `beta`
+bits each: 0-9, a-z, blank. A text of l characters sets
 
 - bit l mod |length segment|;
 - for each of its `rarest` least frequent characters bit x of the character's segment, where
   x = ceil(average position * beta / l) counts from one; then all character segments together are
   rotated by l to the left.
 
-Every character belongs to one of the 37 *classes*: upper-case letters to those of the lower-case
-ones, and what is neither a letter of these, nor a digit nor a blank to class (code point mod 37).
-Positions and lengths count code points. The empty text sets only bit 0.
+Every character belongs to one of 37 *classes*: upper-case letters to those of the lower-case ones,
+and anything but these letters, digits and blanks to class (code point mod 37). Positions and
+lengths count code points. The empty text sets only bit 0.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from lakejoin.kernels.compiled import kernel
 Array = np.ndarray[Any, Any]
 
 CLASSES = 37
-LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz "  # what the classes stand for
+LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz "  # one character per class
 
-_END = 38  # as if it were a rank: nothing is left to choose
-_FOREIGN = 39  # as if it were a rank: a byte of a character that is not ASCII
+_END = 38  # stands for a rank: nothing is left to choose
+_FOREIGN = 39  # stands for a rank: a byte of a character that is not ASCII
 _SLOTS = 40
-_LONG = 255  # up to here the sum of all positions fits into 16 bits
+_LONG = 255  # characters: up to this length the sum of all positions fits into 16 bits
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 _U2 = np.uint64(2)
@@ -49,11 +49,11 @@ _FIRST = np.uint32(0x10001)  # an occurrence (upper half) at position 1 (lower h
 
 
 class Xash(NamedTuple):
-    """How texts are hashed. `rank_of` has the rank of each class, the rarest being 0.
+    """The parameters of the hash. `rank_of` has the rank of each class, the rarest being 0.
 
     `beta` is the length of a character's segment and `shades` how many of its bits tell locations;
-    `rarest` characters count. `length_segment` bits come first, used where `with_length` is one,
-    and `turn` is one where the character segments are rotated.
+    `rarest` characters count. `length_segment` bits come first and are used if `with_length` is
+    one; `turn` is one if the character segments are rotated.
     """
 
     rank_of: Array
@@ -67,7 +67,7 @@ class Xash(NamedTuple):
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
 def _lowest(typing_context: Any, word: Any) -> Any:
-    """The number of the lowest bit that is set, of a word that is not zero."""
+    """Return the index of the lowest bit that is set, of a word that is not zero."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -77,7 +77,7 @@ def _lowest(typing_context: Any, word: Any) -> Any:
 
 @njit(inline="always")
 def class_of(point: int) -> int:
-    """The class of a character, given as its code point."""
+    """Return the class of a character, given as its code point."""
     if 48 <= point < 58:
         return point - 48
     if 97 <= point < 123:
@@ -91,7 +91,7 @@ def class_of(point: int) -> int:
 
 @njit
 def _next(data: Array, p: int) -> tuple[int, int]:
-    """The code point that begins at byte p of valid UTF-8, and how many bytes it takes."""
+    """Decode the code point at byte p of valid UTF-8; return it and how many bytes it takes."""
     first = np.int64(data[p])
     if first < 0x80:
         return first, 1
@@ -105,7 +105,7 @@ def _next(data: Array, p: int) -> tuple[int, int]:
 
 @kernel
 def count_classes(offsets: Array, data: Array, counts: Array) -> None:
-    """Adds to `counts` how many characters of each class the texts have."""
+    """Add to `counts` how many characters of each class the texts have."""
     by_byte = np.zeros(256, dtype=np.int64)
     p, stop = offsets[0], offsets[offsets.shape[0] - 1]
     while p < stop:
@@ -122,8 +122,11 @@ def count_classes(offsets: Array, data: Array, counts: Array) -> None:
 
 @njit(inline="always")
 def _look(data: Array, begin: int, end: int, rank: Array, seen_at: Array) -> np.uint64:
-    """Which ranks a text has, as bits; `seen_at` has for each how often (upper half) and the sum of
-    positions (lower half). Unsigned places save asking whether they count from the end."""
+    """Return which ranks a text has, as bits.
+
+    `seen_at` gets for each how often (upper half) and the sum of positions (lower half). Unsigned
+    indices avoid a test for negative ones.
+    """
     seen_at[:] = 0
     here = _FIRST
     seen = _U0
@@ -151,18 +154,19 @@ def _look(data: Array, begin: int, end: int, rank: Array, seen_at: Array) -> np.
 
 
 @njit(inline="always")
-def _shade(found: np.uint32, length: int, shades: int) -> np.int64:
-    """In which of the equal parts of a text a character stands on average, from 0 on."""
-    whole = (found >> _HALF) * np.uint32(length)
-    part = (found & _LOW) * np.uint32(shades)
+def _shade(seen: np.uint32, length: int, shades: int) -> np.int64:
+    """Return in which of the equal parts of a text a character is on average, from 0 on."""
+    whole = (seen >> _HALF) * np.uint32(length)
+    weighted = (seen & _LOW) * np.uint32(shades)
     if shades == 3:  # comparing is faster than dividing
-        return np.int64(part > whole) + np.int64(part > whole + whole)
-    return np.int64((max(part, _ONE) - _ONE) // max(whole, _ONE))
+        return np.int64(weighted > whole) + np.int64(weighted > whole + whole)
+    return np.int64((max(weighted, _ONE) - _ONE) // max(whole, _ONE))
 
 
 class _Tables(NamedTuple):
-    """What a text is looked up in: by byte its class's rank; by rank where its segment begins; by
-    length its bit and how far it turns."""
+    """Look-up tables: by byte the rank of its class; by rank where its segment begins; by length
+    its bit and its rotation.
+    """
 
     rank: Array
     base: Array
@@ -171,28 +175,28 @@ class _Tables(NamedTuple):
 
 
 @njit
-def _tables(how: Xash) -> _Tables:
+def _tables(xash: Xash) -> _Tables:
+    """Build the look-up tables."""
     rank = np.empty(256, dtype=np.uint8)
     base = np.zeros(_SLOTS, dtype=np.int64)
     length_bit = np.zeros(_LONG + 1, dtype=np.uint64)
     turn = np.zeros(_LONG + 1, dtype=np.int64)
     for byte in range(256):
-        rank[byte] = how.rank_of[class_of(byte)] if byte < 128 else _FOREIGN
+        rank[byte] = xash.rank_of[class_of(byte)] if byte < 128 else _FOREIGN
     for c in range(CLASSES):
-        base[how.rank_of[c]] = c * how.beta
+        base[xash.rank_of[c]] = c * xash.beta
     for length in range(_LONG + 1):
-        if how.with_length:
-            length_bit[length] = _U1 << np.uint64(length % how.length_segment)
-        turn[length] = how.turn * length % (CLASSES * how.beta)
+        if xash.with_length:
+            length_bit[length] = _U1 << np.uint64(length % xash.length_segment)
+        turn[length] = xash.turn * length % (CLASSES * xash.beta)
     return _Tables(rank, base, length_bit, turn)
 
 
 @kernel
-def _two_words(offsets: Array, data: Array, how: Xash, out: Array, left: Array) -> int:
-    """Hashes the texts that are short and ASCII; writes the numbers of all others to `left` and
-    returns how many they are."""
-    rank, base, length_bit, turn = _tables(how)
-    span = CLASSES * how.beta
+def _two_words(offsets: Array, data: Array, xash: Xash, out: Array, left: Array) -> int:
+    """Hash the short ASCII texts; write the indices of all others to `left` and return how many."""
+    rank, base, length_bit, turn = _tables(xash)
+    span = CLASSES * xash.beta
     seen_at = np.zeros(_SLOTS, dtype=np.uint32)
     others = 0
     for i in range(out.shape[0]):
@@ -204,15 +208,15 @@ def _two_words(offsets: Array, data: Array, how: Xash, out: Array, left: Array) 
             others += 1
             continue
         low, high = length_bit[np.uint64(length)], _U0
-        back = turn[np.uint64(length)]
+        rotation = turn[np.uint64(length)]
         seen |= _END_BIT
-        for _ in range(how.rarest):  # without branches: texts with few characters are common
+        for _ in range(xash.rarest):  # without branches: texts with few characters are common
             r = _lowest(seen)
-            one = np.uint64(r != _NO_RANK)
-            seen &= seen - one
-            bit = base[r] + _shade(seen_at[r], length, how.shades) - back
-            bit += (span & (bit >> 63)) + how.length_segment
-            mark = one << np.uint64(bit & 63)
+            is_rank = np.uint64(r != _NO_RANK)
+            seen &= seen - is_rank
+            bit = base[r] + _shade(seen_at[r], length, xash.shades) - rotation
+            bit += (span & (bit >> 63)) + xash.length_segment
+            mark = is_rank << np.uint64(bit & 63)
             second = _U0 - np.uint64(bit >> 6)
             high |= mark & second
             low |= mark & ~second
@@ -222,10 +226,10 @@ def _two_words(offsets: Array, data: Array, how: Xash, out: Array, left: Array) 
 
 
 @kernel
-def _more_words(offsets: Array, data: Array, how: Xash, out: Array, left: Array) -> int:
+def _more_words(offsets: Array, data: Array, xash: Xash, out: Array, left: Array) -> int:
     """As `_two_words`, for more words: these do not stay in registers."""
-    rank, base, length_bit, turn = _tables(how)
-    span = CLASSES * how.beta
+    rank, base, length_bit, turn = _tables(xash)
+    span = CLASSES * xash.beta
     seen_at = np.zeros(_SLOTS, dtype=np.uint32)
     others = 0
     for i in range(out.shape[0]):
@@ -238,23 +242,23 @@ def _more_words(offsets: Array, data: Array, how: Xash, out: Array, left: Array)
             continue
         out[i] = _U0
         out[i, 0] = length_bit[length]
-        back = turn[length]
+        rotation = turn[length]
         seen |= _END_BIT
-        for _ in range(how.rarest):
+        for _ in range(xash.rarest):
             r = _lowest(seen)
-            one = np.uint64(r != _NO_RANK)
-            seen &= seen - one
-            bit = base[r] + _shade(seen_at[r], length, how.shades) - back
-            bit += (span & (bit >> 63)) + how.length_segment
-            out[i, bit >> 6] |= one << np.uint64(bit & 63)
+            is_rank = np.uint64(r != _NO_RANK)
+            seen &= seen - is_rank
+            bit = base[r] + _shade(seen_at[r], length, xash.shades) - rotation
+            bit += (span & (bit >> 63)) + xash.length_segment
+            out[i, bit >> 6] |= is_rank << np.uint64(bit & 63)
     return others
 
 
 @kernel
-def _any_texts(offsets: Array, data: Array, how: Xash, out: Array, which: Array) -> None:
-    """Hashes the texts `which`, of any characters and length."""
-    rank, base, _, _ = _tables(how)
-    span = CLASSES * how.beta
+def _any_texts(offsets: Array, data: Array, xash: Xash, out: Array, which: Array) -> None:
+    """Hash the texts `which`, of any characters and length."""
+    rank, base, _, _ = _tables(xash)
+    span = CLASSES * xash.beta
     sums = np.zeros(CLASSES, dtype=np.int64)
     counts = np.zeros(CLASSES, dtype=np.int64)
     for i in which:
@@ -264,30 +268,30 @@ def _any_texts(offsets: Array, data: Array, how: Xash, out: Array, which: Array)
         length = 0
         while p < stop:
             if data[p] < 0x80:
-                own = np.int64(rank[data[p]])
+                rank_index = np.int64(rank[data[p]])
                 p += 1
             else:
                 point, size = _next(data, p)
-                own = np.int64(how.rank_of[class_of(point)])
+                rank_index = np.int64(xash.rank_of[class_of(point)])
                 p += size
             length += 1
-            sums[own] += length
-            counts[own] += 1
+            sums[rank_index] += length
+            counts[rank_index] += 1
         out[i] = _U0
-        if how.with_length:
-            out[i, 0] = _U1 << np.uint64(length % how.length_segment)
+        if xash.with_length:
+            out[i, 0] = _U1 << np.uint64(length % xash.length_segment)
         chosen = 0
         for r in range(CLASSES):
-            if counts[r] > 0 and chosen < how.rarest:
+            if counts[r] > 0 and chosen < xash.rarest:
                 chosen += 1
-                shade = (sums[r] * how.shades - 1) // (counts[r] * length)
-                bit = how.length_segment + (base[r] + shade - how.turn * length) % span
+                shade = (sums[r] * xash.shades - 1) // (counts[r] * length)
+                bit = xash.length_segment + (base[r] + shade - xash.turn * length) % span
                 out[i, bit >> 6] |= _U1 << np.uint64(bit & 63)
 
 
-def xash_texts(offsets: Array, data: Array, how: Xash, out: Array) -> None:
-    """Writes the hash of text i, `data[offsets[i]:offsets[i + 1]]`, to the words `out[i]`."""
+def xash_texts(offsets: Array, data: Array, xash: Xash, out: Array) -> None:
+    """Write the hash of text i, `data[offsets[i]:offsets[i + 1]]`, to the words `out[i]`."""
     left = np.empty(len(out), dtype=np.int64)
     hash_most = _two_words if out.shape[1] == 2 else _more_words
-    others = hash_most(offsets, data, how, out, left)
-    _any_texts(offsets, data, how, out, left[:others])
+    others = hash_most(offsets, data, xash, out, left)
+    _any_texts(offsets, data, xash, out, left[:others])

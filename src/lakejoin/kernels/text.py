@@ -1,10 +1,4 @@
-"""Distinct texts: a hash table over Arrow buffers that numbers texts by first appearance.
-
-The table is a bundle of flat arrays that the caller owns and grows: `slots` (open addressing,
-32 bits of hash beside the number + 1), `hashes` (one a text, to grow the slots without reading
-text), and the texts themselves as Arrow offsets and bytes. A kernel that runs out of room returns
-early; the caller grows what is short and calls again.
-"""
+"""Distinct texts: a hash table over Arrow buffers that numbers texts by first appearance."""
 
 from __future__ import annotations
 
@@ -16,6 +10,11 @@ from lakejoin.kernels.compiled import kernel
 from lakejoin.kernels.hashing import hash_text, same_bytes
 
 Array = np.ndarray[Any, Any]
+
+# The table is a set of flat arrays that the caller owns and grows: `slots` (open addressing, 32
+# bits of hash beside the index + 1), `hashes` (one per text, to grow the slots without reading
+# text), and the texts themselves as Arrow offsets and bytes. A kernel that runs out of room returns
+# early; the caller grows what is short and calls again.
 
 _SEED = np.uint64(0x2545F4914F6CDD1D)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -40,9 +39,9 @@ def number_texts(
     count: int,
     numbers: Array,
 ) -> tuple[int, int]:
-    """Numbers the texts from row `begin` on; (rows done, distinct texts) when it must stop.
+    """Number the texts from row `begin` on; return (rows done, distinct texts) when it must stop.
 
-    `validity` is Arrow's bitmap, or empty where no cell is null. A null gets `NULL_CELL`.
+    `validity` is Arrow's bitmap, or empty if no cell is null. A null gets `NULL_CELL`.
     """
     rows = numbers.shape[0]
     mask = np.uint64(slots.shape[0] - 1)
@@ -56,7 +55,7 @@ def number_texts(
         for i in range(row, stop_row):
             block[i - row] = hash_text(data, offsets[i], offsets[i + 1], _SEED)
         # Touching a block's slots in a tight loop overlaps their cache misses, the main cost of a
-        # large table; the sum is kept only so that the compiler keeps the loop.
+        # large table; the sum is stored only so that the compiler does not remove the loop.
         touched = np.uint64(0)
         for i in range(stop_row - row):
             touched ^= slots[block[i] & mask]
@@ -103,7 +102,7 @@ def number_texts(
 
 @kernel
 def fill_slots(hashes: Array, count: int, slots: Array) -> None:
-    """Enters `count` distinct texts into empty, larger slots."""
+    """Enter `count` distinct texts into empty, larger slots."""
     mask = np.uint64(slots.shape[0] - 1)
     for i in range(count):
         h = hashes[i]

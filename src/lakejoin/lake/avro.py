@@ -1,4 +1,4 @@
-"""Avro files: records as typed columns, what has no plain type as JSON text."""
+"""Read Avro files as typed columns, with JSON text for types that Arrow lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS = 20_000
 
 
 def open_avro(blob: Blob, limits: ReadLimits) -> TableStream:
-    """The table of an Avro container file; needs fastavro."""
+    """Open an Avro container file; needs fastavro."""
     try:
         import fastavro
     except ImportError:
@@ -45,7 +45,7 @@ def open_avro(blob: Blob, limits: ReadLimits) -> TableStream:
 
 
 def _fields(schema: Any) -> list[tuple[str, pa.DataType | None]]:
-    """Each field with its Arrow type; None stands for "write it as JSON text"."""
+    """Each field with its Arrow type; None means JSON text."""
     if isinstance(schema, dict) and schema.get("type") == "record":
         return [(field["name"], _arrow_type(field["type"])) for field in schema["fields"]]
     return [("value", _arrow_type(schema))]

@@ -1,4 +1,4 @@
-"""Bytes that can be opened again and again: a file, an unpacked file, a member of an archive."""
+"""Blob: bytes that can be opened repeatedly (a file, an unpacked file, an archive member)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from lakejoin.errors import LakejoinError, UnreadableFile
@@ -19,8 +19,8 @@ COPY_BYTES = 1 << 20
 class Blob:
     """Named bytes and how to open them.
 
-    `path` is set where the bytes are a plain local file. `name` is what a user sees; `label` is
-    the name whose ending tells the format (`b.csv` for a member of `a.zip`, for `b.csv.gz`).
+    `path` is set if the bytes are a plain local file. `name` is what users see; `label` is the
+    name whose ending shows the format (`b.csv` for a member of `a.zip` and for `b.csv.gz`).
     """
 
     name: str
@@ -33,27 +33,23 @@ class Blob:
     @staticmethod
     def of_file(name: str, uri: str, size: int | None) -> Blob:
         """The bytes of a file of the lake."""
-        place = Place.of(uri)
-        # Libraries take paths as UTF-8: other names are opened here and handed on as bytes.
-        plain = place.local and place.uri.encode("utf-8", "replace").decode() == place.uri
-        return Blob(name, place.name, place.open, size, place.uri if plain else None)
+        file = Place.of(uri)
+        # Libraries expect paths in UTF-8: files with other names are opened here instead.
+        plain = file.local and file.uri.encode("utf-8", "replace").decode() == file.uri
+        return Blob(name, file.name, file.open, size, file.uri if plain else None)
 
     def open(self) -> BinaryIO:
-        """The bytes from their start."""
+        """Open the bytes at their start."""
         return self.opener()
 
     def head(self, count: int) -> bytes:
-        """The first `count` bytes, or all of them where there are fewer."""
+        """The first `count` bytes, or all if there are fewer."""
         with self.opener() as file:
             return read_fully(file, count)
 
-    def renamed(self, name: str) -> Blob:
-        """The same bytes under another shown name."""
-        return replace(self, name=name)
-
     @contextmanager
     def random_access(self) -> Iterator[Any]:
-        """Something that Arrow's readers accept and may seek in: a path or an open file."""
+        """A path or an open file that Arrow's readers accept and can seek in."""
         if self.path is not None:
             yield self.path
         elif self.seekable:
@@ -65,7 +61,7 @@ class Blob:
 
     @contextmanager
     def as_path(self) -> Iterator[str]:
-        """A local path with these bytes; unpacked and remote bytes go to a temporary file."""
+        """A local path with these bytes; a temporary copy if they are unpacked or remote."""
         if self.path is not None:
             yield self.path
             return
@@ -77,19 +73,19 @@ class Blob:
 
 
 def read_fully(file: BinaryIO, count: int) -> bytes:
-    """Reads until `count` bytes are there or the file ends; a single `read` may give fewer."""
+    """Read until `count` bytes or the end of the file; a single `read` may return fewer."""
     first = bytes(file.read(count))
     if len(first) == count or not first:
         return first
-    parts = [first]
+    blocks = [first]
     missing = count - len(first)
     while missing > 0:
         more = bytes(file.read(missing))
         if not more:
             break
-        parts.append(more)
+        blocks.append(more)
         missing -= len(more)
-    return b"".join(parts)
+    return b"".join(blocks)
 
 
 def first_line_of(problem: BaseException) -> str:
@@ -100,7 +96,7 @@ def first_line_of(problem: BaseException) -> str:
 
 @contextmanager
 def problems_of(blob: Blob, reason: str) -> Iterator[None]:
-    """Turns what a library raises over bad bytes into one `UnreadableFile`."""
+    """Turn whatever a library raises for bad bytes into `UnreadableFile`."""
     try:
         yield
     except LakejoinError:
@@ -108,5 +104,5 @@ def problems_of(blob: Blob, reason: str) -> Iterator[None]:
     except MemoryError as problem:
         detail = first_line_of(problem)
         raise UnreadableFile(blob.name, "reader ran out of memory", detail) from problem
-    except Exception as problem:  # over bad bytes, libraries raise anything
+    except Exception as problem:  # libraries may raise anything
         raise UnreadableFile(blob.name, reason, first_line_of(problem)) from problem

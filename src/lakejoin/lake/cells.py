@@ -1,4 +1,4 @@
-"""What any column is turned into before it leaves the reader: plain Arrow types, bounded cells."""
+"""Convert columns of any Arrow type to plain types with cells of bounded size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHOLE = 1 << 26
 
 
 def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa.RecordBatch:
-    """The batch with nested values as compact JSON text and over-long cells as counted nulls.
+    """Write nested values as compact JSON text, and replace cells over the limit by nulls.
 
     >>> import pyarrow as pa
     >>> from lakejoin.lake.losses import Losses
@@ -29,13 +29,15 @@ def plain_batch(batch: pa.RecordBatch, limits: ReadLimits, losses: Losses) -> pa
     import pyarrow as pa
 
     most = limits.cell_bytes
-    columns = [_bounded(_plain(column, most, losses), most, losses) for column in batch.columns]
+    columns = [
+        _bounded(_plain_column(column, most, losses), most, losses) for column in batch.columns
+    ]
     if all(new is old for new, old in zip(columns, batch.columns, strict=True)):
         return batch
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _plain(column: pa.Array, most: int, losses: Losses) -> pa.Array:
+def _plain_column(column: pa.Array, most: int, losses: Losses) -> pa.Array:
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -43,11 +45,11 @@ def _plain(column: pa.Array, most: int, losses: Losses) -> pa.Array:
     if t.is_string(kind) or t.is_primitive(kind) or t.is_large_string(kind):
         return column
     if isinstance(kind, pa.ExtensionType | pa.BaseExtensionType):
-        return _plain(column.storage, most, losses)
+        return _plain_column(column.storage, most, losses)
     if t.is_dictionary(kind):
-        return _plain(column.dictionary_decode(), most, losses)
+        return _plain_column(column.dictionary_decode(), most, losses)
     if t.is_run_end_encoded(kind):
-        return _plain(pa.compute.run_end_decode(column), most, losses)
+        return _plain_column(pa.compute.run_end_decode(column), most, losses)
     if t.is_string_view(kind):
         return column.cast(pa.string())
     if t.is_nested(kind):
@@ -64,7 +66,7 @@ def _nested_texts(column: pa.Array, most: int, losses: Losses) -> list[str | Non
         if column.nbytes <= _WHOLE:
             return [json_text(value) for value in column.to_pylist()]
     except (OverflowError, ValueError):
-        pass  # a date that Python has no value for: the others are still written
+        pass  # a date that Python cannot represent: the other cells are still written
     texts: list[str | None] = []
     for row in range(len(column)):
         texts.append(None)
@@ -79,7 +81,7 @@ def _nested_texts(column: pa.Array, most: int, losses: Losses) -> list[str | Non
 
 
 def _bytes_text(column: pa.Array) -> pa.Array:
-    """Bytes that are UTF-8 text are that text; others are written in base64."""
+    """Bytes as text if they are UTF-8, otherwise in base64."""
     import pyarrow as pa
 
     kind = pa.large_string() if pa.types.is_large_binary(column.type) else pa.string()
@@ -100,17 +102,17 @@ def _one_bytes_text(value: bytes) -> str:
 
 
 def json_text(value: Any) -> str | None:
-    """A value as text: texts as they are, the others as compact JSON.
+    """A value as text: texts unchanged, others as compact JSON.
 
     >>> json_text({"a": [1, None]}), json_text("x"), json_text(None)
     ('{"a":[1,null]}', 'x', None)
     """
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_odd)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_default)
 
 
-def _json_odd(value: Any) -> str:
+def _json_default(value: Any) -> str:
     return _one_bytes_text(value) if isinstance(value, bytes) else str(value)
 
 

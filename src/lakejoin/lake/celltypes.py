@@ -1,4 +1,4 @@
-"""What a cell looks like: a few coarse classes that tell columns, headers and dialects apart."""
+"""Coarse classes of cells, by which columns, headers and dialects are recognised."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def cell_class(text: str) -> int:
     >>> [cell_class(t) for t in ("", "1,200.5", "2020-01-31", "AB-12", "Ulm", "a b", 'x;"y')]
     [0, 1, 3, 6, 7, 8, 9]
     """
-    found = _PATTERN.fullmatch(text[:200])
-    return OTHER if found is None or found.lastgroup is None else int(found.lastgroup[1:])
+    match = _PATTERN.fullmatch(text[:200])
+    return OTHER if match is None or match.lastgroup is None else int(match.lastgroup[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """How often each class occurs in each column, from the first rows."""
+    """How often each class occurs in each column of the first rows."""
 
     counts: tuple[tuple[int, ...], ...]
 
     @staticmethod
     def of(rows: Iterable[Sequence[str]], width: int) -> Hints:
-        """Counts the classes of rows that have `width` cells.
+        """Count the classes in rows that have `width` cells.
 
         >>> Hints.of([["1", "a"], ["2", "b"]], 2).main(0) == NUMBER
         True
@@ -66,11 +66,11 @@ class Hints:
         columns = list(zip(*(row for row in rows if len(row) == width), strict=True))
         if not columns:
             return Hints(((0,) * CLASSES,) * width)
-        found = (Counter(map(cell_class, column)) for column in columns)
-        return Hints(tuple(tuple(c.get(k, 0) for k in range(CLASSES)) for c in found))
+        counts = (Counter(map(cell_class, column)) for column in columns)
+        return Hints(tuple(tuple(c.get(k, 0) for k in range(CLASSES)) for c in counts))
 
     def main(self, column: int) -> int:
-        """The most frequent class of a column's filled cells; EMPTY where it has none."""
+        """The most frequent class of a column's filled cells; EMPTY if it has none."""
         filled = self.counts[column][1:]
         most = max(filled)
         return EMPTY if most == 0 else filled.index(most) + 1

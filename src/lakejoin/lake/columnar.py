@@ -1,4 +1,4 @@
-"""Parquet, Arrow (Feather), Arrow streams and ORC: typed tables, read by Arrow itself."""
+"""Read Parquet, Arrow (Feather), Arrow stream and ORC files as typed tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def open_parquet(
     blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None = None
 ) -> TableStream:
-    """The table of a Parquet file, or of some of its row groups."""
+    """Open a Parquet file, or some of its row groups."""
     import pyarrow.parquet as pq
 
     with (
@@ -51,7 +51,7 @@ def open_parquet(
 
 
 def parquet_row_groups(blob: Blob) -> list[int]:
-    """The unpacked size of each row group."""
+    """The unpacked size of each row group, in bytes."""
     import pyarrow.parquet as pq
 
     with (
@@ -64,7 +64,7 @@ def parquet_row_groups(blob: Blob) -> list[int]:
 
 
 def open_arrow(blob: Blob, limits: ReadLimits) -> TableStream:
-    """The table of an Arrow IPC file (Feather version 2)."""
+    """Open an Arrow IPC file (Feather version 2)."""
     import pyarrow as pa
 
     with (
@@ -82,13 +82,13 @@ def open_arrow(blob: Blob, limits: ReadLimits) -> TableStream:
             pa.ipc.open_file(_arrow_file(where)) as file,
         ):
             for i in range(file.num_record_batches):
-                yield from _slices(_sound(file.get_batch(i)), names, limits)
+                yield from _slices(_validated(file.get_batch(i)), names, limits)
 
     return TableStream(blob.name, "arrow", names, reading, None, notes, limits)
 
 
 def open_arrow_stream(blob: Blob, limits: ReadLimits) -> TableStream:
-    """The table of an Arrow IPC stream."""
+    """Open an Arrow IPC stream."""
     import pyarrow as pa
 
     with (
@@ -106,13 +106,13 @@ def open_arrow_stream(blob: Blob, limits: ReadLimits) -> TableStream:
             pa.ipc.open_stream(source) as stream,
         ):
             for batch in stream:
-                yield from _slices(_sound(batch), names, limits)
+                yield from _slices(_validated(batch), names, limits)
 
     return TableStream(blob.name, "arrow", names, reading, None, notes, limits)
 
 
 def open_orc(blob: Blob, limits: ReadLimits) -> TableStream:
-    """The table of an ORC file."""
+    """Open an ORC file."""
     from pyarrow import orc
 
     with problems_of(blob, "damaged ORC file"), blob.random_access() as where:
@@ -145,10 +145,9 @@ def _arrow_file(where: Any) -> Any:
     return pa.memory_map(where) if isinstance(where, str) else where
 
 
-def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same batch, if every place that it names lies within it. Arrow takes a file at its word:
-    with offsets that lead elsewhere, whoever reads a cell reads or writes foreign memory. Texts
-    that are not UTF-8 may pass: they are repaired later."""
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Check that all offsets lie within the batch: Arrow trusts a file, and a bad offset would read
+    or write foreign memory. Texts that are not UTF-8 pass, since they are repaired later."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -174,7 +173,7 @@ def _batch_rows(rows: int, size: int, limits: ReadLimits) -> int:
 def _slices(
     batch: pa.RecordBatch, names: tuple[str, ...], limits: ReadLimits
 ) -> Iterator[pa.RecordBatch]:
-    """A stored batch in pieces of bounded size."""
+    """Split a stored batch into slices of bounded size."""
     renamed = batch.rename_columns(list(names))
     step = _batch_rows(batch.num_rows, batch.get_total_buffer_size(), limits)
     for start in range(0, batch.num_rows, step):

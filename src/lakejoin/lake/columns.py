@@ -1,12 +1,11 @@
-"""Columns encoded against themselves: distinct values once, and a small number for every cell.
+"""Encode columns: distinct values once, and a small id for every cell.
 
-An encoder keeps each distinct original text once (with some 40 bytes beside it) and 1, 2 or 4 bytes
-a cell; `finish` needs up to three times that for a moment, where every value is rewritten.
+An encoder stores each distinct original text once (plus about 40 bytes) and 1, 2 or 4 bytes per
+cell; `finish` briefly needs up to three times that if every value is rewritten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +22,16 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-# Typed chunks that repeat their values are numbered before they are printed; a sample tells.
+# Typed chunks with repeated values are deduplicated before printing; a sample decides.
 _SAMPLE = 1000
 _REPEATS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPart:
-    """Some rows of a column before its values are made canonical, which takes the whole column.
+    """Some rows of a column, before its values are made canonical (which takes the whole column).
 
-    `cells` number the distinct original texts in `dictionary`; `null_id(cells.dtype)` is a null.
+    `cells` are ids of the distinct original texts in `dictionary`; `null_id(cells.dtype)` is null.
     """
 
     dictionary: pa.LargeStringArray
@@ -40,7 +39,7 @@ class ColumnPart:
 
 
 class ColumnEncoder:
-    """Encodes one column from its chunks, which may be text or of any Arrow type.
+    """Encode a column from its chunks, which may be of any Arrow type.
 
     >>> import pyarrow as pa
     >>> encoder = ColumnEncoder("city")
@@ -60,36 +59,36 @@ class ColumnEncoder:
         self._cells: list[Array] = []
 
     def append(self, array: pa.Array | pa.ChunkedArray) -> None:
-        """Takes the next rows."""
+        """Add the next rows."""
         import pyarrow as pa
 
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
         for chunk in chunks:
-            self._cells.append(self._narrow(self._number(chunk)))
+            self._cells.append(self._narrow(self._ids(chunk)))
 
     def append_part(self, part: ColumnPart) -> None:
-        """Takes the rows of a part that was encoded elsewhere."""
-        numbers = self._table.add(part.dictionary)
-        self._cells.append(self._narrow(_look_up(part.cells, numbers)))
+        """Add rows that were encoded elsewhere."""
+        ids = self._table.add(part.dictionary)
+        self._cells.append(self._narrow(_look_up(part.cells, ids)))
 
     def part(self) -> ColumnPart:
-        """What has been taken so far, to be appended to another encoder."""
+        """The rows added so far, to be appended to another encoder."""
         return ColumnPart(self._table.texts(), self._all_cells())
 
     def finish(self) -> ColumnData:
-        """The whole column: canonical values, spellings, cells, profile. Empties the encoder."""
+        """Encode the whole column (values, spellings, cells, profile), and empty the encoder."""
         part = self.part()
         self._table = TextTable()
         self._cells = []
         return encode_part(self.name, part, self.rules)
 
-    def _number(self, chunk: pa.Array) -> Array:
+    def _ids(self, chunk: pa.Array) -> Array:
         import pyarrow as pa
 
         if is_text(chunk.type):
             return self._table.add(valid_text(chunk))
         if pa.types.is_dictionary(chunk.type):
-            # Only what the cells use, by first appearance: a dictionary may hold more.
+            # Only the values in use, by first appearance: a dictionary may contain more.
             encoded = chunk.indices.dictionary_encode()
             distinct = chunk.dictionary.take(encoded.dictionary)
         elif _repeats(chunk):
@@ -97,12 +96,12 @@ class ColumnEncoder:
             distinct = encoded.dictionary
         else:
             return self._table.add(valid_text(printed(chunk)))
-        numbers = self._table.add(valid_text(printed(distinct)))
-        indices = encoded.indices.cast(pa.uint32()).fill_null(len(numbers)).to_numpy()
-        return _look_up(indices, numbers)
+        ids = self._table.add(valid_text(printed(distinct)))
+        indices = encoded.indices.cast(pa.uint32()).fill_null(len(ids)).to_numpy()
+        return _look_up(indices, ids)
 
-    def _narrow(self, numbers: Array) -> Array:
-        return narrowed(numbers, self._table.count)
+    def _narrow(self, ids: Array) -> Array:
+        return narrowed(ids, self._table.count)
 
     def _all_cells(self) -> Array:
         dtype = cell_type(self._table.count)
@@ -117,7 +116,7 @@ class ColumnEncoder:
 def encode_column(
     name: str, array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None
 ) -> ColumnData:
-    """One column that is at hand as a whole, such as a query's.
+    """Encode a whole column, such as a query's.
 
     >>> import pyarrow as pa
     >>> encode_column("n", pa.array([7.0, 7.5, None])).tokens.to_pylist()
@@ -129,68 +128,53 @@ def encode_column(
 
 
 def encode_query(array: pa.Array | pa.ChunkedArray, rules: ValueRules | None = None) -> ColumnData:
-    """A query column, by the very rules of the index (`rules` are the index's)."""
+    """Encode a query column by the rules of the index."""
     return encode_column("", array, rules)
 
 
-def encode_table(
-    names: Sequence[str], batches: Iterable[pa.RecordBatch], rules: ValueRules | None = None
-) -> tuple[ColumnData, ...]:
-    """The columns of a table that arrives in batches; the names may repeat.
-
-    >>> import pyarrow as pa
-    >>> batch = pa.record_batch({"a": ["x", "Y"], "b": [1, 2]})
-    >>> [c.tokens.to_pylist() for c in encode_table(["a", "b"], [batch])]
-    [['x', 'y'], ['1', '2']]
-    """
-    encoders = [ColumnEncoder(name, rules) for name in names]
-    for batch in batches:
-        for encoder, column in zip(encoders, batch.columns, strict=True):
-            encoder.append(column)
-    return tuple(encoder.finish() for encoder in encoders)
-
-
 def encode_part(name: str, part: ColumnPart, rules: ValueRules) -> ColumnData:
-    """The column that a part makes when it is the whole column."""
+    """Encode a column of which `part` has all rows."""
     import pyarrow as pa
 
     originals, cells = part.dictionary, part.cells
     counts = _counts(cells, len(originals))
-    found = canonicalise(originals, counts, rules)
-    tokens, token_of = _tokens(originals, found)
-    changed = found.changed
+    canonical = canonicalise(originals, counts, rules)
+    tokens, token_of = _tokens(originals, canonical)
+    changed = canonical.changed
     spellings = originals.filter(pa.array(changed)) if changed.any() else originals.slice(0, 0)
     spelling_token = token_of[changed] if len(spellings) else token_of[:0]
     token_counts = counts
-    if len(spellings) or found.null.any():
+    if len(spellings) or canonical.null.any():
         total = len(tokens) + len(spellings)
         ids = token_of.copy()
         ids[changed] = np.arange(len(tokens), total, dtype=np.uint32)
         cells = _look_up(cells, narrowed(ids, total))
-        kept = np.where(found.null, len(tokens), token_of)
-        token_counts = np.bincount(kept, counts, len(tokens) + 1)[:-1].astype(np.int64)
+        token_or_null = np.where(canonical.null, len(tokens), token_of)
+        token_counts = np.bincount(token_or_null, counts, len(tokens) + 1)[:-1].astype(np.int64)
     profile = profile_column(
-        tokens, token_counts, spellings, counts[changed], spelling_token, len(cells), found
+        tokens, token_counts, spellings, counts[changed], spelling_token, len(cells), canonical
     )
     return ColumnData(name, profile, tokens, spellings, spelling_token, cells)
 
 
-def _tokens(originals: pa.LargeStringArray, found: Canonical) -> tuple[pa.LargeStringArray, Array]:
-    """The distinct canonical values in order of appearance, and the number of each original's."""
-    if found.changed.any():
-        table = TextTable(len(originals), found.text.nbytes)
-        numbers = table.add(found.text)
-        return table.texts(), numbers
-    # Nothing was rewritten, so what is distinct stays so: no second table is needed.
-    if not found.null.any():
+def _tokens(
+    originals: pa.LargeStringArray, canonical: Canonical
+) -> tuple[pa.LargeStringArray, Array]:
+    """The distinct canonical values in order of appearance, and the id of each original's value."""
+    if canonical.changed.any():
+        table = TextTable(len(originals), canonical.text.nbytes)
+        ids = table.add(canonical.text)
+        return table.texts(), ids
+    # Nothing was rewritten, so distinct texts stay distinct: no second table is needed.
+    if not canonical.null.any():
         return originals, np.arange(len(originals), dtype=np.uint32)
-    numbers = np.cumsum(~found.null, dtype=np.uint32) - np.uint32(1)
-    numbers[found.null] = null_id(numbers.dtype)
-    return found.text.drop_null(), numbers
+    ids = np.cumsum(~canonical.null, dtype=np.uint32) - np.uint32(1)
+    ids[canonical.null] = null_id(ids.dtype)
+    return canonical.text.drop_null(), ids
 
 
 def cell_type(distinct: int) -> np.dtype[Any]:
-    """The narrowest unsigned type for so many distinct values and a null.
+    """The narrowest unsigned type for this many distinct values and a null.
 
     >>> cell_type(255), cell_type(256)
     (dtype('uint8'), dtype('uint16'))
@@ -200,9 +184,9 @@ def cell_type(distinct: int) -> np.dtype[Any]:
     )
 
 
-def narrowed(numbers: Array, distinct: int) -> Array:
-    """The numbers (nulls all bits set) in the narrowest type: dropping bits keeps a null a null."""
-    return numbers.astype(cell_type(distinct), copy=False)
+def narrowed(ids: Array, distinct: int) -> Array:
+    """The ids in the narrowest type; a null, all bits set, stays a null."""
+    return ids.astype(cell_type(distinct), copy=False)
 
 
 def _widened(cells: Array, dtype: np.dtype[Any]) -> Array:
@@ -234,7 +218,7 @@ def _repeats(chunk: pa.Array) -> bool:
 
 
 def valid_text(text: pa.Array) -> pa.Array:
-    """The texts with bytes that are not UTF-8 replaced: Parquet files may well hold some."""
+    """Replace bytes that are not UTF-8, which Parquet files may contain."""
     import pyarrow as pa
 
     offsets, data, _, _ = text_buffers(text)

@@ -1,4 +1,4 @@
-"""What is packed inside: gzip, bzip2, xz, zstd, lz4 streams and zip archives."""
+"""Unpack gzip, bzip2, xz, zstd and lz4 streams and zip archives."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _HIDDEN_MEMBERS = ("__MACOSX/",)
 
 
 def packed_as(head: bytes) -> str | None:
-    """The name of the stream compression that these first bytes show, if any.
+    """The stream compression that these first bytes show, if any.
 
     >>> packed_as(b"BZh91AY&SY"), packed_as(b"a,b")
     ('bzip2', None)
     """
     for magic, kind, _ in _STREAMS:
         if head.startswith(magic):
-            # "BZh" also begins ordinary words; the digit and the block mark do not.
+            # "BZh" can also start a text; the digit and the block mark cannot.
             if kind == "bzip2" and head[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
                 continue
             return kind
@@ -41,7 +41,7 @@ def packed_as(head: bytes) -> str | None:
 
 
 def unpacked(blob: Blob, kind: str, limits: ReadLimits) -> Blob:
-    """The bytes inside a compressed stream, under the same shown name."""
+    """The bytes inside a compressed stream, under the same name."""
 
     def opener() -> BinaryIO:
         stream = _decompressor(kind)(blob.open())
@@ -51,13 +51,13 @@ def unpacked(blob: Blob, kind: str, limits: ReadLimits) -> Blob:
 
 
 def zip_members(blob: Blob, limits: ReadLimits) -> Iterator[Blob]:
-    """The files of a zip archive, named `archive#path`, without folders and hidden files.
+    """Yield the files of a zip archive, named `archive#path`, without folders and hidden files.
 
-    An archive may hold a path twice: the later ones are numbered, as in `archive#path~2`.
+    An archive may contain a path twice: later ones are numbered, as in `archive#path~2`.
     """
     with blob.random_access() as where, zipfile.ZipFile(where) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
-    for info, path in zip(infos, _own_names([i.filename for i in infos]), strict=True):
+    for info, path in zip(infos, _unique_paths([i.filename for i in infos]), strict=True):
         parts = info.filename.split("/")
         if info.filename.startswith(_HIDDEN_MEMBERS) or any(p.startswith(".") for p in parts):
             continue
@@ -70,10 +70,10 @@ def zip_names(blob: Blob) -> set[str]:
         return set(archive.namelist())
 
 
-def _own_names(paths: list[str]) -> list[str]:
-    """Each path under a name of its own.
+def _unique_paths(paths: list[str]) -> list[str]:
+    """Number repeated paths.
 
-    >>> _own_names(["a", "a", "a~2", "a"])
+    >>> _unique_paths(["a", "a", "a~2", "a"])
     ['a', 'a~3', 'a~2', 'a~4']
     """
     first = set(paths)
@@ -95,20 +95,20 @@ def _member(blob: Blob, info: zipfile.ZipInfo, path: str, limits: ReadLimits) ->
     def opener() -> BinaryIO:
         if info.flag_bits & 1:
             raise UnreadableFile(name, "encrypted archive member")
-        holder = blob.random_access()
-        where = holder.__enter__()
+        access = blob.random_access()
+        where = access.__enter__()
         archive = zipfile.ZipFile(where)
         try:
             stream = archive.open(info)
         except (NotImplementedError, zipfile.BadZipFile, RuntimeError) as problem:
             archive.close()
-            holder.__exit__(None, None, None)
+            access.__exit__(None, None, None)
             raise UnreadableFile(name, "damaged archive member", first_line_of(problem)) from None
 
         def close() -> None:
             stream.close()
             archive.close()
-            holder.__exit__(None, None, None)
+            access.__exit__(None, None, None)
 
         bounded = _Bounded(stream, name, "zip", limits, close)
         return cast(BinaryIO, io.BufferedReader(bounded, 1 << 16))
@@ -117,7 +117,7 @@ def _member(blob: Blob, info: zipfile.ZipInfo, path: str, limits: ReadLimits) ->
 
 
 class _Bounded(io.RawIOBase):
-    """A decompressed stream that stops at the limit and names the file when its bytes are bad."""
+    """A decompressed stream that stops at the limit and names the file if its bytes are bad."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class _Bounded(io.RawIOBase):
         self._left -= size
         if self._left < 0:
             detail = f"more than {self._limit} bytes"
-            raise UnreadableFile(self._name, "unfolds beyond the size limit", detail)
+            raise UnreadableFile(self._name, "too large when unpacked", detail)
         buffer[:size] = data
         return size
 

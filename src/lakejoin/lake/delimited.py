@@ -1,4 +1,4 @@
-"""CSV, TSV and other delimited text as tables of text columns."""
+"""Read CSV, TSV and other delimited text as tables of text columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONTROL = bytes(b for b in range(32) if b not in _TEXT_CONTROLS)
 
 
 def open_delimited(blob: Blob, limits: ReadLimits) -> TableStream:
-    """The table of a delimited text file."""
+    """Open a delimited text file."""
     layout = layout_of(blob, limits)
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
@@ -41,11 +41,11 @@ def open_delimited(blob: Blob, limits: ReadLimits) -> TableStream:
 
 
 def layout_of(blob: Blob, limits: ReadLimits) -> Layout:
-    """Decides encoding, dialect and columns from the beginning (and the end) of a text file."""
+    """Detect charset, dialect and columns from the beginning (and the end) of a text file."""
     head = blob.head(SAMPLE)
     whole = len(head) < SAMPLE
-    encoding = detect_encoding(head, whole)
-    data = Decoder(encoding.name, Losses()).utf8(head, final=whole)
+    charset = detect_encoding(head, whole)
+    data = Decoder(charset.name, Losses()).utf8(head, final=whole)
     if _is_binary(data):
         raise UnreadableFile(blob.name, "not a table", "binary data")
     text = _whole_lines(data, whole).decode("utf-8", "replace")
@@ -57,8 +57,8 @@ def layout_of(blob: Blob, limits: ReadLimits) -> Layout:
         raise UnreadableFile(blob.name, "too many columns", detail)
     if layout.width == 1 and is_prose(layout, text, blob.label):
         raise UnreadableFile(blob.name, "not a table", "running text without a delimiter")
-    confidence = round(layout.dialect.confidence * encoding.confidence, 3)
-    dialect = replace(layout.dialect, encoding=encoding.name, confidence=confidence)
+    confidence = round(layout.dialect.confidence * charset.confidence, 3)
+    dialect = replace(layout.dialect, encoding=charset.name, confidence=confidence)
     if whole:
         footer = tail_footer(data[layout.body :], layout, at_start=True)
         dialect = replace(dialect, skip_footer=footer.empty_rows + len(footer.lines))
@@ -66,7 +66,7 @@ def layout_of(blob: Blob, limits: ReadLimits) -> Layout:
 
 
 def note_preamble(layout: Layout, losses: Losses) -> None:
-    """Counts the lines before the table that hold text."""
+    """Record the lines of text before the table as losses."""
     if layout.preamble:
         losses.add("line before the table", len(layout.preamble), layout.preamble[0][:100])
 
@@ -78,22 +78,21 @@ def body_batches(
     losses: Losses,
     footer: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of UTF-8 text that begins with a record, in batches of bounded size.
+    """Yield the rows of UTF-8 text that begins with a record, in batches of bounded size.
 
-    `footer` says that the text goes on to the end of the file, so that what stands after the
-    table has to be found.
+    `footer` says that the text runs to the end of the file, so that it may have a footer.
     """
     parser = RowParser(layout, losses, 2 * limits.batch_bytes)
     carry = b""
-    held = FOOTER_WINDOW if footer else 0
+    reserve = FOOTER_WINDOW if footer else 0
     while True:
         block = blocks.read(limits.batch_bytes)
         final = not block
         data = carry + block if carry else block
         if final and footer:
             data = _without_footer(data, layout, losses)
-        # The end of what is there may be the footer: it waits for what follows.
-        usable = data if final or not held else data[:-held]
+        # The end of the data may be the footer: it has to wait for the next block.
+        usable = data if final or not reserve else data[:-reserve]
         if usable:
             batch, used = parser.parse(usable, final)
             if batch is not None:
@@ -106,19 +105,19 @@ def body_batches(
 
 
 def _without_footer(data: bytes, layout: Layout, losses: Losses) -> bytes:
-    """The text without what stands after the table, which is counted."""
+    """Remove the footer from a text, and record it as a loss."""
     footer = tail_footer(data[-FOOTER_WINDOW:], layout, at_start=len(data) <= FOOTER_WINDOW)
     note_footer(footer, losses)
     return data[: -footer.removed] if footer.removed else data
 
 
 def tail_footer(tail: bytes, layout: Layout, at_start: bool) -> Footer:
-    """What stands after the table in the last bytes of a file."""
+    """The footer in the last bytes of a file."""
     return find_footer(tail, Grammar.of(layout.dialect), layout.width, at_start)
 
 
 def note_footer(footer: Footer, losses: Losses) -> None:
-    """Counts the lines after the table."""
+    """Record the lines after the table as losses."""
     losses.add("empty row after the table", footer.empty_rows)
     if footer.lines:
         losses.add("line after the table", len(footer.lines), footer.lines[0][:100])
@@ -132,5 +131,5 @@ def _whole_lines(data: bytes, whole: bool) -> bytes:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Control characters that no text holds, in more than a few places."""
+    """Whether more than a few bytes are control characters that texts do not contain."""
     return len(data.translate(None, _CONTROL)) < 0.995 * len(data)

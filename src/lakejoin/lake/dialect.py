@@ -1,4 +1,4 @@
-"""How is this text file written, and which columns does it have?"""
+"""Detect the layout of a delimited text: its dialect, header and columns."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lakejoin.model import Dialect
 
 SCORED_TEXT = 16_000
 _HINT_ROWS = 150
-_MENDED = 20
+_REPAIRED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A dialect and the columns it gives.
+    """A dialect and the columns of a text.
 
-    `body` is the byte of the UTF-8 text at which the rows begin. `hints` say what each column
-    looks like, so that rows that do not fit can be mended the same way wherever they stand.
+    `body` is the byte offset of the rows in the UTF-8 text. `hints` say what each column looks
+    like, so that rows that do not fit are repaired the same way everywhere.
     """
 
     dialect: Dialect
@@ -34,12 +34,12 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.names)
 
 
 def detect_layout(text: str, label: str = "") -> Layout | None:
-    """The layout of a delimited text from its beginning; None where it has no rows at all.
+    """Detect the layout of a delimited text from its beginning; None if it has no rows.
 
     >>> layout = detect_layout("Prices 2020\\n\\nitem;price\\nbread;2,40\\nmilk;1,10\\neggs;2,0\\n")
     >>> layout.names, layout.dialect.skip_rows, layout.dialect.delimiter
@@ -57,15 +57,15 @@ def detect_layout(text: str, label: str = "") -> Layout | None:
         width = main_width([row for row in sample.rows if row])
     if not any(sample.rows):
         return None
-    sample = _mended(text, sample, width, Grammar.of(dialect))
+    sample = _repaired(text, sample, width, Grammar.of(dialect))
     start = find_start(sample.rows, width, label)
     return _layout(text, dialect, sample, width, start)
 
 
 def is_prose(layout: Layout, text: str, label: str) -> bool:
-    """Whether a text without a delimiter is no list of values either.
+    """Whether a text without a delimiter is prose, not a list of values.
 
-    A file that calls itself a table is believed; others are where their lines are short.
+    A file named like a table is believed; others only if their lines are short.
 
     >>> text = "It was a dark and stormy night.\\nIt rained on all of the hills around.\\n" * 9
     >>> is_prose(detect_layout(text), text, "story.txt")
@@ -81,7 +81,7 @@ def is_prose(layout: Layout, text: str, label: str) -> bool:
 
 
 def _first_lines(text: str, most: int) -> str:
-    """The beginning of a text up to a line end, where there is one."""
+    """The beginning of a text up to a line end, if there is one."""
     if len(text) <= most:
         return text
     cut = max(text.rfind("\n", 0, most), text.rfind("\r", 0, most))
@@ -97,7 +97,7 @@ def _newline(text: str) -> str:
 
 
 def _one_column(text: str, newline: str) -> Dialect:
-    """A delimiter that parts no line, so that every record is one cell."""
+    """A dialect whose delimiter splits no line, so that every record is one cell."""
     for delimiter in ",\t;|\x1f\x1e":
         dialect = Dialect(delimiter=delimiter, newline=newline, confidence=0.5)
         if delimiter not in text:
@@ -141,7 +141,7 @@ def _layout(text: str, dialect: Dialect, sample: Sample, width: int, start: Star
 def _header_cells(
     text: str, sample: Sample, at: int, width: int, grammar: Grammar, body: list[list[str]]
 ) -> tuple[list[str], int]:
-    """The names that a header row gives, and how many columns there then are."""
+    """The names in a header row, and the resulting number of columns."""
     head = sample.rows[at]
     if len(head) == width:
         return head, width
@@ -149,7 +149,7 @@ def _header_cells(
     if filled > width:
         return head, len(head)
     if len(head) == width - 1 and _last_filled(body, width):
-        return ["", *head], width  # the first column holds row names, as R writes them
+        return ["", *head], width  # the first column contains row names, as R writes them
     raw = _record(text.encode(), sample, at)
     cells = fit_record(raw, None if at in sample.stray else head, grammar, width, None).cells
     return [cell or "" for cell in cells], width
@@ -159,9 +159,9 @@ def _record(data: bytes, sample: Sample, at: int) -> str:
     return data[sample.offsets[at] : sample.offsets[at + 1]].rstrip(b"\r\n").decode()
 
 
-def _mended(text: str, sample: Sample, width: int, grammar: Grammar) -> Sample:
-    """The sample with the records that a stray quote had joined or cut taken apart again."""
-    wrong = [at for at in sample.stray if at < _MENDED and len(sample.rows[at]) != width]
+def _repaired(text: str, sample: Sample, width: int, grammar: Grammar) -> Sample:
+    """The sample with records repaired that a stray quote had joined or cut."""
+    wrong = [at for at in sample.stray if at < _REPAIRED and len(sample.rows[at]) != width]
     if not wrong:
         return sample
     data = text.encode()

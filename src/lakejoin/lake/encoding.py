@@ -1,4 +1,4 @@
-"""In which encoding is this text written?"""
+"""Detect the character set of a text, and decode it to UTF-8."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _UNDEFINED_1252 = bytes((0x81, 0x8D, 0x8F, 0x90, 0x9D))
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """An encoding by the name Python knows it by, and how sure the choice is (0..1)."""
+    """A character set by its Python name, and the confidence in it (0..1)."""
 
     name: str
     confidence: float
 
 
 def detect_encoding(sample: bytes, whole: bool = True) -> Encoding:
-    """The encoding of text from its first bytes; `whole` says that nothing follows them.
+    """Detect the character set of a text from its first bytes; `whole` if nothing follows them.
 
-    A byte order mark decides. Then UTF-16 shows by its NUL bytes on one side, UTF-8 by being
-    valid, and what is left is Windows-1252, or Latin-1 where 1252 has no such character.
+    A byte order mark decides. Without one, UTF-16 shows by NUL bytes at even or odd positions,
+    UTF-8 by being valid; everything else is Windows-1252, or Latin-1 if 1252 lacks a byte.
 
     >>> detect_encoding("é;è".encode("cp1252")).name, detect_encoding("é".encode()).name
     ('cp1252', 'utf-8')
@@ -60,7 +60,7 @@ def detect_encoding(sample: bytes, whole: bool = True) -> Encoding:
 
 
 def _utf16_without_mark(sample: bytes) -> Encoding | None:
-    """Latin text in UTF-16 has NUL bytes on every second place and nearly nowhere else."""
+    """Latin text in UTF-16 has NUL bytes at every second position and almost nowhere else."""
     even, odd = sample[0::2], sample[1::2]
     half = max(1, len(odd))
     zeros_even, zeros_odd = even.count(0) / half, odd.count(0) / half
@@ -78,7 +78,7 @@ _CUT_UTF8 = re.compile(rb"(?:[\xc2-\xf4]|[\xe0-\xf4][\x80-\xbf]|[\xf0-\xf4][\x80
 
 
 def _utf8_evidence(sample: bytes, whole: bool) -> tuple[int, int]:
-    """How many characters are valid UTF-8 beyond ASCII, and how many bytes are not UTF-8."""
+    """Count the valid UTF-8 characters beyond ASCII, and the bytes that are not UTF-8."""
     try:
         text = sample.decode("utf-8")
         return len(sample) - len(text), 0
@@ -93,40 +93,40 @@ def _utf8_evidence(sample: bytes, whole: bool) -> tuple[int, int]:
 # -- decoding ---------------------------------------------------------------------------------
 
 
-_mended = threading.local()
+_repaired = threading.local()
 
 
-def _mend(problem: UnicodeError) -> tuple[str, int]:
-    """Reads bytes that the encoding has no character for as Windows-1252, and counts them."""
+def _repair(problem: UnicodeError) -> tuple[str, int]:
+    """Decode invalid bytes as Windows-1252, and count them."""
     if not isinstance(problem, UnicodeDecodeError):
         raise problem
     wrong = problem.object[problem.start : problem.end]
-    _mended.count = getattr(_mended, "count", 0) + len(wrong)
+    _repaired.count = getattr(_repaired, "count", 0) + len(wrong)
     text = "".join(chr(b) if b in _UNDEFINED_1252 else bytes((b,)).decode("cp1252") for b in wrong)
     return text, problem.end
 
 
-codecs.register_error("lakejoin-mend", _mend)
+codecs.register_error("lakejoin-mend", _repair)
 
 
 class Decoder:
-    """Turns the blocks of a file into UTF-8 bytes without NUL, counting what had to be mended.
+    """Convert the blocks of a file to UTF-8 bytes without NUL, counting what was repaired.
 
     >>> losses = Losses(); decoder = Decoder("cp1252", losses)
     >>> decoder.utf8(b"caf\\xe9", final=True)
     b'caf\\xc3\\xa9'
     """
 
-    def __init__(self, encoding: str, losses: Losses) -> None:
+    def __init__(self, charset: str, losses: Losses) -> None:
         self._losses = losses
-        self._utf8 = encoding in ("utf-8", "utf-8-sig")
-        self._held = encoding == "utf-8-sig"
-        errors = "lakejoin-mend" if self._utf8 or encoding == "cp1252" else "replace"
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+        self._utf8 = charset in ("utf-8", "utf-8-sig")
+        self._held = charset == "utf-8-sig"
+        errors = "lakejoin-mend" if self._utf8 or charset == "cp1252" else "replace"
+        self._decoder = codecs.getincrementaldecoder(charset)(errors)
 
     def utf8(self, block: bytes, final: bool = False) -> bytes:
         """The next bytes as UTF-8."""
-        # ASCII passes by the decoder as long as that holds back no cut character or mark.
+        # ASCII bypasses the decoder unless that holds a cut character or byte order mark.
         if self._utf8 and not self._held and block.isascii():
             data = block
         else:
@@ -137,22 +137,22 @@ class Decoder:
         return data
 
     def _decoded(self, block: bytes, final: bool) -> bytes:
-        _mended.count = 0
+        _repaired.count = 0
         text = self._decoder.decode(block, final)
         self._held = bool(self._decoder.getstate()[0])
         if self._utf8:
-            self._losses.add("byte is not UTF-8 and was read as Windows-1252", _mended.count)
+            self._losses.add("byte is not UTF-8 and was read as Windows-1252", _repaired.count)
         elif "\ufffd" in text:
             self._losses.add("character that cannot be decoded", text.count("\ufffd"))
         return text.encode("utf-8", "replace")
 
 
 class Utf8Stream(io.RawIOBase):
-    """A file of any encoding as a stream of UTF-8 bytes."""
+    """A file of any character set as a stream of UTF-8 bytes."""
 
-    def __init__(self, file: BinaryIO, encoding: str, losses: Losses) -> None:
+    def __init__(self, file: BinaryIO, charset: str, losses: Losses) -> None:
         self._file = file
-        self._decoder = Decoder(encoding, losses)
+        self._decoder = Decoder(charset, losses)
         self._ready = b""
         self._ended = False
 
@@ -165,10 +165,10 @@ class Utf8Stream(io.RawIOBase):
             block = bytes(self._file.read(max(4096, len(view))))
             self._ended = not block
             self._ready = self._decoder.utf8(block, final=self._ended)
-        part = self._ready[: len(view)]
-        self._ready = self._ready[len(part) :]
-        view[: len(part)] = part
-        return len(part)
+        data = self._ready[: len(view)]
+        self._ready = self._ready[len(data) :]
+        view[: len(data)] = data
+        return len(data)
 
     def close(self) -> None:
         if not self.closed:
@@ -177,7 +177,7 @@ class Utf8Stream(io.RawIOBase):
 
 
 class Utf8Blocks:
-    """A file of any encoding as large blocks of UTF-8 bytes, copied as little as possible.
+    """A file of any character set as large blocks of UTF-8 bytes, with few copies.
 
     >>> blocks = Utf8Blocks(io.BytesIO("é,b".encode("cp1252")), "cp1252", Losses())
     >>> blocks.skip(3)
@@ -185,14 +185,14 @@ class Utf8Blocks:
     (b'b', b'')
     """
 
-    def __init__(self, file: BinaryIO, encoding: str, losses: Losses) -> None:
+    def __init__(self, file: BinaryIO, charset: str, losses: Losses) -> None:
         self._file = file
-        self._decoder = Decoder(encoding, losses)
+        self._decoder = Decoder(charset, losses)
         self._ready = b""
         self._ended = False
 
     def read(self, count: int) -> bytes:
-        """The next bytes, about `count`; none at the end only."""
+        """The next bytes, about `count`; empty only at the end."""
         data, self._ready = self._ready, b""
         while not data and not self._ended:
             block = bytes(self._file.read(count))
@@ -201,7 +201,7 @@ class Utf8Blocks:
         return data
 
     def skip(self, count: int) -> None:
-        """Passes over the first `count` bytes."""
+        """Skip the next `count` bytes."""
         while count > 0:
             data = self.read(max(count, 1 << 16))
             if not data:
@@ -210,12 +210,12 @@ class Utf8Blocks:
             count -= len(data)
 
 
-def text_stream(file: BinaryIO, encoding: str, losses: Losses) -> io.TextIOWrapper:
-    """A file as text lines."""
-    raw = io.BufferedReader(Utf8Stream(file, encoding, losses), 1 << 18)
+def text_stream(file: BinaryIO, charset: str, losses: Losses) -> io.TextIOWrapper:
+    """Open a file as lines of text."""
+    raw = io.BufferedReader(Utf8Stream(file, charset, losses), 1 << 18)
     return io.TextIOWrapper(raw, encoding="utf-8", newline=None)
 
 
-def decoded_text(data: bytes, encoding: str, losses: Losses) -> str:
-    """Bytes as text."""
-    return Decoder(encoding, losses).utf8(data, final=True).decode("utf-8")
+def decoded_text(data: bytes, charset: str, losses: Losses) -> str:
+    """Decode bytes to text."""
+    return Decoder(charset, losses).utf8(data, final=True).decode("utf-8")

@@ -1,7 +1,6 @@
-"""Excel and OpenDocument workbooks: every sheet as a table of text columns.
+"""Read Excel and OpenDocument workbooks: every sheet is a table of text columns.
 
-The reader underneath can abort the whole process over a few bytes, so `read` runs this module in a
-child process only.
+The library can abort the whole process on a damaged file, so this runs in a child process only.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _BATCH_CELLS = 1_000_000
 
 
 def open_excel(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
-    """The sheets of a workbook, named `file#sheet`; needs python-calamine."""
+    """Open the sheets of a workbook, named `file#sheet`; needs python-calamine."""
     try:
         import python_calamine
     except ImportError:
@@ -72,7 +71,7 @@ def _open_sheet(name: str, rows: list[list[Any]], limits: ReadLimits) -> TableSt
             losses.add("line before the table", len(titles), titles[0][:100])
         step = max(1, _BATCH_CELLS // width)
         for begin in range(first, len(rows), step):
-            yield _batch(rows[begin : begin + step], names)
+            yield _sheet_batch(rows[begin : begin + step], names)
 
     return TableStream(name, "excel", names, reading, None, notes, limits)
 
@@ -81,7 +80,7 @@ def _filled_width(row: list[Any]) -> int:
     return max((k + 1 for k, cell in enumerate(row) if cell != ""), default=0)
 
 
-def _batch(rows: list[list[Any]], names: tuple[str, ...]) -> pa.RecordBatch:
+def _sheet_batch(rows: list[list[Any]], names: tuple[str, ...]) -> pa.RecordBatch:
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True))[: len(names)]
@@ -90,7 +89,7 @@ def _batch(rows: list[list[Any]], names: tuple[str, ...]) -> pa.RecordBatch:
 
 
 def cell_text(value: Any) -> str:
-    """A cell as text: whole numbers plainly, dates in ISO form, truth values in small letters.
+    """A cell as text: whole numbers without decimals, ISO dates, booleans in lower case.
 
     >>> [cell_text(v) for v in (7.0, 2.5, True, datetime.date(2020, 1, 31), "x")]
     ['7', '2.5', 'true', '2020-01-31', 'x']

@@ -1,4 +1,4 @@
-"""Which files does a lake hold?"""
+"""List the files of a lake, and find a file by its name in the lake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JOB_LEFTOVERS = ("_SUCCESS", "_temporary", "_started_", "_committed_")
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """One LAKE argument: the folder that names are relative to, and what was found below it."""
+    """One LAKE argument: a label for its folder, and the files found in it."""
 
     label: str
     files: tuple[SourceFile, ...]
@@ -29,12 +29,12 @@ class _Root:
 def list_files(
     lakes: Sequence[str], problems: list[Skipped] | None = None, exclude: Place | None = None
 ) -> list[SourceFile]:
-    """Every file of the lakes, each named by its path relative to its lake's root.
+    """List every file of the lakes, named by its path relative to the root of its lake.
 
-    A lake is a file, a folder (walked through), a glob such as `data/**/*.csv`, or a remote URI.
-    Hidden files and folders, what Spark leaves beside its output, and all that lies inside
-    `exclude` are passed over; what else cannot be listed goes to `problems`. Where two lakes hold
-    the same relative path, their names begin with the last folder of their root.
+    A lake is a file, a folder (walked recursively), a glob such as `data/**/*.csv`, or a remote
+    URI. Hidden files and folders, leftovers of Spark jobs and everything inside `exclude` are
+    skipped; what cannot be listed goes to `problems`. If two lakes contain the same relative path,
+    their names start with the last folder of their root.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,27 +56,28 @@ def list_files(
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What all lakes share: where problems go, and which place is left out."""
+    """What all lakes share: where problems go, and the excluded folder."""
 
     problems: list[Skipped]
     exclude: Place | None
 
     def root(self, lake: str) -> _Root:
-        place = Place.of(lake)
-        kind = place.kind()
+        location = Place.of(lake)
+        kind = location.kind()
         if kind == "file":
-            return _Root(_parent_label(place), () if self._inside_excluded(place) else _one(place))
+            excluded = self._inside_excluded(location)
+            return _Root(_parent_label(location), () if excluded else _single_file(location))
         if kind == "folder":
-            return self._folder(place, None)
-        if _glob_start(place) is not None:
-            found = self._folder(*_glob_parts(place))
-            if found.files:
-                return found
+            return self._folder(location, None)
+        if _glob_start(location) is not None:
+            root = self._folder(*_glob_parts(location))
+            if root.files:
+                return root
             raise InputError(f"nothing matches {_shown(lake)}")
         raise InputError(f"there is no file or folder {_shown(lake)}")
 
     def _folder(self, base: Place, glob: str | None) -> _Root:
-        """The files below a folder; with a glob, those that match or lie in a folder that does."""
+        """The files below a folder; with a glob, those that match or are in a folder that does."""
         label = _shown(base.name) or "lake"
         if self._inside_excluded(base) or base.kind() != "folder":
             return _Root(label, ())
@@ -91,58 +92,59 @@ class _Listing:
                 and not self._is_excluded(base / relative)
             )
 
-        def wanted(found: Entry | Problem) -> bool:
-            last = found.relative.rpartition("/")[2]
-            return _visible(last) and pattern.fullmatch(found.relative) is not None
+        def matches(entry: Entry | Problem) -> bool:
+            last = entry.relative.rpartition("/")[2]
+            return _visible(last) and pattern.fullmatch(entry.relative) is not None
 
         problems: list[Problem] = []
-        entries = [entry for entry in base.walk(problems, enter) if wanted(entry)]
+        entries = [entry for entry in base.walk(problems, enter) if matches(entry)]
         for problem in problems:
-            # A folder that was entered may hold matches even where its own name is none.
-            if wanted(problem) or problem.reason != "broken link":
+            # A folder may contain matches even if its own name is not one.
+            if matches(problem) or problem.reason != "broken link":
                 name = _shown(problem.relative)
                 self.problems.append(Skipped(name, problem.reason, _shown(problem.detail)))
         if glob is not None:
             entries.sort(key=lambda entry: entry.relative)
         return _Root(label, tuple(_sources(base, entries)))
 
-    def _is_excluded(self, place: Place) -> bool:
-        """Whether this folder is the excluded one, also where a link leads to it."""
-        if self.exclude is None or place.local != self.exclude.local:
+    def _is_excluded(self, folder: Place) -> bool:
+        """Whether this folder is the excluded one, or a link to it."""
+        if self.exclude is None or folder.local != self.exclude.local:
             return False
-        if not place.local:
-            return self._inside_excluded(place)
+        if not folder.local:
+            return self._inside_excluded(folder)
         try:
-            return Path(place.uri).samefile(self.exclude.uri)
+            return Path(folder.uri).samefile(self.exclude.uri)
         except OSError:
             return False
 
-    def _inside_excluded(self, place: Place) -> bool:
-        if self.exclude is None or place.local != self.exclude.local:
+    def _inside_excluded(self, location: Place) -> bool:
+        if self.exclude is None or location.local != self.exclude.local:
             return False
-        if place.local:
-            return Path(place.uri).resolve().is_relative_to(Path(self.exclude.uri).resolve())
-        inner, outer = split_query(place.uri)[0], split_query(self.exclude.uri)[0]
+        if location.local:
+            return Path(location.uri).resolve().is_relative_to(Path(self.exclude.uri).resolve())
+        inner, outer = split_query(location.uri)[0], split_query(self.exclude.uri)[0]
         return inner == outer or inner.startswith(outer.rstrip("/") + "/")
 
 
-def _glob_start(place: Place) -> int | None:
-    """The first part of the path with a wildcard in it; a URI's authority and query have none."""
-    head = place.uri if place.local else split_query(place.uri)[0]
-    first = 0 if place.local else 3
+def _glob_start(location: Place) -> int | None:
+    """The first path component with a wildcard; a URI's authority and query do not count."""
+    head = location.uri if location.local else split_query(location.uri)[0]
+    first = 0 if location.local else 3
     parts = head.split("/")
     return next((i for i in range(first, len(parts)) if _MAGIC.search(parts[i])), None)
 
 
-def _glob_parts(place: Place) -> tuple[Place, str]:
+def _glob_parts(location: Place) -> tuple[Place, str]:
     """The folder where a glob begins, and the glob below it."""
-    head, query = (place.uri, "") if place.local else split_query(place.uri)
-    parts, start = head.split("/"), _glob_start(place)
-    return Place("/".join(parts[:start]) + query or "/", place.local), "/".join(parts[start:])
+    head, query = (location.uri, "") if location.local else split_query(location.uri)
+    parts, start = head.split("/"), _glob_start(location)
+    folder = Place("/".join(parts[:start]) + query or "/", location.local)
+    return folder, "/".join(parts[start:])
 
 
 def _glob_pattern(text: str) -> str:
-    """A glob as a pattern over relative paths; what lies below a match matches too."""
+    """A glob as a pattern over relative paths; everything below a match matches too."""
     out = []
     for token in re.findall(r"\*\*/?|\*|\?|\[[^]]+\]|[^*?\[]+|\[", text):
         if token.startswith("**"):
@@ -159,11 +161,11 @@ def _glob_pattern(text: str) -> str:
 
 
 def _may_match(glob: list[str], folder: list[str]) -> bool:
-    """Whether something below this folder may match: no time goes into any other."""
-    for wanted, part in zip(glob, folder, strict=False):
-        if "**" in wanted:
+    """Whether something below this folder may match; other folders are not walked."""
+    for pattern, name in zip(glob, folder, strict=False):
+        if "**" in pattern:
             return True
-        if not re.fullmatch(_glob_pattern(wanted), part, re.DOTALL):
+        if not re.fullmatch(_glob_pattern(pattern), name, re.DOTALL):
             return False
     return True
 
@@ -180,7 +182,7 @@ def _sources(base: Place, entries: Iterable[Entry]) -> Iterator[SourceFile]:
 
 
 def _shown(name: str) -> str:
-    """A name as valid text: bytes that are not UTF-8 are shown as escapes.
+    """A name as valid text: bytes that are not UTF-8 become escapes.
 
     >>> _shown("caf\\udce9.csv")
     'caf\\\\xe9.csv'
@@ -188,11 +190,11 @@ def _shown(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace") if _is_odd(name) else name
 
 
-def _uri(place: Place) -> str:
-    """Where to open a file, as text that can be stored whatever the bytes of its name are."""
-    if place.local and _is_odd(place.uri):
-        return "file://" + quote(os.fsencode(place.uri))
-    return place.uri
+def _uri(file: Place) -> str:
+    """The URI to open a file by, as text that can be stored whatever bytes its name has."""
+    if file.local and _is_odd(file.uri):
+        return "file://" + quote(os.fsencode(file.uri))
+    return file.uri
 
 
 def _is_odd(text: str) -> bool:
@@ -203,22 +205,22 @@ def _is_odd(text: str) -> bool:
     return False
 
 
-def _one(place: Place) -> tuple[SourceFile]:
-    entry = place.entry()
-    return (SourceFile(_shown(place.name), _uri(place), entry.size, entry.mtime_ns),)
+def _single_file(file: Place) -> tuple[SourceFile]:
+    entry = file.entry()
+    return (SourceFile(_shown(file.name), _uri(file), entry.size, entry.mtime_ns),)
 
 
-def _parent_label(place: Place) -> str:
-    head = place.uri if place.local else split_query(place.uri)[0]
+def _parent_label(file: Place) -> str:
+    head = file.uri if file.local else split_query(file.uri)[0]
     return _shown(head.rpartition("/")[0].rpartition("/")[2]) or "lake"
 
 
 def _unique(roots: list[_Root]) -> list[SourceFile]:
-    """One list without a file twice and without a name twice.
+    """One list in which no file and no name repeats.
 
-    Lakes whose names are all their own keep them; the others begin with a label, which is
-    numbered until no name of theirs is taken. The order of the lakes decides, so that the same
-    lakes always give the same names.
+    Lakes whose names are all unique keep them; the names of the others start with a label, which
+    is numbered until all are free. The order of the lakes decides, so that the same lakes always
+    get the same names.
     """
     fresh: list[list[SourceFile]] = []
     seen: set[str] = set()
@@ -250,48 +252,48 @@ def _unique(roots: list[_Root]) -> list[SourceFile]:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """The name, numbered where it is taken; it is taken from now on."""
-    found = next(candidate for candidate in _numbered(name) if candidate not in taken)
-    taken.add(found)
-    return found
+    """The name, numbered if it is taken; marks it as taken."""
+    free = next(candidate for candidate in _numbered(name) if candidate not in taken)
+    taken.add(free)
+    return free
 
 
 def file_of(lakes: Sequence[str], name: str) -> Place | None:
-    """The file that `list_files` names so, if it is still there; nothing is listed for it.
+    """The file that `list_files` gives this name, if it still exists; found without listing.
 
     >>> file_of(["/nowhere"], "a.csv") is None
     True
     """
     bases = [_base(Place.of(lake)) for lake in lakes]
     label, _, below = name.partition("/")
-    wanted, _, number = label.partition("~")
-    labelled = [base for base in bases if below and _shown(base.name) == wanted]
-    place = int(number) - 1 if number.isdecimal() else 0
-    tries = [base / below for base in labelled[place : place + 1]] if len(bases) > 1 else []
-    tries += [base / name for base in bases]
-    return next((one for one in tries if one.kind() == "file"), None)
+    base_name, _, number = label.partition("~")
+    labelled = [base for base in bases if below and _shown(base.name) == base_name]
+    rank = int(number) - 1 if number.isdecimal() else 0
+    candidates = [base / below for base in labelled[rank : rank + 1]] if len(bases) > 1 else []
+    candidates += [base / name for base in bases]
+    return next((file for file in candidates if file.kind() == "file"), None)
 
 
 def names_in(lakes: Sequence[str], file: Place) -> list[str]:
-    """What `list_files` may have named a file that lies in one of these lakes; `file_of` tells
-    which of the names is its own.
+    """The names that `list_files` may have given a file of these lakes; `file_of` tells which one
+    it did.
 
     >>> names_in(["/data/lake"], Place.of("/data/lake/air/ports.csv"))
     ['air/ports.csv']
     """
-    found = []
+    names = []
     for base in (_base(Place.of(lake)) for lake in lakes):
         below = file.uri.removeprefix(base.uri.rstrip("/") + "/")
         if below != file.uri:
-            label = _shown(base.name)
-            numbered = [f"{label}~{number}" for number in range(1, len(lakes) + 1)]
-            labels = [label, *numbered] if len(lakes) > 1 else []
-            found += [*(f"{one}/{below}" for one in labels), below]
-    return found
+            plain = _shown(base.name)
+            numbered = [f"{plain}~{number}" for number in range(1, len(lakes) + 1)]
+            labels = [plain, *numbered] if len(lakes) > 1 else []
+            names += [*(f"{label}/{below}" for label in labels), below]
+    return names
 
 
 def _base(lake: Place) -> Place:
-    """The folder that the names of a lake's files are relative to."""
+    """The folder that the file names of a lake are relative to."""
     kind = lake.kind()
     if kind == "file":
         parent = Place.of(lake.uri.rpartition("/")[0] or "/")

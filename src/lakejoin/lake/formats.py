@@ -1,4 +1,4 @@
-"""What kind of file is this? Decided by its first bytes; the name only breaks ties."""
+"""Recognise the format of a file by its first bytes; its name only breaks ties."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOT_TABLES: tuple[tuple[bytes, str], ...] = (
     (b"ID3", "media file"),
     (b"OggS", "media file"),
 )
-# Texts that a comma in each line does not make a table.
+# Texts that are not tables, even with a comma in every line.
 _NO_DATA_ENDINGS = (
     *(".md", ".rst", ".tex", ".bib", ".ipynb", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".xml"),
     *(".py", ".r", ".rmd", ".js", ".ts", ".css", ".scss", ".java", ".c", ".h", ".cpp", ".go"),
@@ -49,9 +49,9 @@ _BOMS = (b"\xef\xbb\xbf",)
 
 
 def recognise(head: bytes, label: str) -> str:
-    """The format of a file from its first bytes and its name.
+    """Recognise the format of a file from its first bytes and its name.
 
-    The answer is `csv`, `json`, `parquet`, `arrow`, `arrow stream`, `orc`, `avro`, `excel`,
+    Returns `csv`, `json`, `parquet`, `arrow`, `arrow stream`, `orc`, `avro`, `excel`,
     `sqlite`, `zip`, `empty`, or `not a table: ...` with what it is.
 
     >>> recognise(b"PAR1\\x15\\x04", "x.bin"), recognise(b'{"a":1}', "x")
@@ -84,7 +84,7 @@ _JSON_SCALAR = re.compile(rb'\s*(?:"[^"]*"|-?[\d.eE+-]+|true|false|null)\s*')
 
 
 def _checked(kind: str, head: bytes, label: str) -> str:
-    """A magic that could also begin a text is believed only where the rest is not text."""
+    """Trust a magic number that could also start a text only if the rest is not text."""
     if kind in ("orc", "parquet") and _is_text(head):
         return kind if label.lower().endswith(f".{kind}") else "csv"
     if kind in ("encrypted parquet", "feather version 1"):
@@ -93,7 +93,7 @@ def _checked(kind: str, head: bytes, label: str) -> str:
 
 
 def _unless_text(answer: str, head: bytes, label: str) -> str:
-    """`ID3,...` is a header line, not a song."""
+    """`ID3,...` is a header line, not an MP3."""
     weak = head.startswith((b"ID3", b"RIFF", b"OggS", b"MZ"))
     return "csv" if weak and _is_text(head) else answer
 
@@ -103,7 +103,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _looks_json(text: bytes) -> bool:
-    """Whether text that begins with a bracket goes on as JSON does."""
+    """Whether text that starts with a bracket continues like JSON."""
     return (
         re.match(rb'\s*(?:\{\s*(?:"|\})|\[\s*(?:[\[{"\]]|-?\d|true|false|null))', text) is not None
     )

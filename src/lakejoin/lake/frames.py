@@ -1,6 +1,6 @@
-"""A table of the caller's, whatever library made it, as a `pyarrow.Table`.
+"""Convert a caller's table of any library to a `pyarrow.Table`.
 
-Frames come in through the Arrow PyCapsule interface, so that no library of theirs is imported.
+Frames are read through the Arrow PyCapsule interface, so none of their libraries is imported.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VALUE = "value"  # the column of a bare sequence of values
-_INDEX = re.compile(r"__index_level_\d+__")  # how Arrow calls an index of pandas without a name
+_INDEX = re.compile(r"__index_level_\d+__")  # Arrow's name for an unnamed pandas index
 
 
 def to_table(thing: Any) -> pa.Table:
-    """The rows of a frame: pandas, polars, Arrow, a DuckDB relation, a Spark DataFrame, a mapping
-    of columns, a sequence of mappings, or one bare column of values.
+    """Convert a frame to an Arrow table: pandas, polars, Arrow, a DuckDB relation, a Spark
+    DataFrame, a mapping of columns, a sequence of mappings, or a plain sequence of values.
 
-    Names are kept as they are, also where they repeat. A column of mixed Python objects becomes
-    text.
+    Names are kept, even repeated ones. A column of mixed Python objects becomes text.
 
     >>> to_table({"city": ["Bern", "Oslo"], "n": [1, "many"]}).to_pylist()
     [{'city': 'Bern', 'n': '1'}, {'city': 'Oslo', 'n': 'many'}]
@@ -39,16 +38,16 @@ def to_table(thing: Any) -> pa.Table:
     try:
         table = _of_arrow(thing)
     except (pa.ArrowException, TypeError, ValueError) as problem:
-        table = _by_columns(thing)  # a frame of objects, or with a name twice
+        table = _by_columns(thing)  # a frame of objects, or with a repeated name
         if table is None:
-            raise _cannot(thing, str(problem)) from problem
+            raise _not_a_table(thing, str(problem)) from problem
     if table is None:
         table = _of_sequence(thing)
     return _plain(table)
 
 
 def _of_arrow(thing: Any) -> pa.Table | None:
-    """What Arrow takes by itself; None for anything else."""
+    """What Arrow converts by itself; None for anything else."""
     import pyarrow as pa
 
     if isinstance(thing, pa.Table):
@@ -58,9 +57,9 @@ def _of_arrow(thing: Any) -> pa.Table | None:
     if isinstance(thing, pa.Array | pa.ChunkedArray):
         return pa.table({VALUE: thing})
     if not hasattr(thing, "__arrow_c_stream__"):
-        if hasattr(thing, "toArrow"):  # Spark; before `collect`, which would give rows of objects
+        if hasattr(thing, "toArrow"):  # Spark; before `collect`, which would return rows of objects
             return thing.toArrow()
-        if hasattr(thing, "collect"):  # a lazy frame of polars
+        if hasattr(thing, "collect"):  # a polars LazyFrame
             return _of_arrow(thing.collect())
         if hasattr(thing, "__arrow_c_array__"):
             return _of_struct(thing)
@@ -89,13 +88,13 @@ def _name_of(series: Any) -> str:
 
 
 def _by_columns(thing: Any) -> pa.Table | None:
-    """A frame of pandas column by column; None where it is no such frame."""
+    """A pandas frame, column by column; None if it is not one."""
     import pyarrow as pa
 
     if not (hasattr(thing, "columns") and hasattr(thing, "iloc")):
         return None
     names = [str(name) for name in thing.columns]
-    arrays = [_column(thing.iloc[:, place], name) for place, name in enumerate(names)]
+    arrays = [_column(thing.iloc[:, index], name) for index, name in enumerate(names)]
     return pa.Table.from_arrays(arrays, names=names)
 
 
@@ -103,15 +102,15 @@ def _of_columns(columns: Mapping[Any, Any]) -> pa.Table:
     import pyarrow as pa
 
     if not columns:
-        raise InputError("a table without columns cannot be searched for")
+        raise InputError("the table has no columns")
     names = [str(name) for name in columns]
     arrays = [_column(cells, name) for cells, name in zip(columns.values(), names, strict=True)]
     lengths = {len(array) for array in arrays}
     if len(lengths) > 1:
-        told = ", ".join(
+        sizes = ", ".join(
             f"{name} has {len(array):,}" for name, array in zip(names, arrays, strict=True)
         )
-        raise InputError(f"the columns are not of one length: {told}")
+        raise InputError(f"the columns differ in length: {sizes}")
     return pa.Table.from_arrays(arrays, names=names)
 
 
@@ -119,7 +118,7 @@ def _of_sequence(thing: Any) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(thing, str | bytes) or not isinstance(thing, Iterable):
-        raise _cannot(thing, "")
+        raise _not_a_table(thing, "")
     if getattr(thing, "ndim", 1) == 2:
         columns = getattr(thing, "T")  # noqa: B009 (an array of two dimensions)
         return _of_columns({f"col_{i}": columns[i] for i in range(len(columns))})
@@ -128,11 +127,11 @@ def _of_sequence(thing: Any) -> pa.Table:
     cells = thing if isinstance(thing, Sequence) or hasattr(thing, "dtype") else list(thing)
     first = next((cell for cell in cells if cell is not None), None)
     if isinstance(first, Mapping):
-        # All keys count, in order of appearance: Arrow by itself would take those of the first.
+        # All keys count, in order of appearance; Arrow alone would use those of the first row.
         names = dict.fromkeys(key for row in cells for key in row)
         return _of_columns({name: [row.get(name) for row in cells] for name in names})
     if isinstance(first, Sequence) and not isinstance(first, str | bytes):
-        raise _cannot(thing, "rows without names; use a mapping of columns")
+        raise _not_a_table(thing, "rows without column names; use a mapping of columns")
     return pa.table({_name_of(thing): _column(cells, VALUE)})
 
 
@@ -142,32 +141,32 @@ def _column(cells: Any, name: str) -> pa.Array | pa.ChunkedArray:
     if isinstance(cells, pa.Array | pa.ChunkedArray):
         return cells
     if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
-        raise InputError(f"the column {name!r} is one value and not a sequence of them")
+        raise InputError(f"column {name!r} is a single value; give a sequence of values")
     try:
         if hasattr(cells, "__arrow_c_stream__"):
             return pa.chunked_array(cells)
         known = hasattr(cells, "__len__")
         return pa.array(cells if known else list(cells), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
-        # Objects of several types: the only way is to ask each for its text.
+        # Objects of several types have only their text in common.
         return pa.array([_text(cell) for cell in cells], pa.large_string())
 
 
 def _text(cell: Any) -> str | None:
     missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
-    if missing or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas
+    if missing or type(cell).__name__ in ("NAType", "NaTType"):  # pandas
         return None
-    return str(cell).encode("utf-8", "replace").decode()  # Python can spell half characters
+    return str(cell).encode("utf-8", "replace").decode()  # Python can contain lone surrogates
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Texts in the one form that the kernels read, and no index that has no name."""
+    """The table without unnamed pandas indices, with texts in a form that the kernels read."""
     import pyarrow as pa
 
-    kept = [i for i, name in enumerate(table.column_names) if not _INDEX.fullmatch(name)]
-    names = [table.column_names[i] for i in kept]
+    columns = [i for i, name in enumerate(table.column_names) if not _INDEX.fullmatch(name)]
+    names = [table.column_names[i] for i in columns]
     arrays = []
-    for i in kept:
+    for i in columns:
         array = table.column(i)
         if array.type == pa.string_view():
             array = array.cast(pa.large_string())
@@ -175,9 +174,9 @@ def _plain(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _cannot(thing: Any, why: str) -> InputError:
+def _not_a_table(thing: Any, why: str) -> InputError:
     reason = f" ({why})" if why else ""
     return InputError(
-        f"{type(thing).__name__} is not a table{reason}; give a path, a table of the lake, a frame "
-        "of pandas, polars, Arrow or DuckDB, or a mapping of columns"
+        f"{type(thing).__name__} is not a table{reason}; give a path, a lake table, a pandas, "
+        "polars, Arrow or DuckDB frame, or a mapping of columns"
     )

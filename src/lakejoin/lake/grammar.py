@@ -1,4 +1,4 @@
-"""A dialect as the parser needs it, and text taken apart by it."""
+"""The grammar of a dialect, and the records and cells of a text by it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LF, _CR = 10, 13
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """`delimiter` " +" is a run of blanks; ", " is a comma with blanks after it.
+    """A dialect as the parser needs it: delimiter " +" is a run of blanks, ", " a comma and blanks.
 
     >>> Grammar.of(Dialect(delimiter=", ")).separator
     b','
@@ -50,14 +50,14 @@ class Grammar:
 
     @property
     def simple(self) -> bool:
-        """Whether ordinary CSV readers know this grammar."""
+        """Whether ordinary CSV readers support this grammar."""
         plain = len(self.separator) == 1 and not (self.collapse or self.skip_blanks)
         return plain and self.escape < 0 and not self.lone_cr
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Where records and cells lie in `data`; see `lakejoin.kernels.delimited`."""
+    """Positions of records and cells in `data`; see `lakejoin.kernels.delimited`."""
 
     data: Array
     starts: Array
@@ -70,7 +70,7 @@ class Tokens:
 
     @property
     def rows(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return len(self.row_kind)
 
     def raw(self, row: int) -> bytes:
@@ -80,7 +80,7 @@ class Tokens:
 
 
 def tokens_of(data: bytes, grammar: Grammar, final: bool, reach: int = 1 << 25) -> Tokens:
-    """The complete records of `data`; what follows `used` belongs to the next block."""
+    """Tokenize the complete records of `data`; bytes after `used` belong to the next block."""
     from lakejoin.kernels import delimited as kernel
 
     array = np.frombuffer(data, dtype=np.uint8)
@@ -121,9 +121,9 @@ def tokens_of(data: bytes, grammar: Grammar, final: bool, reach: int = 1 << 25) 
 
 
 def quotes_are_regular(data: Array, grammar: Grammar) -> bool:
-    """Whether every quote of whole records opens or closes a cell or is doubled.
+    """Whether every quote of complete records opens or closes a cell or is doubled.
 
-    Only then do quotes alternate, so that their parity tells where records end.
+    Only then do quotes alternate, so that their parity shows where records end.
 
     >>> data = np.frombuffer(b'a,"b ""c"" d"', dtype=np.uint8)
     >>> quotes_are_regular(data, Grammar.of(Dialect()))
@@ -134,38 +134,38 @@ def quotes_are_regular(data: Array, grammar: Grammar) -> bool:
 
 
 def quote_places(data: Array, grammar: Grammar) -> Array:
-    """Where the quotes are."""
+    """The positions of the quotes."""
     return np.flatnonzero(data == grammar.quote) if grammar.quote >= 0 else np.zeros(0, np.int64)
 
 
 def regular_quotes(data: Array, grammar: Grammar, at: Array) -> tuple[bool, bool]:
-    """The same for lines that begin outside a quoted cell, and for such that begin inside one."""
+    """Whether quotes are regular if the lines begin outside a quoted cell, and if inside one."""
     if at.size == 0:
         return True, grammar.quote >= 0
     first = np.flatnonzero(np.diff(at, prepend=at[0] - 2) != 1)
     length = np.diff(first, append=at.size)
     left = _separates(data, at[first] - 1, grammar)
     right = _separates(data, at[first] + length, grammar)
-    odd_place = first % 2 == 1
+    odd_position = first % 2 == 1
     odd = length % 2 == 1
-    # Inside a cell an even run is text, an odd run closes it. Outside, a run opens a cell; an even
-    # one closes it again at once.
+    # Inside a cell, an even run is text and an odd run closes it. Outside, a run opens a cell; an
+    # even one closes it at once.
     within = ~odd | right
     without = left & (odd | right)
-    from_outside = np.where(odd_place, within, without)
-    from_inside = np.where(odd_place, without, within)
+    from_outside = np.where(odd_position, within, without)
+    from_inside = np.where(odd_position, without, within)
     return bool(from_outside.all()), bool(from_inside.all())
 
 
 def _separates(data: Array, at: Array, grammar: Grammar) -> Array:
     outside = (at < 0) | (at >= data.size)
     byte = data[np.clip(at, 0, data.size - 1)]
-    apart: Array = outside | (byte == grammar.separator[0]) | (byte == _LF) | (byte == _CR)
-    return apart
+    separates: Array = outside | (byte == grammar.separator[0]) | (byte == _LF) | (byte == _CR)
+    return separates
 
 
 def record_end(data: bytes, grammar: Grammar) -> int:
-    """Where the last complete record ends, if the quotes are regular; 0 where none does.
+    """Where the last complete record ends, if quotes are regular; 0 if none is complete.
 
     >>> record_end(b'1,2\\n3,"x\\ny', Grammar.of(Dialect()))
     4
@@ -178,7 +178,7 @@ def record_end(data: bytes, grammar: Grammar) -> int:
 
 
 def first_record(lines: bytes, grammar: Grammar, inside: bool) -> int | None:
-    """Where the first record begins in whole lines; None where none does."""
+    """Where the first record begins in whole lines; None if none does."""
     if not inside or grammar.quote < 0:
         return 0
     outside = _lines_outside(lines, grammar, inside)
@@ -186,7 +186,7 @@ def first_record(lines: bytes, grammar: Grammar, inside: bool) -> int | None:
 
 
 def _lines_outside(data: bytes, grammar: Grammar, inside: bool) -> Array:
-    """The line feeds that no quoted cell holds."""
+    """The line feeds outside quoted cells."""
     array = np.frombuffer(data, dtype=np.uint8)
     feeds = np.flatnonzero(array == _LF)
     quotes = np.searchsorted(np.flatnonzero(array == grammar.quote), feeds)
@@ -196,7 +196,7 @@ def _lines_outside(data: bytes, grammar: Grammar, inside: bool) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The first records of a file as texts, each with the byte it starts at."""
+    """The first records of a file as texts, with the byte offset of each."""
 
     rows: list[list[str]]
     offsets: list[int]
@@ -204,9 +204,9 @@ class Sample:
 
 
 def sample_records(text: str, dialect: Dialect, most: int = 400) -> Sample:
-    """The first records of a text, blank ones included.
+    """The first records of a text, including blank ones.
 
-    Regular text goes through the `csv` module, which needs no compiled kernel to be loaded.
+    Regular text is parsed by the `csv` module, which avoids loading a compiled kernel.
 
     >>> sample_records("a;b\\n1;2\\n", Dialect(delimiter=";")).rows
     [['a', 'b'], ['1', '2']]

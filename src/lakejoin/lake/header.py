@@ -1,4 +1,4 @@
-"""Where does the table begin, and is its first row a header?"""
+"""Find where a table begins, and which of its first rows are the header."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakejoin.lake.header_votes import Row, header_evidence
 _LOOK_AHEAD = 60
 _BODY_ROWS = 60
 _MOST_HEADER_LINES = 5
-# Files that by custom hold rows only.
+# Files that usually have no header.
 _BARE = (".dat", ".data")
 _WORDS = frozenset((CODE, WORD, TEXT))
 _LETTER = re.compile(r"[^\W\d_]")
@@ -21,7 +21,7 @@ _COMMENT = ("#", "%", "//", "--", "!")
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The first `skip` records are no part of the table; the next `header` ones name columns."""
+    """The first `skip` records precede the table; the next `header` ones name its columns."""
 
     skip: int
     header: int
@@ -29,7 +29,7 @@ class Start:
 
 
 def find_start(rows: Sequence[Row], width: int, label: str = "") -> Start:
-    """Looks for the first record of the table among the first records of a file.
+    """Find the start of the table in the first records of a file.
 
     >>> find_start([["Report"], [], ["id", "n"], ["1", "5"], ["2", "6"], ["3", "7"]], 2)
     Start(skip=2, header=1, confidence=1.0)
@@ -47,10 +47,10 @@ def find_start(rows: Sequence[Row], width: int, label: str = "") -> Start:
 
 
 def _header_lines(rows: Sequence[Row], width: int) -> int:
-    """How many records the header takes where it takes several; 0 where it does not.
+    """The number of records in a header of several; 0 if it has only one.
 
-    A further record belongs to it where it holds words, mostly above columns of measures, and
-    either fills gaps that the first one leaves or is complete (units, say).
+    A further record belongs to the header if it contains words, mostly above columns of measures,
+    and either fills gaps of the first record or is complete (units, for example).
     """
     lines = 0
     gaps = {k for k, cell in enumerate(rows[0]) if not cell.strip()}
@@ -76,7 +76,7 @@ def _header_lines(rows: Sequence[Row], width: int) -> int:
 
 
 def _steady(hints: Hints, columns: Sequence[int]) -> bool:
-    """Whether these columns hold hardly anything but measures and gaps."""
+    """Whether these columns contain almost only measures and gaps."""
     for k in columns:
         counts = hints.counts[k]
         words = sum(counts) - counts[EMPTY] - sum(counts[m] for m in MEASURES)
@@ -86,26 +86,26 @@ def _steady(hints: Hints, columns: Sequence[int]) -> bool:
 
 
 def joined_header(rows: Sequence[Row], width: int) -> list[str]:
-    """The names that a header of several records gives: a gap takes the name to its left.
+    """The column names of a header of several records: a gap takes the name to its left.
 
     >>> joined_header([["", "Men", ""], ["Year", "n", "%"]], 3)
     ['Year', 'Men n', 'Men %']
     """
-    parts: list[list[str]] = [[] for _ in range(width)]
-    for number, row in enumerate(rows):
-        lower = rows[number + 1 :]
+    words: list[list[str]] = [[] for _ in range(width)]
+    for index, row in enumerate(rows):
+        lower = rows[index + 1 :]
         group = ""
         for k in range(width):
             cell = row[k].strip() if k < len(row) else ""
             divided = any(k < len(r) and r[k].strip() for r in lower)
             group = cell or (group if divided else "")
             if group and (cell or divided):
-                parts[k].append(group)
-    return [" ".join(part) for part in parts]
+                words[k].append(group)
+    return [" ".join(column) for column in words]
 
 
 def _preamble(rows: Sequence[Row], width: int) -> int:
-    """How many records stand before the table: titles, notes and blank lines."""
+    """The number of records before the table: titles, notes and blank lines."""
     start = _blank_lead(rows)
     if width < 2:
         return start
@@ -117,7 +117,7 @@ def _preamble(rows: Sequence[Row], width: int) -> int:
         if rows[at] and _filled(rows[at]) >= least and _fits(rows[at], width)
     ]
     exact = [at for at in fitting if len(rows[at]) == width or at == fitting[0]]
-    return next((at for at in exact if _holds(rows, at, width)), (*fitting, start)[0])
+    return next((at for at in exact if _continues(rows, at, width)), (*fitting, start)[0])
 
 
 def _blank_lead(rows: Sequence[Row]) -> int:
@@ -134,16 +134,15 @@ def _fits(row: Row, width: int) -> bool:
     if row and row[0].lstrip().startswith(_COMMENT) and len(row) != width:
         return False
     if len(row) == width:
-        # one text alone is a title, padded with delimiters; `,x` may be a header
+        # a single text is a title padded with delimiters; `,x` may be a header
         return filled > 1 or (filled == 1 and width == 2 and not row[0].strip())
     return abs(len(row) - width) <= max(1, width // 4) and filled >= max(2, 0.6 * width)
 
 
-def _holds(rows: Sequence[Row], at: int, width: int) -> bool:
-    """Whether the records after this one go on as a table.
+def _continues(rows: Sequence[Row], at: int, width: int) -> bool:
+    """Whether the records after this one continue as a table.
 
-    A record of another width is only believed to be a damaged header where what follows is not
-    itself a header.
+    A record of another width counts as a damaged header only if the next record is not a header.
     """
     following = [row for row in rows[at + 1 : at + 6] if row]
     if not following:

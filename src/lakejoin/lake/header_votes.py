@@ -1,4 +1,4 @@
-"""Does this record name the columns of the rows below it? Each column has a vote."""
+"""Decide whether a record is a header: each column votes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MARKS = {
     **dict.fromkeys(range(ord("A"), ord("Z") + 1), "A"),
     **dict.fromkeys([*range(ord("a"), ord("z") + 1), *range(0xC0, 0x250)], "a"),
 }
-# Three patterns with plain replacements: a back-reference in the replacement is five times slower.
+# Three patterns with plain replacements: a back-reference would be five times slower.
 _RUNS = tuple((re.compile(f"{mark}{mark}+"), mark) for mark in "9Aa")
-_SHAPED = 80  # characters that make up a text's shape
+_SHAPED = 80  # characters that determine a text's shape
 _WORDS = re.compile(r"(?:A?a )+(?=A?a)")
-# Words that columns are called by far more often than they occur as values.
-_COLUMN_WORDS = frozenset(  # a text is easier to read here than a list
+# Words that are far more frequent as column names than as values.
+_COLUMN_WORDS = frozenset(  # easier to read as a text than as a list
     """id ids key code codes name names nom nombre title label type kind class category group status
     state country region city town county district address street zip postcode latitude longitude
     lat lon lng long date time year month day week timestamp start end begin from to value values
@@ -38,10 +38,10 @@ _COLUMN_WORDS = frozenset(  # a text is easier to read here than a list
 
 
 def header_evidence(head: Row, body: Sequence[Row], width: int, prior: float = 0.1) -> float:
-    """Positive where the record names the columns of the rows below it, negative where it is one.
+    """Positive if the record names the columns of the rows below it, negative if it is a row.
 
-    A word above numbers or dates is a name, a number above numbers is a value. Among texts, one
-    that does not recur where values do, or differs in shape from all below, is a name.
+    A word above numbers or dates is a name; a number above numbers is a value. Above texts, a name
+    is a text that does not recur while values do, or differs in shape from all below.
 
     >>> header_evidence(["id", "town"], [["1", "Ulm"], ["2", "Bonn"]], 2) > 0
     True
@@ -61,11 +61,11 @@ def header_evidence(head: Row, body: Sequence[Row], width: int, prior: float = 0
     for k, (cell, kind) in enumerate(zip(head[:width], kinds, strict=False)):
         votes.append(0.5 if k in series else _vote(cell, kind, k, rows, hints))
     if len(filled) > 1 and any(list(row) == list(head) for row in rows):
-        # a whole record that comes again is a header that is repeated
+        # a record that recurs as a whole is a repeated header
         votes = [max(vote, 0.2) for vote in votes]
     repeats = len(filled) - len(set(filled))
     total = sum(votes) / max(1, len(votes)) - 0.5 * repeats / len(filled)
-    # Nearly all files have a header, so that no evidence either way means one.
+    # Nearly all files have a header, so without evidence there is one.
     return total + prior
 
 
@@ -89,13 +89,13 @@ def _vote(cell: str, kind: int, column: int, rows: Sequence[Row], hints: Hints) 
 def _text_vote(cell: str, kind: int, values: Sequence[str]) -> float:
     if not values:
         return 0.0
-    vote = _named(cell)
+    vote = _looks_like_name(cell)
     if kind == OTHER:
         vote -= 0.2
     if cell in values:
         vote -= 0.6
     else:
-        # Where values recur, one that does not is likely none of them.
+        # If values recur, a text that does not is probably not a value.
         vote += 0.6 * (1 - len(set(values)) / len(values))
     shapes = Counter(map(_shape, values))
     share = shapes[_shape(cell)] / len(values)
@@ -109,18 +109,18 @@ def _text_vote(cell: str, kind: int, values: Sequence[str]) -> float:
     return max(-1.0, min(1.0, vote))
 
 
-def _named(cell: str) -> float:
-    """How much a text looks like what people call columns."""
-    parts = [part.lower() for part in _PARTS.findall(cell)]
-    if not parts or len(parts) > 6:
+def _looks_like_name(cell: str) -> float:
+    """How much a text looks like a column name."""
+    words = [word.lower() for word in _PARTS.findall(cell)]
+    if not words or len(words) > 6:
         return 0.4 if cell.rstrip().endswith(("?", ":")) else 0.0
-    known = sum(1 for part in parts if part in _COLUMN_WORDS)
-    vote = 0.8 if known == len(parts) else 0.5 if known else 0.0
+    known = sum(1 for word in words if word in _COLUMN_WORDS)
+    vote = 0.8 if known == len(words) else 0.5 if known else 0.0
     return vote + (0.3 if "_" in cell.strip("_") else 0.0)
 
 
 def _shape(text: str) -> str:
-    """Runs of capitals, small letters and digits as one mark each: `Q42` and `B7` are alike."""
+    """The shape of a text, with one mark per run of capitals, small letters or digits."""
     marks = text[:_SHAPED].strip().translate(_MARKS)
     for run, mark in _RUNS:
         marks = run.sub(mark, marks)
@@ -128,7 +128,7 @@ def _shape(text: str) -> str:
 
 
 def _series(head: Row, kinds: Sequence[int], rows: Sequence[Row]) -> set[int]:
-    """Columns named by a series: `1990,1991,1992` or `0,1,2,3` above values that are none."""
+    """Columns named by a series, such as `1990,1991,1992` or `0,1,2,3` above other values."""
     whole = [k for k, cell in enumerate(head) if _INTEGER.fullmatch(cell)]
     if not whole or len(whole) < kinds.count(NUMBER):
         return set()
@@ -149,11 +149,11 @@ def _series(head: Row, kinds: Sequence[int], rows: Sequence[Row]) -> set[int]:
 
 
 def _unlike_rows(values: list[int], columns: list[int], rows: Sequence[Row]) -> set[int]:
-    """A series of whole numbers above whole numbers is one where no row is such a series."""
+    """A series of integers above integers is a header only if no row is such a series."""
     for row in rows[:20]:
         numbers = [row[k] for k in columns if k < len(row)]
         if all(_INTEGER.fullmatch(n) for n in numbers):
-            found = list(map(int, numbers))
-            if len({b - a for a, b in pairwise(found)}) == 1:
+            integers = list(map(int, numbers))
+            if len({b - a for a, b in pairwise(integers)}) == 1:
                 return set()
     return set(columns) if len(values) >= 5 else set()

@@ -1,4 +1,4 @@
-"""Reading in a child process with limits: a file that kills its reader kills only the child."""
+"""Read a file in a child process with limits, so that a crash of the reader ends only the child."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _MEMORY_SIGNS = ("memory allocation", "MemoryError", "out of memory", "capacity 
 def open_tables_isolated(source: SourceFile, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
     """Like `open_tables`, but parsed in a child process with memory and time limits.
 
-    A child that dies, hangs or starves gives `UnreadableFile` with the reason `reader died`,
-    `reader hung` or `reader ran out of memory`; tables it had finished are still given out.
+    A child that dies, hangs or runs out of memory raises `UnreadableFile` with the reason `reader
+    died`, `reader hung` or `reader ran out of memory`; the tables it had finished are returned.
     """
     yield from open_blob_isolated(Blob.of_file(source.name, source.uri, source.size), limits)
 
 
 def open_blob_isolated(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
-    """The tables of these bytes, parsed in a child process."""
-    desk = _Desk()
-    problem: LakejoinError | None = _run_child(blob, limits, desk.folder)
-    results = sorted(desk.folder.glob("*.json"))
+    """Open the tables of a blob, parsed in a child process."""
+    scratch = _ScratchFolder()
+    problem: LakejoinError | None = _run_child(blob, limits, scratch.path)
+    results = sorted(scratch.path.glob("*.json"))
     for path in results:
         answer = json.loads(path.read_text("utf-8"))
         if "error" in answer:
@@ -48,7 +48,7 @@ def open_blob_isolated(blob: Blob, limits: ReadLimits) -> Iterator[TableStream |
         elif "skipped" in answer:
             yield Skipped(*answer["skipped"])
         else:
-            yield _stream(answer, path.with_suffix(".arrow"), limits, desk)
+            yield _stream(answer, path.with_suffix(".arrow"), limits, scratch)
     if isinstance(problem, UnreadableFile) and any(
         p.with_suffix(".arrow").exists() for p in results
     ):
@@ -57,21 +57,25 @@ def open_blob_isolated(blob: Blob, limits: ReadLimits) -> Iterator[TableStream |
         raise problem
 
 
-class _Desk:
-    """A temporary folder that goes when the last stream that reads from it goes."""
+class _ScratchFolder:
+    """A temporary folder that is removed with the last stream that reads from it."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="lakejoin-child-"))
-        weakref.finalize(self, shutil.rmtree, str(self.folder), True)
+        self.path = Path(tempfile.mkdtemp(prefix="lakejoin-child-"))
+        weakref.finalize(self, shutil.rmtree, str(self.path), True)
 
 
-def _stream(answer: dict[str, Any], path: Path, limits: ReadLimits, desk: _Desk) -> TableStream:
+def _stream(
+    answer: dict[str, Any], path: Path, limits: ReadLimits, scratch: _ScratchFolder
+) -> TableStream:
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for loss in answer["losses"]:
             losses.add(**loss)
-        with desk.folder.joinpath(path.name).open("rb") as file, pa.ipc.open_stream(file) as stream:
+        # Through the scratch folder, which has to live as long as the stream.
+        file_path = scratch.path / path.name
+        with file_path.open("rb") as file, pa.ipc.open_stream(file) as stream:
             yield from stream
 
     dialect = answer["dialect"]
@@ -81,7 +85,7 @@ def _stream(answer: dict[str, Any], path: Path, limits: ReadLimits, desk: _Desk)
     return TableStream(answer["name"], answer["format"], names, reading, dialect, notes, limits)
 
 
-# -- the parent's side ------------------------------------------------------------------------
+# -- in the parent ----------------------------------------------------------------------------
 
 
 def _run_child(blob: Blob, limits: ReadLimits, folder: Path) -> UnreadableFile | None:
@@ -94,14 +98,14 @@ def _run_child(blob: Blob, limits: ReadLimits, folder: Path) -> UnreadableFile |
             "folder": str(folder),
         }
         command = [sys.executable, "-m", "lakejoin.lake.isolate_child"]
-        # A Spark worker may have been given the package by other ways than an installation.
-        known = os.pathsep.join(place for place in sys.path if place)
+        # A Spark worker may have received the package without installing it.
+        python_path = os.pathsep.join(folder for folder in sys.path if folder)
         child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": known},
+            env={**os.environ, "PYTHONPATH": python_path},
         )
         try:
             _, errors = child.communicate(json.dumps(job).encode(), timeout=limits.child_seconds)

@@ -1,4 +1,4 @@
-"""The child process of `isolate`: reads a file under limits and leaves its tables in a folder."""
+"""The child process of `isolate`: read a file under limits and write its tables to a folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _main() -> None:
 def _limit(limits: ReadLimits) -> None:
     try:
         import resource
-    except ImportError:  # not a Unix: the time limit of the parent remains
+    except ImportError:  # not Unix: only the time limit of the parent applies
         return
     resource.setrlimit(resource.RLIMIT_AS, (limits.child_bytes, limits.child_bytes))
     seconds = max(1, int(limits.child_seconds))
@@ -47,14 +47,14 @@ def _limit(limits: ReadLimits) -> None:
 
 
 def _write_tables(blob: Blob, limits: ReadLimits, folder: Path) -> None:
-    for number, found in enumerate(tables_in_process(blob, limits)):
-        if isinstance(found, Skipped):
-            _answer(folder, number, skipped=[found.name, found.reason, found.detail])
+    for number, stream in enumerate(tables_in_process(blob, limits)):
+        if isinstance(stream, Skipped):
+            _answer(folder, number, skipped=[stream.name, stream.reason, stream.detail])
             continue
         try:
-            _write_table(found, folder, number)
+            _write_table(stream, folder, number)
         except UnreadableFile as problem:
-            _answer(folder, number, skipped=[found.name, problem.reason, problem.detail])
+            _answer(folder, number, skipped=[stream.name, problem.reason, problem.detail])
 
 
 def _write_table(stream: TableStream, folder: Path, number: int) -> None:
@@ -83,7 +83,7 @@ def _plain(loss: Loss) -> dict[str, Any]:
 
 
 def _answer(folder: Path, number: int, **fields: Any) -> None:
-    """Written last and whole, so that a table without an answer does not exist."""
+    """Write the answer last and atomically: a table without an answer is incomplete."""
     draft = folder / f"{number:09d}.draft"
     draft.write_text(json.dumps(fields), "utf-8")
     draft.rename(folder / f"{number:09d}.json")

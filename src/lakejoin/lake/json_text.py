@@ -1,4 +1,4 @@
-"""JSON documents and JSON Lines as tables of text columns."""
+"""Read JSON documents and JSON Lines as tables of text columns."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _WIDE = 1000
 
 
 def open_json(blob: Blob, limits: ReadLimits) -> TableStream:
-    """The table of a JSON document or of JSON Lines, whichever the text is."""
-    encoding = detect_encoding(blob.head(_HEAD), whole=False).name
-    if is_json_lines(blob, encoding):
-        return _open_lines(blob, encoding, limits)
-    return _open_document(blob, encoding, limits)
+    """Open a JSON document or JSON Lines."""
+    charset = detect_encoding(blob.head(_HEAD), whole=False).name
+    if is_json_lines(blob, charset):
+        return _open_lines(blob, charset, limits)
+    return _open_document(blob, charset, limits)
 
 
-def is_json_lines(blob: Blob, encoding: str = "utf-8") -> bool:
-    """JSON Lines: the first line is a whole value and more text follows it."""
-    with text_stream(blob.open(), encoding, Losses()) as lines:
+def is_json_lines(blob: Blob, charset: str = "utf-8") -> bool:
+    """Whether the first line is a complete value that more text follows."""
+    with text_stream(blob.open(), charset, Losses()) as lines:
         first = ""
         for line in lines:
             if line.strip():
@@ -52,47 +52,48 @@ def is_json_lines(blob: Blob, encoding: str = "utf-8") -> bool:
 # -- documents --------------------------------------------------------------------------------
 
 
-def _open_document(blob: Blob, encoding: str, limits: ReadLimits) -> TableStream:
-    found = _document(blob, encoding, limits)
-    keys = list(keys_of(found.rows))
-    names, notes = _names(blob, keys, len(found.rows), sum(map(len, found.rows)), limits)
+def _open_document(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
+    records = _document(blob, charset, limits)
+    rows = records.rows
+    keys = list(keys_of(rows))
+    names, notes = _names(blob, keys, len(rows), sum(map(len, rows)), limits)
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        detail = ", ".join(found.beside[:5])
-        losses.add("value beside the records", len(found.beside), detail)
+        detail = ", ".join(records.beside[:5])
+        losses.add("value beside the records", len(records.beside), detail)
         step = _rows_at_once(len(keys))
-        for start in range(0, len(found.rows), step):
-            yield text_batch(found.rows[start : start + step], keys, names)
+        for start in range(0, len(rows), step):
+            yield text_batch(rows[start : start + step], keys, names)
 
     return TableStream(blob.name, "json", names, reading, None, notes, limits)
 
 
-def _document(blob: Blob, encoding: str, limits: ReadLimits) -> Records:
+def _document(blob: Blob, charset: str, limits: ReadLimits) -> Records:
     most = min(limits.expanded_bytes, 32 * limits.batch_bytes)
     with blob.open() as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise UnreadableFile(blob.name, "JSON document too large", f"over {most} bytes")
     try:
-        document = json.loads(decoded_text(data, encoding, Losses()))
+        document = json.loads(decoded_text(data, charset, Losses()))
     except RecursionError:
         raise UnreadableFile(blob.name, "JSON nested too deeply") from None
     except ValueError as problem:
         raise UnreadableFile(blob.name, "not valid JSON", str(problem)) from None
-    found = records_of(document)
-    if found is None or not any(found.rows):
+    records = records_of(document)
+    if records is None or not any(records.rows):
         raise UnreadableFile(blob.name, "JSON without records")
-    return found
+    return records
 
 
 # -- lines ------------------------------------------------------------------------------------
 
 
-def _open_lines(blob: Blob, encoding: str, limits: ReadLimits) -> TableStream:
-    """Two passes: the columns must be known before the first row is given out."""
+def _open_lines(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
+    """Read in two passes: the columns must be known before the first row."""
     keys: dict[str, None] = {}
     rows = cells = bad = 0
-    for values, wrong in _line_blocks(blob, encoding, limits, Losses()):
+    for values, wrong in _line_blocks(blob, charset, limits, Losses()):
         keys_of(values, keys)
         rows += len(values)
         cells += sum(map(len, values))
@@ -100,20 +101,20 @@ def _open_lines(blob: Blob, encoding: str, limits: ReadLimits) -> TableStream:
         if len(keys) > limits.columns:
             break
     if not rows or bad > rows:
-        raise UnreadableFile(blob.name, "not valid JSON", f"{bad} lines are no JSON objects")
+        raise UnreadableFile(blob.name, "not valid JSON", f"{bad} lines are not JSON objects")
     _names(blob, list(keys), rows, cells, limits)
-    return json_lines_stream(blob, tuple(keys), limits, encoding)
+    return json_lines_stream(blob, tuple(keys), limits, charset)
 
 
 def json_lines_stream(
-    blob: Blob, keys: tuple[str, ...], limits: ReadLimits, encoding: str = "utf-8"
+    blob: Blob, keys: tuple[str, ...], limits: ReadLimits, charset: str = "utf-8"
 ) -> TableStream:
-    """The rows of JSON Lines whose keys are known."""
+    """Open JSON Lines whose keys are known."""
     names, notes = unique_names(keys)
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
         step = _rows_at_once(len(keys))
-        for values, wrong in _line_blocks(blob, encoding, limits, losses):
+        for values, wrong in _line_blocks(blob, charset, limits, losses):
             losses.add("line is not JSON", wrong)
             for start in range(0, len(values), step):
                 yield text_batch(values[start : start + step], list(keys), names)
@@ -122,16 +123,16 @@ def json_lines_stream(
 
 
 def _line_blocks(
-    blob: Blob, encoding: str, limits: ReadLimits, losses: Losses
+    blob: Blob, charset: str, limits: ReadLimits, losses: Losses
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """The objects of some thousand lines at a time, and how many lines were none."""
-    with text_stream(blob.open(), encoding, losses) as lines:
+    """Yield the objects of a few thousand lines, and how many lines are not JSON."""
+    with text_stream(blob.open(), charset, losses) as lines:
         while block := list(islice(lines, 5000)):
             yield parse_lines(block)
 
 
 def parse_lines(lines: list[str]) -> tuple[list[dict[str, Any]], int]:
-    """The objects that these lines hold, and how many lines hold none.
+    """Parse lines as JSON objects; returns them, and how many lines are not JSON.
 
     >>> parse_lines(['{"a":1}', "", "oops"])
     ([{'a': 1}], 1)

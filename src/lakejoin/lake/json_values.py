@@ -1,4 +1,4 @@
-"""JSON values as rows: which part of a document is the table, and how its values are written."""
+"""Find the records of a JSON document, and convert them to text columns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Records:
-    """The rows found in a document, and the names of what stood beside them."""
+    """The rows of a document, and the keys of other values next to them."""
 
     rows: list[dict[str, Any]]
     beside: list[str] = field(default_factory=list)
 
 
 def records_of(document: Any) -> Records | None:
-    """The records of a JSON document, or None where it holds no table.
+    """Find the records of a JSON document; None if it contains no table.
 
     Known forms: an array of objects, of arrays or of plain values; an object of equally long
     arrays; an object of objects; a GeoJSON collection; any of these one level down; one object.
@@ -35,11 +35,11 @@ def records_of(document: Any) -> Records | None:
         return Records(direct)
     if not isinstance(document, dict):
         return None
-    found = [(key, rows) for key, value in document.items() if (rows := _direct(value)) is not None]
-    lists = [(key, rows) for key, rows in found if isinstance(document[key], list)] or found
-    if not lists:
+    inner = [(key, rows) for key, value in document.items() if (rows := _direct(value)) is not None]
+    tables = [(key, rows) for key, rows in inner if isinstance(document[key], list)] or inner
+    if not tables:
         return Records([document]) if document else None
-    key, rows = max(lists, key=lambda pair: len(pair[1]))
+    key, rows = max(tables, key=lambda table: len(table[1]))
     if len(rows) == 1 and not isinstance(document[key], list):
         return Records([document])
     return Records(rows, [other for other in document if other != key])
@@ -51,17 +51,17 @@ def _direct(value: Any) -> list[dict[str, Any]] | None:
     if isinstance(value, dict) and value:
         if isinstance(value.get("features"), list) and value.get("type") == "FeatureCollection":
             return [_feature(item) for item in value["features"] if isinstance(item, dict)]
-        parts = list(value.values())
-        if all(isinstance(part, list) for part in parts) and _are_columns(parts):
-            return [dict(zip(value, row, strict=True)) for row in zip(*parts, strict=True)]
-        if len(parts) > 1 and all(isinstance(part, dict) and part for part in parts):
-            return [{"key": key, **part} for key, part in value.items()]
+        items = list(value.values())
+        if all(isinstance(item, list) for item in items) and _are_columns(items):
+            return [dict(zip(value, row, strict=True)) for row in zip(*items, strict=True)]
+        if len(items) > 1 and all(isinstance(item, dict) and item for item in items):
+            return [{"key": key, **item} for key, item in value.items()]
     return None
 
 
-def _are_columns(parts: list[list[Any]]) -> bool:
-    plain = not any(isinstance(item, dict) for part in parts for item in part)
-    return plain and len(set(map(len, parts))) == 1
+def _are_columns(lists: list[list[Any]]) -> bool:
+    plain = not any(isinstance(item, dict) for items in lists for item in items)
+    return plain and len(set(map(len, lists))) == 1
 
 
 def _from_list(items: list[Any]) -> list[dict[str, Any]] | None:
@@ -75,7 +75,7 @@ def _from_list(items: list[Any]) -> list[dict[str, Any]] | None:
 
 
 def _from_arrays(rows: list[list[Any]]) -> list[dict[str, Any]]:
-    """Arrays as rows; a first row of texts that are all different is the header."""
+    """Arrays as rows; a first row of distinct texts is the header."""
     head = rows[0]
     named = (
         len(rows) > 1
@@ -100,7 +100,7 @@ def _feature(item: dict[str, Any]) -> dict[str, Any]:
 def keys_of(
     rows: Iterable[dict[str, Any]], known: dict[str, None] | None = None
 ) -> dict[str, None]:
-    """All keys, in the order they are first seen."""
+    """All keys, in order of first occurrence."""
     seen = {} if known is None else known
     for row in rows:
         seen.update(dict.fromkeys(row))
@@ -110,7 +110,7 @@ def keys_of(
 def text_batch(
     rows: Sequence[dict[str, Any]], keys: Sequence[str], names: Sequence[str]
 ) -> pa.RecordBatch:
-    """Rows as text columns: texts as they are, numbers and truth values as JSON writes them.
+    """Convert rows to text columns: texts unchanged, numbers and booleans as JSON writes them.
 
     >>> text_batch([{"a": 1, "b": [1]}, {"a": "x"}], ["a", "b"], ["a", "b"]).to_pydict()
     {'a': ['1', 'x'], 'b': ['[1]', None]}
@@ -127,9 +127,9 @@ def _text_column(values: list[Any]) -> pa.Array:
     texts = [v if v is None or type(v) is str else _text(v) for v in values]
     try:
         return pa.array(texts, pa.string())
-    except UnicodeEncodeError:  # a lone surrogate, which JSON can spell and UTF-8 cannot
-        mended = [t if t is None else t.encode("utf-8", "replace").decode() for t in texts]
-        return pa.array(mended, pa.string())
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can write and UTF-8 cannot
+        valid = [t if t is None else t.encode("utf-8", "replace").decode() for t in texts]
+        return pa.array(valid, pa.string())
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What was left out while reading, counted."""
+"""Count what is lost while reading."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lakejoin.model import Loss
 
 
 class Losses:
-    """What was left out while reading: one count a reason, with where it happened first.
+    """What was lost while reading: a count per reason, with the first occurrence.
 
     >>> seen = Losses(); seen.add("row too long", 2, "line 7"); seen.add("row too long", 1)
     >>> seen.listed()
@@ -17,7 +17,7 @@ class Losses:
         self._seen: dict[str, Loss] = {}
 
     def add(self, reason: str, count: int = 1, detail: str = "") -> None:
-        """Counts `count` more of `reason`; the first detail is kept."""
+        """Add `count` losses for `reason`; the first detail is kept."""
         if count <= 0:
             return
         known = self._seen.get(reason)
@@ -27,5 +27,5 @@ class Losses:
             self._seen[reason] = Loss(reason, known.count + count, known.detail or detail)
 
     def listed(self) -> list[Loss]:
-        """All losses, in the order they were first seen."""
+        """All losses, in order of first occurrence."""
         return list(self._seen.values())

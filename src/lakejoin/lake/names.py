@@ -1,4 +1,4 @@
-"""Column names that can be told apart, and found."""
+"""Make column names unique, and find columns by name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _NEAR = 3
 
 
 def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names made unique and non-empty, and a note for each that was changed.
+    """Make names unique and non-empty; returns them with a note for each changed one.
 
-    An empty name becomes `column_` and its place counted from one; a name seen before gets the
-    first free number. Blanks around a name and line ends inside it go, and so does what is beyond
-    200 characters.
+    An empty name becomes `column_` and its one-based index; a repeated name gets the first free
+    number. Surrounding blanks, line ends and everything after 200 characters are removed.
 
     >>> unique_names(["a", "", "a", "b "])[0]
     ('a', 'column_2', 'a_2', 'b')
@@ -27,11 +26,11 @@ def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     names: list[str] = []
     notes: list[str] = []
     next_number: dict[str, int] = {}
-    for place, name in enumerate(clean, start=1):
+    for index, name in enumerate(clean, start=1):
         if name and name not in used:
             chosen = name
         else:
-            base = name or f"column_{place}"
+            base = name or f"column_{index}"
             number = next_number.get(base, 2)
             chosen = base
             while chosen in used or chosen in taken:
@@ -39,9 +38,9 @@ def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
                 number += 1
             next_number[base] = number
             if name:
-                notes.append(f"column {place} repeats the name {name!r} and is called {chosen!r}")
+                notes.append(f"column {index} repeats the name {name!r}; renamed to {chosen!r}")
             else:
-                notes.append(f"column {place} had no name and is called {chosen!r}")
+                notes.append(f"column {index} has no name; named {chosen!r}")
         used.add(chosen)
         names.append(chosen)
     return tuple(names), tuple(notes)
@@ -49,21 +48,21 @@ def unique_names(raw: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _clean(name: str) -> str:
     plain = " ".join(name[:_LONGEST].replace("\0", "").split())
-    return plain.encode("utf-8", "replace").decode()  # JSON can spell half characters
+    return plain.encode("utf-8", "replace").decode()  # JSON can contain lone surrogates
 
 
 def numbered_names(count: int) -> tuple[str, ...]:
-    """Names for the columns of a table without a header, told apart from `column_2`, which stands
-    for a name that a header left out.
+    """Column names for a table without a header; unlike `column_2`, which replaces a name missing
+    from a header.
 
     >>> numbered_names(2)
     ('col_0', 'col_1')
     """
-    return tuple(f"col_{place}" for place in range(count))
+    return tuple(f"col_{index}" for index in range(count))
 
 
 def find_column(names: Sequence[str], on: str | int, table: str) -> int:
-    """The place of the column that is named or numbered so.
+    """The index of the column with this name or index.
 
     >>> find_column(["Code", "city name"], "code", "t"), find_column(["a", "b"], "1", "t")
     (0, 1)
@@ -74,30 +73,30 @@ def find_column(names: Sequence[str], on: str | int, table: str) -> int:
     >>> find_column(["Code"], 3, "t.csv")
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: t.csv has no column 3; its only one is 0
+    lakejoin.errors.InputError: t.csv has no column 3; its only column is 0
     """
     if isinstance(on, int):
-        return _numbered(names, on, table)
+        return _checked_index(names, on, table)
     for fits in (lambda name: name == on, lambda name: _loose(name) == _loose(on)):
-        places = [place for place, name in enumerate(names) if fits(name)]
-        if len(places) == 1:
-            return places[0]
-        if places:
+        indices = [index for index, name in enumerate(names) if fits(name)]
+        if len(indices) == 1:
+            return indices[0]
+        if indices:
             raise InputError(
-                f"{table} has {len(places)} columns called {on!r}; give one of their zero-based "
-                f"places: {', '.join(map(str, places))}"
+                f"{table} has {len(indices)} columns called {on!r}; choose one by its zero-based "
+                f"index: {', '.join(map(str, indices))}"
             )
     if on.strip().isdecimal():
-        return _numbered(names, int(on), table)
+        return _checked_index(names, int(on), table)
     raise InputError(f"{table} has no column {on!r}; {_nearest(names, on)}")
 
 
-def _numbered(names: Sequence[str], place: int, table: str) -> int:
-    if 0 <= place < len(names):
-        return place
+def _checked_index(names: Sequence[str], index: int, table: str) -> int:
+    if 0 <= index < len(names):
+        return index
     last = len(names) - 1
-    numbers = f"{last + 1:,} columns are numbered from 0 to {last:,}" if last else "only one is 0"
-    raise InputError(f"{table} has no column {place}; its {numbers}")
+    known = f"{last + 1:,} columns are numbered from 0 to {last:,}" if last else "only column is 0"
+    raise InputError(f"{table} has no column {index}; its {known}")
 
 
 def _loose(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Null words: which texts stand for a missing value, decided by the column where it is open."""
+"""Null words: which texts mean a missing value, decided by their column if ambiguous."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-# Nulls whatever the column.
+# Nulls in every column.
 SURE_NULLS = (
     "n/a", "n.a.", "n.a", "#n/a", "#na", "<na>", "-nan", "(null)", "<null>", "[null]", "(none)",
     "(blank)", "\\n", "#value!", "#ref!", "#div/0!", "#name?", "#null!", "#num!", "not available",
 )  # fmt: skip
-# Nulls, except in a column of letter codes no longer than they are, written in the same case.
+# Nulls, except in a column of letter codes of at most their length, in the same case.
 LETTER_NULLS = ("na", "nan", "nil", "none", "null")
-# A first name and a surname in a column of names, where no program writes a null with a capital.
+# A first name and a surname in a column of names; programs do not write nulls capitalised.
 NAMES = ("Nan", "Null")
 # Nulls, except in a column of signs or of single characters.
 SIGN_NULLS = ("-", "--", "---", ".", "..", "...", "?", "??", "???")
 
-# A column is of codes where this share of its other distinct values is, and at least so many are.
-CODE_SHARE = 0.9
+# A column contains codes if this share of its other distinct values are, and at least that many.
+SHARE_OF_CODES = 0.9
 FEWEST_CODES = 2
 FEWEST_CHARACTERS = 10
 FEWEST_NAMES = 10
@@ -36,9 +36,9 @@ _LONGEST_NAME = 255
 
 
 class NullWords(NamedTuple):
-    """The null words as the kernel takes them: sorted, with the first word of each first byte.
+    """The null words as the kernel reads them: sorted, with the first word of each first byte.
 
-    Word w is `data[offsets[w]:offsets[w + 1]]` and gives a text the mark `marks[w]`.
+    Word w is `data[offsets[w]:offsets[w + 1]]`; a text equal to it gets the mark `marks[w]`.
     """
 
     firsts: Array
@@ -49,7 +49,7 @@ class NullWords(NamedTuple):
 
 @lru_cache(maxsize=8)
 def null_table(extra: tuple[str, ...] = ()) -> NullWords:
-    """The table of all null words; `extra` are the user's, in canonical form."""
+    """The table of null words; `extra` are the user's, in canonical form."""
     from lakejoin.kernels.fold import NULL, NULL_LETTERS, NULL_SIGNS
 
     marks = dict.fromkeys(LETTER_NULLS, NULL_LETTERS) | dict.fromkeys(SIGN_NULLS, NULL_SIGNS)
@@ -65,7 +65,7 @@ def null_table(extra: tuple[str, ...] = ()) -> NullWords:
 
 
 def decide_nulls(original: pa.LargeStringArray, kinds: Array, marks: Array) -> Array:
-    """Which of a column's distinct texts are nulls, from the kernel's kinds and marks."""
+    """Decide which of a column's distinct texts are nulls, from the kernel's kinds and marks."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -80,9 +80,9 @@ def decide_nulls(original: pa.LargeStringArray, kinds: Array, marks: Array) -> A
     other[unsure] = False
     others = original.filter(pa.array(other))
     words = pc.utf8_trim_whitespace(original.take(pa.array(unsure))).to_pylist()
-    for place, word in zip(unsure.tolist(), words, strict=True):
-        letters = marks[place] & NULL_LETTERS
-        null[place] = not (_is_code(word, others) if letters else _is_sign(others))
+    for index, word in zip(unsure.tolist(), words, strict=True):
+        letters = marks[index] & NULL_LETTERS
+        null[index] = not (_is_code(word, others) if letters else _is_sign(others))
     return null
 
 
@@ -103,15 +103,15 @@ def _is_code(word: str, others: pa.LargeStringArray) -> bool:
 
 
 def _is_sign(others: pa.LargeStringArray) -> bool:
-    """Whether a column is of signs (+ and -, Morse code) or of many single characters."""
+    """Whether a column contains signs (+ and -, Morse code) or many single characters."""
     return _most(others, "^[[:punct:]]+$", _LONGEST_SIGNS, 1) or _most(
         others, "^(?s:.)$", 4, FEWEST_CHARACTERS
     )
 
 
 def _most(others: pa.LargeStringArray, pattern: str, longest: int, fewest: int) -> bool:
-    """Whether nearly all of the texts match; their lengths in bytes, being cheap, come first."""
-    need = max(fewest, CODE_SHARE * len(others))
+    """Whether nearly all texts match; their lengths are checked first, being cheap."""
+    need = max(fewest, SHARE_OF_CODES * len(others))
     lengths = np.diff(text_buffers(others).offsets)
     return int((lengths <= longest).sum()) >= need and _matching(others, pattern) >= need
 

@@ -1,4 +1,4 @@
-"""Typed Arrow arrays as canonical text: a number from Parquet meets the same number from CSV."""
+"""Print typed Arrow arrays as canonical text, so that Parquet and CSV values match."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is text that the kernels read as it is."""
+    """Whether an Arrow type is text that the kernels read directly."""
     import pyarrow.types as t
 
     return bool(t.is_string(kind) or t.is_large_string(kind))
 
 
 def printed(array: pa.Array) -> pa.Array:
-    """The array as text, one for one; nulls and NaN are nulls.
+    """Print an array as text; NaN becomes null.
 
     >>> import pyarrow as pa
     >>> printed(pa.array([7.0, 1e20, 0.5, float("nan")])).to_pylist()
@@ -47,7 +47,7 @@ def printed(array: pa.Array) -> pa.Array:
     if t.is_timestamp(kind):
         if kind.tz is None:
             return _rewritten(array.cast(pa.large_string()))
-        # The values are in UTC already; printing them so needs no time-zone database.
+        # The values are in UTC already, so no time-zone database is needed.
         wall = array.cast(pa.timestamp(kind.unit)).cast(pa.large_string())
         utc, nothing = (pa.scalar(text, pa.large_string()) for text in ("Z", ""))
         return _rewritten(pc.binary_join_element_wise(wall, utc, nothing))
@@ -60,11 +60,11 @@ def printed(array: pa.Array) -> pa.Array:
         return _rewritten(array.cast(pa.large_string()))
     if t.is_duration(kind):
         return array.cast(pa.int64()).cast(pa.large_string())
-    return _plain(array)
+    return _plain_text(array)
 
 
 def _rewritten(text: pa.Array) -> pa.Array:
-    """Numbers and dates in their canonical form; nulls stay."""
+    """Rewrite numbers and dates to their canonical form; nulls stay."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -76,8 +76,8 @@ def _rewritten(text: pa.Array) -> pa.Array:
     return pc.if_else(text.is_valid(), folded, pa.scalar(None, folded.type))
 
 
-def _plain(array: pa.Array) -> pa.Array:
-    """Nested values as compact JSON text and bytes as text, as the readers write them."""
+def _plain_text(array: pa.Array) -> pa.Array:
+    """Nested values as compact JSON and bytes as text, as the readers write them."""
     import pyarrow as pa
 
     from lakejoin.lake.cells import plain_batch

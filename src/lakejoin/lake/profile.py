@@ -1,4 +1,4 @@
-"""What a column looks like, told from its distinct values and how often each occurs."""
+"""Profile a column from its distinct values and how often each occurs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = 5
 LONGEST_EXAMPLE = 60
 
-# How much each type looks like something to join on.
+# How suitable each type is as a join key.
 _TYPE_WEIGHT = {
     ColumnType.TEXT: 1.0,
     ColumnType.INTEGER: 0.9,
@@ -40,7 +40,7 @@ def profile_column(
     rows: int,
     found: Canonical,
 ) -> ColumnProfile:
-    """The profile of a column with `rows` rows, `counts[i]` of them holding `tokens[i]`."""
+    """Profile a column of `rows` rows, `counts[i]` of which have the value `tokens[i]`."""
     import pyarrow.compute as pc
 
     distinct = len(tokens)
@@ -64,11 +64,11 @@ def profile_column(
 
 
 def key_likeness(kind: ColumnType, uniqueness: float, filled: float, mean_length: float) -> float:
-    """How much a column looks like a key, 0..1: the product of four plain shares.
+    """How much a column looks like a key, 0..1: the product of four shares.
 
     The type's weight (text 1, integer 0.9, date 0.6, mixed 0.5, decimal 0.2, boolean and empty 0),
-    the uniqueness, the share of rows that are not null, and min(1, 40 / mean length), since long
-    texts are descriptions.
+    the uniqueness, the share of rows that are not null, and min(1, 40 / mean length), as long texts
+    are descriptions.
 
     >>> key_likeness(ColumnType.TEXT, 1.0, 1.0, 8.0)
     1.0
@@ -85,7 +85,7 @@ def _examples(
     spelling_counts: Array,
     spelling_token: Array,
 ) -> tuple[str, ...]:
-    """Up to five values as they are written: the most frequent, or evenly spread ones of a key."""
+    """Up to five values as written: the most frequent, or evenly spread ones of a key."""
     if not len(tokens):
         return ()
     if len(tokens) <= EXAMPLES or counts.max() > 1:
@@ -100,10 +100,10 @@ def _examples(
 
 
 def _most_frequent(counts: Array) -> Array:
-    """The tokens with the largest counts, the largest first; the earlier one where they tie."""
+    """The most frequent tokens, most frequent first; ties in order of appearance."""
     repeated = np.flatnonzero(counts > 1)
     if len(repeated) < EXAMPLES:
-        # The first five that occur once are enough to fill up with, and few to sort.
+        # The first few that occur once are enough to fill up, and quick to sort.
         once = np.flatnonzero(counts[: 2 * EXAMPLES] == 1)
         repeated = np.sort(np.concatenate([repeated, once]))
     return repeated[np.argsort(-counts[repeated], kind="stable")][:EXAMPLES]
@@ -117,10 +117,10 @@ def _as_written(
     spelling_counts: Array,
     spelling_token: Array,
 ) -> str:
-    """The most frequent way a token is written in the column."""
-    ways = np.flatnonzero(spelling_token == token)
-    if not len(ways):
+    """The most frequent spelling of a token in the column."""
+    variants = np.flatnonzero(spelling_token == token)
+    if not len(variants):
         return str(tokens[token].as_py())
-    best = ways[int(spelling_counts[ways].argmax())]
-    plain = counts[token] - spelling_counts[ways].sum()
+    best = variants[int(spelling_counts[variants].argmax())]
+    plain = counts[token] - spelling_counts[variants].sum()
     return str((tokens[token] if plain >= spelling_counts[best] else spellings[int(best)]).as_py())

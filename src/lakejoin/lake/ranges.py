@@ -1,4 +1,4 @@
-"""A part of a file's bytes as a file of its own."""
+"""A byte range of a file, opened as a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class ByteRange:
 
 
 class _Range(io.RawIOBase):
-    def __init__(self, file: BinaryIO, part: ByteRange) -> None:
+    def __init__(self, file: BinaryIO, span: ByteRange) -> None:
         self._file = file
-        self._left = part.end - part.start
-        file.seek(part.start)
+        self._left = span.end - span.start
+        file.seek(span.start)
 
     def readable(self) -> bool:
         return True
@@ -38,12 +38,12 @@ class _Range(io.RawIOBase):
         super().close()
 
 
-def open_range(blob: Blob, part: ByteRange) -> BinaryIO:
-    """Those bytes of a file, read from their start.
+def open_range(blob: Blob, span: ByteRange) -> BinaryIO:
+    """Open a range of a blob's bytes.
 
     >>> import io
     >>> blob = Blob("x", "x", lambda: io.BytesIO(b"abcdef"))
     >>> open_range(blob, ByteRange(2, 4)).read()
     b'cd'
     """
-    return cast(BinaryIO, io.BufferedReader(_Range(blob.open(), part), 1 << 18))
+    return cast(BinaryIO, io.BufferedReader(_Range(blob.open(), span), 1 << 18))

@@ -1,4 +1,4 @@
-"""Any supported file as a table: the public face of reading."""
+"""Open the tables of a file, whatever its format."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from lakejoin.errors import InputError, LakejoinError, UnreadableFile
-from lakejoin.lake import isolate
 from lakejoin.lake.blob import Blob, first_line_of, problems_of
 from lakejoin.lake.compression import packed_as, unpacked, zip_members, zip_names
 from lakejoin.lake.formats import is_workbook, recognise
+from lakejoin.lake.isolate import open_blob_isolated
 from lakejoin.lake.tables import DEFAULT_LIMITS, Table, TableStream
 from lakejoin.model import ReadLimits, Skipped, SourceFile
 from lakejoin.storage import Place
@@ -20,7 +20,7 @@ __all__ = ["Table", "TableStream", "file_and_part", "open_one", "open_tables", "
 
 _HEAD = 1 << 12
 _DEPTH = 3
-_LISTED = 20  # parts of a container that an error names
+_LISTED = 20  # parts of a container that an error lists
 _RISKY = ("excel",)
 _Opener = Callable[[Blob, ReadLimits], Iterator[TableStream | Skipped]]
 
@@ -28,38 +28,38 @@ _Opener = Callable[[Blob, ReadLimits], Iterator[TableStream | Skipped]]
 def open_tables(
     source: SourceFile, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Iterator[TableStream | Skipped]:
-    """The tables of a file, one after the other; a part that cannot be read is `Skipped`.
+    """Open the tables of a file one by one; a part that cannot be read is `Skipped`.
 
-    Raises `UnreadableFile` where the file gives no table at all. Formats whose reader may take the
-    process down with it are read in a child process.
+    Raises `UnreadableFile` if the file contains no table. Formats whose reader may crash are read
+    in a child process.
     """
-    yield from _tables(Blob.of_file(source.name, source.uri, source.size), limits, _Way())
+    yield from _tables(Blob.of_file(source.name, source.uri, source.size), limits, _Context())
 
 
 def tables_in_process(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
-    """The tables of these bytes without any child process: what the child process itself runs."""
-    yield from _tables(blob, limits, _Way(shielded=True))
+    """Open the tables of a blob without a child process; the child process itself runs this."""
+    yield from _tables(blob, limits, _Context(shielded=True))
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """How deep inside packed files we are, and whether this process may be put at risk."""
+class _Context:
+    """How deep inside archives we are, and whether a crash of this process is acceptable."""
 
     depth: int = 0
     shielded: bool = False
 
-    def inside(self, blob: Blob) -> _Way:
+    def inside(self, blob: Blob) -> _Context:
         if self.depth >= _DEPTH:
-            raise UnreadableFile(blob.name, "packed too deeply")
+            raise UnreadableFile(blob.name, "archives nested too deeply")
         return replace(self, depth=self.depth + 1)
 
 
-def _tables(blob: Blob, limits: ReadLimits, way: _Way) -> Iterator[TableStream | Skipped]:
+def _tables(blob: Blob, limits: ReadLimits, context: _Context) -> Iterator[TableStream | Skipped]:
     with problems_of(blob, "cannot be opened"):
         head = blob.head(_HEAD)
     kind = packed_as(head)
     if kind is not None:
-        yield from _tables(unpacked(blob, kind, limits), limits, way.inside(blob))
+        yield from _tables(unpacked(blob, kind, limits), limits, context.inside(blob))
         return
     form = recognise(head, blob.label)
     if form == "zip":
@@ -67,24 +67,24 @@ def _tables(blob: Blob, limits: ReadLimits, way: _Way) -> Iterator[TableStream |
             names = zip_names(blob)
         form = "excel" if is_workbook(names) else form
     if form == "zip":
-        yield from _zip(blob, limits, way.inside(blob))
+        yield from _zip(blob, limits, context.inside(blob))
     elif form == "empty":
         raise UnreadableFile(blob.name, "empty file")
     elif form.startswith("not a table"):
         raise UnreadableFile(blob.name, "not a table", form.partition(": ")[2])
-    elif form in _RISKY and not way.shielded:
-        yield from isolate.open_blob_isolated(blob, limits)
+    elif form in _RISKY and not context.shielded:
+        yield from open_blob_isolated(blob, limits)
     else:
         yield from _opener(form)(blob, limits)
 
 
-def _zip(blob: Blob, limits: ReadLimits, way: _Way) -> Iterator[TableStream | Skipped]:
+def _zip(blob: Blob, limits: ReadLimits, context: _Context) -> Iterator[TableStream | Skipped]:
     any_table = False
     for member in zip_members(blob, limits):
         try:
-            for found in _tables(member, limits, way):
+            for table in _tables(member, limits, context):
                 any_table = True
-                yield found
+                yield table
         except UnreadableFile as problem:
             any_table = True
             yield Skipped(problem.path, problem.reason, problem.detail)
@@ -93,27 +93,32 @@ def _zip(blob: Blob, limits: ReadLimits, way: _Way) -> Iterator[TableStream | Sk
 
 
 def _opener(form: str) -> _Opener:
-    """The reader of a format; each is imported only once it is needed."""
-    from lakejoin.lake import avro, columnar, delimited, excel, json_text, sqlite
+    """The reader of a format; readers are imported on first use."""
+    from lakejoin.lake.avro import open_avro
+    from lakejoin.lake.columnar import open_arrow, open_arrow_stream, open_orc, open_parquet
+    from lakejoin.lake.delimited import open_delimited
+    from lakejoin.lake.excel import open_excel
+    from lakejoin.lake.json_text import open_json
+    from lakejoin.lake.sqlite import open_sqlite
 
-    def one(opener: Callable[[Blob, ReadLimits], TableStream]) -> _Opener:
+    def single(opener: Callable[[Blob, ReadLimits], TableStream]) -> _Opener:
         return lambda blob, limits: iter((opener(blob, limits),))
 
     return {
-        "csv": one(delimited.open_delimited),
-        "json": one(json_text.open_json),
-        "parquet": one(columnar.open_parquet),
-        "arrow": one(columnar.open_arrow),
-        "arrow stream": one(columnar.open_arrow_stream),
-        "orc": one(columnar.open_orc),
-        "avro": one(avro.open_avro),
-        "excel": excel.open_excel,
-        "sqlite": sqlite.open_sqlite,
+        "csv": single(open_delimited),
+        "json": single(open_json),
+        "parquet": single(open_parquet),
+        "arrow": single(open_arrow),
+        "arrow stream": single(open_arrow_stream),
+        "orc": single(open_orc),
+        "avro": single(open_avro),
+        "excel": open_excel,
+        "sqlite": open_sqlite,
     }[form]
 
 
 def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> Table | list[Table]:
-    """A file as a `Table`, or the list of its tables where it is a container of several.
+    """Read a file as a `Table`, or as a list of tables if it contains several.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -125,19 +130,19 @@ def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> T
     >>> table.dialect.delimiter
     ';'
     """
-    place = Place.of(path)
-    if place.kind() != "file":
+    file = Place.of(path)
+    if file.kind() != "file":
         raise InputError(f"there is no file {path}")
-    entry = place.entry()
-    source = SourceFile(place.name, place.uri, entry.size, entry.mtime_ns)
+    entry = file.entry()
+    source = SourceFile(file.name, file.uri, entry.size, entry.mtime_ns)
     tables: list[Table] = []
     skipped: list[Skipped] = []
     with readable(source.name):
-        for found in open_tables(source, limits):
-            if isinstance(found, Skipped):
-                skipped.append(found)
+        for stream in open_tables(source, limits):
+            if isinstance(stream, Skipped):
+                skipped.append(stream)
             else:
-                tables.append(Table.of(found))
+                tables.append(Table.of(stream))
     if not tables:
         raise UnreadableFile(source.name, "nothing to read inside", "; ".join(map(str, skipped)))
     if len(tables) == 1 and ("#" not in tables[0].name or tables[0].format == "excel"):
@@ -147,7 +152,7 @@ def read(path: str | os.PathLike[str], limits: ReadLimits = DEFAULT_LIMITS) -> T
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Whatever fails in a reader is told as a file that cannot be read."""
+    """Report any failure of a reader as `UnreadableFile`."""
     try:
         yield
     except LakejoinError:
@@ -158,7 +163,7 @@ def readable(name: str) -> Iterator[None]:
 
 
 def file_and_part(path: str) -> tuple[str, str]:
-    """The file that a text names, and the part after a `#`; no file where there is none."""
+    """Split `file#part` into an existing file and its part; two empty texts if there is none."""
     if kind_of(path) == "file":
         return path, ""
     front, mark, part = path.rpartition("#")
@@ -171,42 +176,42 @@ def file_and_part(path: str) -> tuple[str, str]:
 
 
 def kind_of(path: str) -> str:
-    """As `Place.kind`; a text that can be no name of a file is `"missing"`."""
-    place = Place.of(path)
+    """Like `Place.kind`; `"missing"` for a text that cannot be a file name."""
+    location = Place.of(path)
     try:
-        return place.kind()
+        return location.kind()
     except OSError:
-        if place.local:
+        if location.local:
             return "missing"
         raise
 
 
 def open_one(path: str, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
-    """The one table of a file, or, as `file#part`, a part of a container of several; unread yet."""
+    """Open the only table of a file, or the table that `file#part` names."""
     front, part = file_and_part(path)
     if not front:
         raise InputError(f"there is no file {path}")
-    place = Place.of(front)
-    entry = place.entry()
-    source = SourceFile(place.name, place.uri, entry.size, entry.mtime_ns)
-    found: list[TableStream] = []
+    file = Place.of(front)
+    entry = file.entry()
+    source = SourceFile(file.name, file.uri, entry.size, entry.mtime_ns)
+    streams: list[TableStream] = []
     skipped: list[Skipped] = []
     with readable(source.name):
-        for one in open_tables(source, limits):
-            if isinstance(one, Skipped):
-                skipped.append(one)
-            elif part and one.name.partition("#")[2] == part:
-                return one
+        for stream in open_tables(source, limits):
+            if isinstance(stream, Skipped):
+                skipped.append(stream)
+            elif part and stream.name.partition("#")[2] == part:
+                return stream
             else:
-                found.append(one)
-    if not part and len(found) == 1:
-        return found[0]
-    parts = ", ".join(one.name.partition("#")[2] for one in found[:_LISTED])
-    parts += f" and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
-    if not found:
+                streams.append(stream)
+    if not part and len(streams) == 1:
+        return streams[0]
+    parts = ", ".join(stream.name.partition("#")[2] for stream in streams[:_LISTED])
+    parts += f" and {len(streams) - _LISTED:,} more" if len(streams) > _LISTED else ""
+    if not streams:
         raise UnreadableFile(source.name, "nothing to read inside", "; ".join(map(str, skipped)))
     if part:
-        raise InputError(f"{place.name} has no part {part!r}; its parts are: {parts}")
+        raise InputError(f"{file.name} has no part {part!r}; its parts are: {parts}")
     raise InputError(
-        f"{place.name} holds several tables; name one as {place.name}#PART: its parts are {parts}"
+        f"{file.name} contains several tables; name one as {file.name}#PART: its parts are {parts}"
     )

@@ -1,9 +1,9 @@
-"""A record that does not fit: the reading of its text with the least damage that does fit.
+"""Repair a record with the wrong number of cells: find the least damaging reading that fits.
 
-The text is cut at every delimiter. A cell is one piece; or several pieces between quotes; or, at a
-price, several pieces whose delimiters were meant as text. A piece without text may be dropped and
-a column left empty, at a price too. Pieces are assigned to columns in order so that the sum of the
-prices, and of how badly each cell fits its column's kind, is least (dynamic programming).
+The text is split at every delimiter. A cell is one field; or several fields between quotes; or, at
+a cost, several fields whose delimiters are text. An empty field may be dropped and a column left
+empty, also at a cost. Fields are assigned to columns in order so that the sum of these costs, and
+of how badly each cell fits its column's class, is least (dynamic programming).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lakejoin.lake.grammar import Grammar
 
 _DROP, _LEAVE, _LEAVE_END, _JOIN, _STRAY, _LITERAL = 0.9, 0.9, 0.8, 1.1, 0.8, 0.7
 _MOST_WORK = 20_000
-_MOST_PIECES = 1_000
+_MOST_FIELDS = 1_000
 _JOINED = 8
 _CLOSERS = 4
 _OTHER_DELIMITERS = (",", ";", "\t", "|", " ")
@@ -30,7 +30,7 @@ OTHER = "row with another delimiter was fitted"
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A record's cells, None where it has none for a column, and what was wrong with it."""
+    """A record's cells, None for a missing cell, and what was wrong with it."""
 
     cells: list[str | None]
     reason: str
@@ -39,9 +39,9 @@ class Fitted:
 def fit_record(
     text: str, cells: Sequence[str] | None, grammar: Grammar, width: int, hints: Hints | None
 ) -> Fitted:
-    """The cells of a record that does not have `width` cells as it is written.
+    """Fit a record that does not have `width` cells as written.
 
-    `cells` are the record's cells where its quotes leave no doubt about them.
+    `cells` are its cells if its quotes leave no doubt; otherwise None.
 
     >>> from lakejoin.model import Dialect
     >>> grammar = Grammar.of(Dialect())
@@ -59,27 +59,27 @@ def fit_record(
         other = _other_delimiter(text, grammar, width, hints)
         if other is not None:
             return Fitted(other, OTHER)
-    pieces = list(cells)
-    if len(pieces) * width > _MOST_WORK or len(pieces) > _MOST_PIECES:
-        fitted = _crude(pieces, separator, width)
+    fields = list(cells)
+    if len(fields) * width > _MOST_WORK or len(fields) > _MOST_FIELDS:
+        fitted = _crude(fields, separator, width)
     else:
         quote = chr(grammar.quote) if doubtful and grammar.quote >= 0 else ""
-        fitted = _Alignment(pieces, separator, quote, width, hints).best()
-    reason = QUOTE if doubtful else MANY if len(pieces) > width else FEW
+        fitted = _Alignment(fields, separator, quote, width, hints).best()
+    reason = QUOTE if doubtful else MANY if len(fields) > width else FEW
     return Fitted(fitted, reason)
 
 
-def _crude(pieces: list[str], separator: str, width: int) -> list[str | None]:
-    """For very wide records: what is left over stays, as text, in the last column."""
-    if len(pieces) > width:
-        return [*pieces[: width - 1], separator.join(pieces[width - 1 :])]
-    return [*pieces, *([None] * (width - len(pieces)))]
+def _crude(fields: list[str], separator: str, width: int) -> list[str | None]:
+    """For very wide records: keep the surplus as text in the last column."""
+    if len(fields) > width:
+        return [*fields[: width - 1], separator.join(fields[width - 1 :])]
+    return [*fields, *([None] * (width - len(fields)))]
 
 
 def _other_delimiter(
     text: str, grammar: Grammar, width: int, hints: Hints
 ) -> list[str | None] | None:
-    """The cells where the record is flawless with another delimiter and looks like its table."""
+    """The cells by another delimiter, if it fits without error and the cells fit the columns."""
     if width < 3 or grammar.quote < 0:
         return None
     for separator in _OTHER_DELIMITERS:
@@ -94,11 +94,11 @@ def _other_delimiter(
 
 
 def _strict_cells(text: str, separator: str, quote: str) -> list[str] | None:
-    """The cells of a record without any irregular quote; None where there is one."""
+    """The cells of a record; None if a quote is irregular."""
     cells: list[str] = []
     pending: list[str] = []
-    for piece in text.split(separator):
-        pending.append(piece)
+    for field_text in text.split(separator):
+        pending.append(field_text)
         whole = separator.join(pending)
         if not whole.startswith(quote):
             if quote in whole:
@@ -116,15 +116,15 @@ def _strict_cells(text: str, separator: str, quote: str) -> list[str] | None:
 
 @dataclass(slots=True)
 class _Alignment:
-    pieces: list[str]
+    fields: list[str]
     separator: str
     quote: str
     width: int
     hints: Hints | None
 
     def best(self) -> list[str | None]:
-        """The cheapest assignment of the pieces to the columns."""
-        count, width = len(self.pieces), self.width
+        """The cheapest assignment of fields to columns."""
+        count, width = len(self.fields), self.width
         spans = [self._spans(i) for i in range(count)]
         cost = [[math.inf] * (width + 1) for _ in range(count + 1)]
         back: list[list[tuple[int, int, str | None, bool]]] = [
@@ -141,7 +141,7 @@ class _Alignment:
                     self._offer(cost, back, (i, k), (i, k + 1), leave, None)
                 if i == count:
                     continue
-                if not self.pieces[i].strip():
+                if not self.fields[i].strip():
                     step = (i + 1, k)
                     if here + _DROP < cost[i + 1][k]:
                         cost[i + 1][k] = here + _DROP
@@ -168,7 +168,7 @@ class _Alignment:
 
     def _traced(self, back: list[list[tuple[int, int, str | None, bool]]]) -> list[str | None]:
         cells: list[str | None] = []
-        i, k = len(self.pieces), self.width
+        i, k = len(self.fields), self.width
         while (i, k) != (0, 0):
             i, k, text, is_cell = back[i][k]
             if is_cell:
@@ -179,50 +179,50 @@ class _Alignment:
         return 0.0 if self.hints is None else self.hints.surprise(column, text)
 
     def _spans(self, first: int) -> list[tuple[int, str, float]]:
-        """The cells that may begin at this piece: the piece after them, their text, their price."""
-        piece = self.pieces[first]
+        """The cells that may begin at this field: the next field, their text, their cost."""
+        field_text = self.fields[first]
         quote = self.quote
-        found = []
-        stripped = piece.strip()
+        cells = []
+        stripped = field_text.strip()
         if not quote:
-            found.append((first + 1, piece, 0.0))
-            return found + self._joined(first)
+            cells.append((first + 1, field_text, 0.0))
+            return cells + self._joined(first)
         if stripped.startswith(quote):
-            found += self._quoted(first, quote)
+            cells += self._quoted(first, quote)
             if not (len(stripped) > 1 and stripped.endswith(quote)):
-                found.append((first + 1, piece, _LITERAL))
+                cells.append((first + 1, field_text, _LITERAL))
         else:
-            found.append((first + 1, piece, _LITERAL * (quote in piece) * 0.5))
-        return found + self._joined(first)
+            cells.append((first + 1, field_text, _LITERAL * (quote in field_text) * 0.5))
+        return cells + self._joined(first)
 
     def _joined(self, first: int) -> list[tuple[int, str, float]]:
-        """Cells of several pieces whose delimiters were meant as text, where there are too many."""
-        found = []
-        surplus = len(self.pieces) - self.width
-        text = self.pieces[first]
-        end = min(len(self.pieces), first + 1 + max(0, surplus))
+        """Cells of several fields whose delimiters are text, if there are too many fields."""
+        cells = []
+        surplus = len(self.fields) - self.width
+        text = self.fields[first]
+        end = min(len(self.fields), first + 1 + max(0, surplus))
         for last in range(first + 1, min(end, first + _JOINED)):
-            text += self.separator + self.pieces[last]
+            text += self.separator + self.fields[last]
             literal = _LITERAL if self.quote and self.quote in text else 0.0
-            found.append((last + 1, text, _JOIN * (last - first) + literal))
+            cells.append((last + 1, text, _JOIN * (last - first) + literal))
         if end >= first + _JOINED:
-            # All of a large surplus in one cell, so that there always is some way to fit.
-            text = self.separator.join(self.pieces[first:end])
-            found.append((end, text, _JOIN * (end - 1 - first)))
-        return found
+            # All of a large surplus in one cell, so that some assignment always fits.
+            text = self.separator.join(self.fields[first:end])
+            cells.append((end, text, _JOIN * (end - 1 - first)))
+        return cells
 
     def _quoted(self, first: int, quote: str) -> list[tuple[int, str, float]]:
-        """Cells between the quote that opens this piece and each quote that may close it."""
-        found: list[tuple[int, str, float]] = []
+        """Cells between the quote that opens this field and each quote that may close it."""
+        cells: list[tuple[int, str, float]] = []
         text = ""
-        for last in range(first, len(self.pieces)):
-            text += (self.separator if last > first else "") + self.pieces[last]
+        for last in range(first, len(self.fields)):
+            text += (self.separator if last > first else "") + self.fields[last]
             whole = text.strip()
             if len(whole) < 2 or not whole.endswith(quote):
                 continue
             inner = whole[1:-1]
             strays = inner.replace(quote * 2, "").count(quote)
-            found.append((last + 1, inner.replace(quote * 2, quote), _STRAY * strays))
-            if strays == 0 or len(found) >= _CLOSERS:
+            cells.append((last + 1, inner.replace(quote * 2, quote), _STRAY * strays))
+            if strays == 0 or len(cells) >= _CLOSERS:
                 break
-        return found
+        return cells

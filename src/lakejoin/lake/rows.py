@@ -1,4 +1,4 @@
-"""Blocks of delimited text as batches: by Arrow's CSV reader where it is regular, else by ours."""
+"""Parse blocks of delimited text to batches: regular ones by Arrow's CSV reader, others by ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 class RowParser:
-    """Turns the text after the header into batches, block by block.
+    """Parse the text after the header to batches, block by block.
 
     >>> from lakejoin.lake.dialect import detect_layout
     >>> text = "a,b\\n1,2\\n3,4\\n"
@@ -43,7 +43,7 @@ class RowParser:
         self._reach = reach
 
     def parse(self, data: bytes, final: bool) -> tuple[pa.RecordBatch | None, int]:
-        """The rows of the complete records of `data`, and how many bytes they take."""
+        """Parse the complete records of `data`; returns their rows and how many bytes they take."""
         cut = len(data) if final else record_end(data, self._grammar)
         if cut and self._is_plain(data, cut):
             batch = self._by_arrow(data[:cut] if cut < len(data) else data)
@@ -62,7 +62,7 @@ class RowParser:
         return quotes_are_regular(np.frombuffer(data, np.uint8, count=cut), self._grammar)
 
     def _by_arrow(self, data: bytes) -> pa.RecordBatch | None:
-        """Arrow's reader; None where a record does not fit, which ours then has to look at."""
+        """Parse by Arrow's reader; None if a record does not fit and needs repair."""
         import pyarrow as pa
         from pyarrow import csv
 
@@ -91,7 +91,7 @@ class RowParser:
             return None
         return table.combine_chunks().to_batches()[0] if table.num_rows else None
 
-    # -- the careful way ----------------------------------------------------------------------
+    # -- records that may need repair ---------------------------------------------------------
 
     def _by_tokens(self, tokens: Tokens) -> pa.RecordBatch | None:
         width = self._layout.width
@@ -120,7 +120,7 @@ class RowParser:
 
 
 def _lone_returns(data: bytes, cut: int) -> bool:
-    """Carriage returns without a line feed: text to us, line ends to Arrow."""
+    """Whether there are carriage returns without a line feed: text for us, line ends for Arrow."""
     return data.count(b"\r", 0, cut) != data.count(b"\r\n", 0, cut)
 
 
@@ -132,7 +132,7 @@ def _batch(
     layout: Layout,
     grammar: Grammar,
 ) -> pa.RecordBatch:
-    """Gathers the cells column by column; mended cells stand in a text of their own behind."""
+    """Gather the cells column by column; repaired cells come from a text appended to the data."""
     import pyarrow as pa
 
     data, patches = tokens.data, _Patches(fitted, len(tokens.data), layout.width)
@@ -152,7 +152,7 @@ def _batch(
 
 
 class _Patches:
-    """The cells of mended records as one text with offsets."""
+    """The cells of repaired records as one text with offsets."""
 
     def __init__(self, fitted: list[Fitted], base: int, width: int) -> None:
         cells = [cell for record in fitted for cell in record.cells]

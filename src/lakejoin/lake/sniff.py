@@ -1,4 +1,4 @@
-"""Which delimiter and quote? Every candidate is tried on the first records and scored."""
+"""Detect delimiter and quote: try every candidate on the first records, and score it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakejoin.lake.celltypes import CODE, EMPTY, MEASURES, OTHER, TEXT, cell_cla
 from lakejoin.lake.grammar import BLANK_RUNS, Sample, sample_records
 from lakejoin.model import Dialect
 
-# How readily each delimiter is believed, all else equal.
+# Prior of each delimiter, all else being equal.
 _PRIOR = {",": 1.0, "\t": 1.0, ";": 1.0, "|": 1.0, "^": 0.95, "~": 0.9, ":": 0.75, " ": 0.75}
 _STRONG = frozenset(",\t;|")
 _RARE = ("\x01", "\x1f", "\x1e", "\x02", "\x07", "¦", "§", "!", "#", "*", "@", "&")
@@ -33,7 +33,7 @@ _STRAY_DELIMITER = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A dialect, the records it gives, and how much they look like a table (0..1)."""
+    """A dialect, the records it produces, and how much they look like a table (0..1)."""
 
     dialect: Dialect
     sample: Sample
@@ -42,7 +42,7 @@ class Candidate:
 
 
 def best_dialect(text: str, newline: str, label: str) -> Candidate | None:
-    """The dialect that makes the best table of the text; None where none makes two columns.
+    """The dialect that produces the best table; None if none produces two columns.
 
     >>> best_dialect("a;b\\n1,5;2\\n3,5;4\\n", "\\n", "x.csv").dialect.delimiter
     ';'
@@ -50,14 +50,14 @@ def best_dialect(text: str, newline: str, label: str) -> Candidate | None:
     candidates = sorted(_candidates(text, newline), key=lambda c: -c.score)
     if not candidates or candidates[0].score < _LEAST_SCORE:
         return None
-    best = _settled(candidates, text, label)
+    best = _choose(candidates, text, label)
     if best.dialect.delimiter[0] not in _STRONG and _single_values(text):
         return None
     return best
 
 
 def _single_values(text: str) -> bool:
-    """Whether each line is one number, date or time as it stands."""
+    """Whether nearly every line is a single number, date or time."""
     lines = [line for line in text[:8192].replace("\r", "\n").split("\n")[1:] if line.strip()]
     whole = sum(1 for line in lines if cell_class(line) in MEASURES)
     return whole > 0.9 * len(lines)
@@ -67,17 +67,18 @@ def _candidates(text: str, newline: str) -> Iterable[Candidate]:
     lines = _filled_lines(text)
     likely = _likely(_PRIOR, lines)
     if '"' in text:
-        # Line ends inside quotes would make the delimiters look rare.
+        # Line ends inside quotes make delimiters look rare.
         bare = _filled_lines(_QUOTED_TEXT.sub('""', text))
         likely = list(dict.fromkeys([*likely, *_likely(_PRIOR, bare)]))
     flawless = _flawless(text, [d for d in likely if d in _STRONG], newline)
     if flawless is not None:
         return [flawless]
-    found = list(_tried(text, likely, newline))
-    if not found or max(c.score for c in found) < 0.6:
-        found += _tried(text, _likely(_RARE, lines), newline)
-    found += _tried(text, [d for d in _LONG if _in_every_line(d, lines)], newline)
-    return found
+    candidates = list(_try_delimiters(text, likely, newline))
+    if not candidates or max(c.score for c in candidates) < 0.6:
+        candidates += _try_delimiters(text, _likely(_RARE, lines), newline)
+    long = [d for d in _LONG if _in_every_line(d, lines)]
+    candidates += _try_delimiters(text, long, newline)
+    return candidates
 
 
 def _filled_lines(text: str) -> list[str]:
@@ -87,9 +88,9 @@ def _filled_lines(text: str) -> list[str]:
 def _flawless(text: str, delimiters: Sequence[str], newline: str) -> Candidate | None:
     """The only common delimiter that gives every record the same width, if there is one.
 
-    Most files are like that, and need no closer look.
+    Most files have one, and need no closer look.
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for delimiter in delimiters:
         dialects = list(_quotings(text, Dialect(delimiter=delimiter, newline=newline)))
         if len(dialects) > 1:
@@ -100,8 +101,8 @@ def _flawless(text: str, delimiters: Sequence[str], newline: str) -> Candidate |
         if sample.stray or _spaced(text, dialects[0]):
             return None
         if len(widths) == 1 and len(rows) > 2 and widths != {1}:
-            found.append(Candidate(dialects[0], sample, widths.pop(), 0.95))
-    return found[0] if len(found) == 1 else None
+            candidates.append(Candidate(dialects[0], sample, widths.pop(), 0.95))
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _likely(delimiters: Iterable[str], lines: Sequence[str]) -> list[str]:
@@ -115,17 +116,17 @@ def _in_every_line(delimiter: str, lines: Sequence[str]) -> bool:
     return sum(1 for line in lines if delimiter in line) >= 0.8 * len(lines)
 
 
-def _tried(text: str, delimiters: Iterable[str], newline: str) -> Iterable[Candidate]:
+def _try_delimiters(text: str, delimiters: Iterable[str], newline: str) -> Iterable[Candidate]:
     for delimiter in delimiters:
         base = Dialect(delimiter=delimiter, newline=newline)
         for dialect in _quotings(text, base):
-            candidate = _tried_one(text, dialect)
+            candidate = _try_dialect(text, dialect)
             if candidate is not None:
                 yield candidate
 
 
 def _quotings(text: str, base: Dialect) -> Iterable[Dialect]:
-    """The ways of quoting that the text gives reason to try."""
+    """The quoting styles worth trying on this text."""
     separator = re.escape(base.delimiter)
     before, after = rf"(?:^|[\r\n]|{separator}) ?", rf"(?= ?(?:$|[\r\n]|{separator}))"
     start = text[:8192]
@@ -145,7 +146,7 @@ def _quotings(text: str, base: Dialect) -> Iterable[Dialect]:
         yield base
 
 
-def _tried_one(text: str, dialect: Dialect) -> Candidate | None:
+def _try_dialect(text: str, dialect: Dialect) -> Candidate | None:
     try:
         sample = sample_records(text, dialect)
     except csv.Error:
@@ -173,7 +174,7 @@ def _tried_one(text: str, dialect: Dialect) -> Candidate | None:
 def _blank_runs(
     text: str, dialect: Dialect, rows: Sequence[Sequence[str]], width: int
 ) -> Candidate | None:
-    """Columns aligned by runs of blanks, where single blanks leave empty cells."""
+    """A candidate for columns aligned by runs of blanks, if single blanks leave empty cells."""
     cells = [cell for row in rows for cell in row]
     if sum(1 for cell in cells if not cell) < 0.2 * len(cells):
         return None
@@ -187,7 +188,7 @@ def _blank_runs(
 
 
 def _spaced(text: str, dialect: Dialect) -> bool:
-    """Whether a blank follows every delimiter outside quotes, so that it belongs to it."""
+    """Whether a blank follows every delimiter outside quotes, and so belongs to it."""
     delimiter = dialect.delimiter
     if delimiter not in (",", ";", "|", ":") or delimiter + " " not in text:
         return False
@@ -198,7 +199,7 @@ def _spaced(text: str, dialect: Dialect) -> bool:
 
 
 def main_width(rows: Sequence[Sequence[str]]) -> int:
-    """The most frequent number of cells; among equals the larger one."""
+    """The most frequent number of cells; the larger one of a tie."""
     if not rows:
         return 0
     widths = Counter(map(len, rows))
@@ -207,7 +208,7 @@ def main_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _score(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> float:
-    """Consistent widths, known kinds of cells, columns of one kind."""
+    """Score consistent widths, cells of known classes and columns of one class."""
     right = [i for i, row in enumerate(rows) if len(row) == width]
     if not right:
         return 0.0
@@ -230,7 +231,7 @@ def _score(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> float
 def _cell_quality(
     rows: Sequence[Sequence[str]], width: int, dialect: Dialect
 ) -> tuple[float, float]:
-    """How many cells are of a known kind, and how far each column keeps to one kind."""
+    """The share of cells of a known class, and of the main class in each column."""
     stray = _STRAY_DELIMITER.get(dialect.delimiter[0])
     known = 0.0
     alike = 0.0
@@ -256,8 +257,8 @@ def _knownness(cell: str, kind: int, stray: re.Pattern[str] | None) -> float:
 # -- several opinions -------------------------------------------------------------------------
 
 
-def _settled(candidates: list[Candidate], text: str, label: str) -> Candidate:
-    """The best candidate once the other opinions are heard; they count where it is close."""
+def _choose(candidates: list[Candidate], text: str, label: str) -> Candidate:
+    """The best candidate; other opinions decide if scores are close."""
     best = candidates[0]
     opinions = [f"records say {_shown(best.dialect.delimiter)}"]
     by_name = _ENDINGS.get(label[label.rfind(".") :].lower()) if "." in label else None

@@ -1,9 +1,9 @@
-"""Pieces of a huge file that are read in parallel and together give exactly the whole.
+"""Split a large file into chunks that are read in parallel and together equal the whole.
 
-A delimited file is cut at line starts. Each piece is scanned on its own: how many quotes it holds,
-and where its first record begins if it starts outside or inside a quoted cell. Going through these
-answers in order then tells which of the two it is for each piece. Where quotes are not regular,
-parity tells nothing, and the record ends are found by reading through the file once.
+A delimited file is cut at line starts. Each cut is scanned on its own: how many quotes it has, and
+where its first record begins if it starts outside or inside a quoted cell. Combining these answers
+in order tells which of the two applies to each cut. If quotes are irregular, their parity means
+nothing, and record starts are found by reading the file once.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ _SPLITTABLE = ("utf-8", "utf-8-sig", "cp1252", "latin-1")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A file and where it may be cut, before anything is known about its records."""
+    """A file and where it can be cut, before anything is known about its records."""
 
     source: SourceFile
     format: str
     cuts: tuple[ByteRange, ...] = ()
     layout: Layout | None = None
-    footer: Footer = field(default_factory=lambda: Footer(0))
+    footer: Footer = field(default_factory=Footer)
     row_groups: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One part of a file that can be read on its own; `number` of `count`, in order."""
+    """A part of a file that can be read on its own; `number` of `count`, in order."""
 
     source: SourceFile
     format: str
@@ -71,26 +71,26 @@ class Piece:
 
 
 def plan_pieces(
-    source: SourceFile, piece_bytes: int, limits: ReadLimits = DEFAULT_LIMITS
+    source: SourceFile, chunk_bytes: int, limits: ReadLimits = DEFAULT_LIMITS
 ) -> Split | None:
-    """Where a file may be cut; None where it has to be read as a whole."""
+    """Plan where to cut a file; None if it has to be read as a whole."""
     blob = Blob.of_file(source.name, source.uri, source.size)
     head = blob.head(1 << 12)
-    if source.size <= piece_bytes or packed_as(head) is not None:
+    if source.size <= chunk_bytes or packed_as(head) is not None:
         return None
     form = recognise(head, blob.label)
     if form == "parquet":
-        groups = _packed_groups(parquet_row_groups(blob), piece_bytes)
+        groups = _grouped_row_groups(parquet_row_groups(blob), chunk_bytes)
         return Split(source, form, row_groups=groups) if len(groups) > 1 else None
     if form == "json" and is_json_lines(blob):
-        return Split(source, "jsonl", tuple(_cuts(blob, ByteRange(0, source.size), piece_bytes)))
+        return Split(source, "jsonl", tuple(_cuts(blob, ByteRange(0, source.size), chunk_bytes)))
     if form == "csv":
-        return _plan_delimited(blob, source, piece_bytes, limits)
+        return _plan_delimited(blob, source, chunk_bytes, limits)
     return None
 
 
 def scan_piece(split: Split, number: int) -> Scan:
-    """Looks through one cut; cuts can be scanned in parallel."""
+    """Scan one cut; cuts can be scanned in parallel."""
     if split.format == "parquet":
         return Scan()
     cut = split.cuts[number]
@@ -104,7 +104,7 @@ def scan_piece(split: Split, number: int) -> Scan:
 def resolve(
     split: Split, scans: Sequence[Scan], limits: ReadLimits = DEFAULT_LIMITS
 ) -> list[Piece]:
-    """The pieces, from what all cuts tell."""
+    """Combine the scans of all cuts into chunks."""
     source, form = split.source, split.format
     if form == "parquet":
         count = len(split.row_groups)
@@ -129,48 +129,28 @@ def resolve(
     ]
 
 
-def split_file(
-    source: SourceFile, piece_bytes: int, limits: ReadLimits = DEFAULT_LIMITS
-) -> list[Piece]:
-    """The pieces of a file, scanned one after the other; none where it cannot be cut.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "n.csv"
-    ...     size = file.write_text("a,b\\n" + "1,2\\n" * 100)
-    ...     pieces = split_file(SourceFile("n.csv", str(file), size, 0), 100)
-    ...     [sum(b.num_rows for b in open_piece(p).batches()) for p in pieces]
-    [25, 25, 25, 25]
-    """
-    split = plan_pieces(source, piece_bytes, limits)
-    if split is None:
-        return []
-    count = len(split.row_groups) or len(split.cuts)
-    return resolve(split, [scan_piece(split, number) for number in range(count)], limits)
-
-
-def open_piece(piece: Piece, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
-    """The rows of one piece; the pieces in order give what reading the whole file gives."""
-    source = piece.source
+def open_piece(chunk: Piece, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
+    """Open one chunk; all chunks in order yield the same rows as the whole file."""
+    source = chunk.source
     blob = Blob.of_file(source.name, source.uri, source.size)
-    if piece.format == "parquet":
-        return open_parquet(blob, limits, piece.row_groups)
-    if piece.format == "jsonl":
-        part = Blob(blob.name, blob.label, lambda: open_range(blob, piece.bytes))
-        return json_lines_stream(part, piece.keys, limits)
-    layout = piece.layout
+    if chunk.format == "parquet":
+        return open_parquet(blob, limits, chunk.row_groups)
+    if chunk.format == "jsonl":
+        lines = Blob(blob.name, blob.label, lambda: open_range(blob, chunk.bytes))
+        return json_lines_stream(lines, chunk.keys, limits)
+    layout = chunk.layout
     assert layout is not None
 
     def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
-        if piece.number == 0:
+        if chunk.number == 0:
             note_preamble(layout, losses)
-        # The mark at the start of a file is before the first piece.
-        encoding = layout.dialect.encoding.removesuffix("-sig")
-        with open_range(blob, piece.bytes) as file:
-            blocks = Utf8Blocks(file, encoding, losses)
+        # The byte order mark of a file is before the first chunk.
+        charset = layout.dialect.encoding.removesuffix("-sig")
+        with open_range(blob, chunk.bytes) as file:
+            blocks = Utf8Blocks(file, charset, losses)
             yield from body_batches(blocks, layout, limits, losses, footer=False)
-        if piece.number == piece.count - 1 and piece.footer is not None:
-            note_footer(piece.footer, losses)
+        if chunk.number == chunk.count - 1 and chunk.footer is not None:
+            note_footer(chunk.footer, losses)
 
     kind = "tsv" if layout.dialect.delimiter == "\t" else "csv"
     return TableStream(blob.name, kind, layout.names, reading, layout.dialect, layout.notes, limits)
@@ -179,21 +159,21 @@ def open_piece(piece: Piece, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream
 # -- planning ---------------------------------------------------------------------------------
 
 
-def _packed_groups(sizes: Sequence[int], piece_bytes: int) -> tuple[tuple[int, ...], ...]:
+def _grouped_row_groups(sizes: Sequence[int], chunk_bytes: int) -> tuple[tuple[int, ...], ...]:
     groups: list[tuple[int, ...]] = []
     current: list[int] = []
-    held = 0
-    for number, size in enumerate(sizes):
-        if current and held + size > piece_bytes:
+    total = 0
+    for index, size in enumerate(sizes):
+        if current and total + size > chunk_bytes:
             groups.append(tuple(current))
-            current, held = [], 0
-        current.append(number)
-        held += size
+            current, total = [], 0
+        current.append(index)
+        total += size
     return (*groups, tuple(current)) if current else tuple(groups)
 
 
 def _plan_delimited(
-    blob: Blob, source: SourceFile, piece_bytes: int, limits: ReadLimits
+    blob: Blob, source: SourceFile, chunk_bytes: int, limits: ReadLimits
 ) -> Split | None:
     layout = layout_of(blob, limits)
     dialect = layout.dialect
@@ -203,17 +183,17 @@ def _plan_delimited(
     if begin is None or begin >= source.size:
         return None
     footer = _raw_footer(blob, layout, begin, source.size)
-    cuts = tuple(_cuts(blob, ByteRange(begin, source.size - footer.removed), piece_bytes))
+    cuts = tuple(_cuts(blob, ByteRange(begin, source.size - footer.removed), chunk_bytes))
     return Split(source, "csv", cuts, layout, footer) if len(cuts) > 1 else None
 
 
 def _raw_offset(blob: Blob, layout: Layout) -> int | None:
-    """Where the rows begin in the file's own bytes; None where decoding changed more than bytes."""
-    encoding = layout.dialect.encoding
+    """Where the rows begin in the raw bytes of the file; None if decoding changed the text."""
+    charset = layout.dialect.encoding
     head = blob.head(4 * layout.body + 16)
-    text = Decoder(encoding, Losses()).utf8(head, final=True)[: layout.body]
+    text = Decoder(charset, Losses()).utf8(head, final=True)[: layout.body]
     try:
-        raw = text.decode("utf-8").encode(encoding)
+        raw = text.decode("utf-8").encode(charset)
     except UnicodeError:
         return None
     return len(raw) if head.startswith(raw) else None
@@ -226,22 +206,22 @@ def _raw_footer(blob: Blob, layout: Layout, begin: int, size: int) -> Footer:
     return tail_footer(tail, layout, at_start=start == begin)
 
 
-def _cuts(blob: Blob, whole: ByteRange, piece_bytes: int) -> Iterator[ByteRange]:
-    """Ranges of about `piece_bytes` that begin at line starts."""
+def _cuts(blob: Blob, whole: ByteRange, chunk_bytes: int) -> Iterator[ByteRange]:
+    """Yield ranges of about `chunk_bytes` that begin at line starts."""
     at = whole.start
     while at < whole.end:
-        end = _line_start(blob, at + piece_bytes, whole.end)
+        end = _line_start(blob, at + chunk_bytes, whole.end)
         yield ByteRange(at, end)
         at = end
 
 
 def _line_start(blob: Blob, at: int, end: int) -> int:
-    """The first line start at or after a place."""
+    """The first line start at or after a position."""
     while at < end:
         with open_range(blob, ByteRange(at - 1, min(end, at + (1 << 16)))) as file:
             block = file.read(1 << 17)
-        found = block.find(b"\n")
-        if found >= 0:
-            return at + found
+        line_end = block.find(b"\n")
+        if line_end >= 0:
+            return at + line_end
         at += len(block) - 1
     return end

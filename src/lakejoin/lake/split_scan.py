@@ -1,4 +1,4 @@
-"""Where do the records of a cut begin? Seen from the cut alone, and from the whole file."""
+"""Find where the records of a cut begin, from the cut alone or from the whole file."""
 
 from __future__ import annotations
 
@@ -27,32 +27,29 @@ _BLOCK = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What one cut tells by itself.
+    """What scanning one cut shows.
 
     `first` is where its first record begins if the cut starts outside or inside a quoted cell
-    (None: no record begins in it), `regular` whether its quotes make sense then, `odd` whether it
-    holds an odd number of quotes. `keys` are the names that JSON Lines use, in order.
+    (None if no record begins in it), `regular` whether its quotes are regular in that case, `odd`
+    whether its number of quotes is odd. `keys` are the keys of JSON Lines, in order.
     """
 
     first: tuple[int | None, int | None] = (None, None)
     regular: tuple[bool, bool] = (True, True)
     odd: bool = False
     keys: tuple[str, ...] = ()
-    rows: int = 0
 
 
 # -- scanning ---------------------------------------------------------------------------------
 
 
 def scan_json_lines(blob: Blob, cut: ByteRange) -> Scan:
+    """Collect the keys of the JSON Lines in a cut."""
     keys: dict[str, None] = {}
-    rows = 0
-    part = Blob(blob.name, blob.label, lambda: open_range(blob, cut))
-    for block in _line_blocks(part):
+    for block in _line_blocks(Blob(blob.name, blob.label, lambda: open_range(blob, cut))):
         values, _ = parse_lines(block)
         keys_of(values, keys)
-        rows += len(values)
-    return Scan(keys=tuple(keys), rows=rows)
+    return Scan(keys=tuple(keys))
 
 
 def _line_blocks(blob: Blob) -> Iterator[list[str]]:
@@ -68,7 +65,7 @@ def _line_blocks(blob: Blob) -> Iterator[list[str]]:
 
 
 def scan_quotes(blob: Blob, cut: ByteRange, grammar: Grammar) -> Scan:
-    """Goes through a cut in blocks of whole lines, under both assumptions about its start."""
+    """Scan a cut in blocks of whole lines, under both assumptions about its start."""
     odd = False
     regular = [True, True]
     first: list[int | None] = [cut.start, None]
@@ -81,14 +78,14 @@ def scan_quotes(blob: Blob, cut: ByteRange, grammar: Grammar) -> Scan:
             lines = data[:end]
             if lines:
                 array = np.frombuffer(lines, np.uint8)
-                places = quote_places(array, grammar)
-                outside, inside = regular_quotes(array, grammar, places)
+                quotes = quote_places(array, grammar)
+                outside, inside = regular_quotes(array, grammar, quotes)
                 regular[0] &= inside if odd else outside
                 regular[1] &= outside if odd else inside
                 if first[1] is None:
                     begin = first_record(lines, grammar, inside=not odd)
                     first[1] = None if begin is None else base + begin
-                odd ^= places.size % 2 == 1
+                odd ^= quotes.size % 2 == 1
             base += end
             carry = data[end:]
             if not block:
@@ -99,7 +96,7 @@ def scan_quotes(blob: Blob, cut: ByteRange, grammar: Grammar) -> Scan:
 
 
 def starts_by_parity(cuts: Sequence[ByteRange], scans: Sequence[Scan]) -> list[int] | None:
-    """Record starts at or after each cut; None where some quote is irregular."""
+    """Record starts at or after each cut; None if a quote is irregular."""
     starts: list[int] = []
     inside = False
     for cut, scan in zip(cuts, scans, strict=True):
@@ -115,8 +112,8 @@ def starts_by_parity(cuts: Sequence[ByteRange], scans: Sequence[Scan]) -> list[i
 def starts_by_reading(
     blob: Blob, cuts: Sequence[ByteRange], grammar: Grammar, limits: ReadLimits
 ) -> list[int]:
-    """The same by going through all records in order, exactly as reading the whole file does."""
-    wanted = [cut.start for cut in cuts[1:]]
+    """The same by reading all records in order, exactly as the whole file is read."""
+    pending = [cut.start for cut in cuts[1:]]
     starts = [cuts[0].start]
     whole = ByteRange(cuts[0].start, cuts[-1].end)
     with open_range(blob, whole) as file:
@@ -125,11 +122,11 @@ def starts_by_reading(
             block = file.read(limits.batch_bytes)
             data = carry + block
             final = not block
-            used, found = _records(data, grammar, final, 2 * limits.batch_bytes)
-            for place in found + base:
-                if wanted and place >= wanted[0] and place < whole.end:
-                    starts.append(int(place))
-                    wanted = [w for w in wanted if w > place]
+            used, record_starts = _records(data, grammar, final, 2 * limits.batch_bytes)
+            for start in record_starts + base:
+                if pending and start >= pending[0] and start < whole.end:
+                    starts.append(int(start))
+                    pending = [cut for cut in pending if cut > start]
             base += used
             carry = data[used:]
             if final:
@@ -139,7 +136,7 @@ def starts_by_reading(
 def _records(
     data: bytes, grammar: Grammar, final: bool, reach: int
 ) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """How many bytes the complete records take, and places among them where a record begins."""
+    """How many bytes the complete records take, and positions where a record begins."""
     cut = len(data) if final else record_end(data, grammar)
     if cut and grammar.simple and quotes_are_regular(np.frombuffer(data, np.uint8, cut), grammar):
         return cut, np.array([cut], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""SQLite files: every table, with the type its cells really have."""
+"""Read SQLite files: every table, with the types that its cells actually have."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def open_sqlite(blob: Blob, limits: ReadLimits) -> Iterator[TableStream | Skipped]:
-    """The tables of an SQLite file, named `file#table`."""
+    """Open the tables of an SQLite file, named `file#table`."""
     with _connected(blob) as connection:
-        found = connection.execute(
+        tables = connection.execute(
             "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' "
             "escape '\\' order by name"
         ).fetchall()
-    if not found:
+    if not tables:
         raise UnreadableFile(blob.name, "no tables inside")
-    for (table,) in found:
+    for (table,) in tables:
         try:
             yield _open_table(blob, table, limits)
         except UnreadableFile as problem:
@@ -50,7 +50,7 @@ def _open_table(blob: Blob, table: str, limits: ReadLimits) -> TableStream:
         with _connected(blob) as connection:
             cursor = connection.execute(f"select * from {_quoted(table)}")
             while rows := cursor.fetchmany(step):
-                yield _batch(rows, kinds, names)
+                yield _table_batch(rows, kinds, names)
 
     return TableStream(name, "sqlite", names, reading, None, notes, limits)
 
@@ -59,7 +59,7 @@ def _open_table(blob: Blob, table: str, limits: ReadLimits) -> TableStream:
 def _connected(blob: Blob) -> Iterator[sqlite3.Connection]:
     try:
         with blob.as_path() as path:
-            # immutable: a lake is only read, and a read-only folder allows no lock files.
+            # immutable: lakes are only read, and a read-only folder allows no lock files.
             uri = f"file:{quote(path)}?mode=ro&immutable=1"
             with closing(sqlite3.connect(uri, uri=True)) as connection:
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -69,17 +69,19 @@ def _connected(blob: Blob) -> Iterator[sqlite3.Connection]:
 
 
 def _kind(connection: sqlite3.Connection, table: str, column: str) -> str:
-    """The narrowest type that holds every cell: SQLite's declared types promise nothing."""
-    found = connection.execute(
+    """The narrowest type that fits every cell; SQLite does not enforce declared types."""
+    types = connection.execute(
         f"select distinct typeof({_quoted(column)}) from {_quoted(table)}"
     ).fetchall()
-    kinds = {kind for (kind,) in found} - {"null"}
+    kinds = {kind for (kind,) in types} - {"null"}
     if kinds == {"integer"}:
         return "integer"
     return "real" if kinds and kinds <= {"integer", "real"} else "text"
 
 
-def _batch(rows: list[tuple[Any, ...]], kinds: list[str], names: tuple[str, ...]) -> pa.RecordBatch:
+def _table_batch(
+    rows: list[tuple[Any, ...]], kinds: list[str], names: tuple[str, ...]
+) -> pa.RecordBatch:
     import pyarrow as pa
 
     types = {"integer": pa.int64(), "real": pa.float64()}
@@ -96,7 +98,7 @@ def _text_array(values: tuple[Any, ...]) -> pa.Array:
     import pyarrow as pa
 
     if all(v is None or isinstance(v, bytes) for v in values):
-        return pa.array(values, pa.binary())  # becomes text, or base64, like any bytes
+        return pa.array(values, pa.binary())  # later becomes text or base64, like all bytes
     texts = [v if v is None or isinstance(v, str) else _text(v) for v in values]
     return pa.array(texts, pa.string())
 

@@ -1,4 +1,4 @@
-"""A table while it is read, and a table that has been read."""
+"""TableStream, a table read batch by batch, and Table, a table in memory."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Reading = Callable[[Losses], "Iterator[pa.RecordBatch]"]
 
 @dataclass(slots=True)
 class TableStream:
-    """One table of a file, read batch by batch.
+    """A table of a file, read batch by batch.
 
-    `column_names` are unique. `losses` is complete once `batches()` is exhausted. `notes` says
-    what was changed without losing anything, such as a column's name.
+    `column_names` are unique. `losses` is complete once `batches()` is exhausted. `notes` say what
+    was changed without loss, such as a column's name.
     """
 
     name: str
@@ -39,7 +39,7 @@ class TableStream:
 
     @property
     def losses(self) -> list[Loss]:
-        """What was left out so far."""
+        """What was lost so far."""
         return self._losses.listed()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -51,7 +51,7 @@ class TableStream:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that has been read: its rows, how it was written, and what was left out."""
+    """A table in memory: its rows, the dialect of its file, and what was lost in reading."""
 
     name: str
     format: str
@@ -62,7 +62,7 @@ class Table:
 
     @staticmethod
     def of(stream: TableStream) -> Table:
-        """Reads a stream to its end."""
+        """Read a stream to its end."""
         import pyarrow as pa
 
         batches = list(stream.batches())
@@ -104,7 +104,7 @@ class Table:
 
 
 def _same_schema(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Batches of one schema: a column whose type changes on the way becomes text."""
+    """Batches of one schema: a column whose type changes between batches becomes text."""
     import pyarrow as pa
 
     first = batches[0].schema

@@ -1,4 +1,4 @@
-"""Arrow text arrays as flat buffers, and the table that numbers distinct texts."""
+"""Arrow text arrays as flat buffers, and the table that assigns ids to distinct texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEW = 1 << 18
 
 
 class TextBuffers(NamedTuple):
-    """The buffers of an Arrow text array, as the kernels take them."""
+    """The buffers of an Arrow text array, as the kernels read them."""
 
     offsets: Array
     data: Array
@@ -46,14 +46,14 @@ def text_buffers(array: pa.Array) -> TextBuffers:
 
 
 def sealed(array: Array) -> Array:
-    """A read-only view. Kernels take every input so: each other kind would be compiled again."""
+    """A read-only view. All kernel inputs are read-only, since each other type compiles again."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def text_array(offsets: Array, data: Array, valid: Array | None = None) -> pa.LargeStringArray:
-    """The Arrow array over these offsets and bytes; `valid` is false where a value is null."""
+    """An Arrow array over these offsets and bytes; `valid` is false for nulls."""
     import pyarrow as pa
 
     rows = len(offsets) - 1
@@ -66,10 +66,10 @@ def text_array(offsets: Array, data: Array, valid: Array | None = None) -> pa.La
 
 
 class TextTable:
-    """Numbers texts by first appearance, chunk after chunk.
+    """Assign ids to texts by first appearance, chunk by chunk.
 
-    Holds each distinct text once: its bytes and 32 to 48 bytes beside them (up to 80 in a small
-    table); while growing, the old arrays stand beside the new for a moment.
+    Stores each distinct text once: its bytes plus 32 to 48 bytes (up to 80 in a small table);
+    while growing, old and new arrays briefly exist together.
 
     >>> import pyarrow as pa
     >>> table = TextTable()
@@ -88,26 +88,26 @@ class TextTable:
         self._data = np.empty(max(_FIRST_BYTES, expected_bytes), np.uint8)
 
     def add(self, array: pa.Array) -> Array:
-        """The number of each text, `0xFFFFFFFF` for a null; new texts are entered."""
+        """The id of each text, `0xFFFFFFFF` for a null; new texts are added."""
         from lakejoin.kernels.text import number_texts
 
-        numbers = np.empty(len(array), np.uint32)
+        ids = np.empty(len(array), np.uint32)
         buffers = text_buffers(array)
         row = 0
         while True:
             row, self.count = number_texts(
                 *buffers, row, self._slots, self._hashes, self._offsets, self._data, self.count,
-                numbers,
+                ids,
             )  # fmt: skip
-            if row == len(numbers):
-                return numbers
+            if row == len(ids):
+                return ids
             if self.count == len(self._hashes):
                 self._grow_slots()
             else:
                 self._grow_data(int(buffers.offsets[row + 1] - buffers.offsets[row]))
 
     def texts(self) -> pa.LargeStringArray:
-        """The distinct texts in order; the table must not be added to while they are in use."""
+        """The distinct texts in order; nothing may be added while they are in use."""
         used = self._offsets[self.count]
         return text_array(self._offsets[: self.count + 1], self._data[:used])
 

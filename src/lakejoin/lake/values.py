@@ -1,8 +1,8 @@
-"""The canonical value: the one place that says when two cells hold the same value.
+"""Canonical values: when two cells have the same value.
 
-docs/values.md states the rules with a table of examples. They apply to the distinct texts of a
-column at once, since a column decides what one cell cannot: whether `NA` is Namibia or a null,
-and whether 05/04/2020 is in April or in May.
+docs/values.md states the rules with examples. They apply to all distinct texts of a column
+together, since a column decides what one cell cannot: whether `NA` is Namibia or a null, and
+whether 05/04/2020 is in April or in May.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-# The date formats by the number that the kernel gives; `kernels/dates.py` has the same order.
+# The date formats by their code in the kernel; `kernels/dates.py` has the same order.
 FORMATS = (
     "", "y/m/d", "y-m-d", "y.m.d", "d/m/y", "d-m-y", "d.m.y", "m/d/y", "m-d-y", "m.d.y",
     "d month y", "month d y",
 )  # fmt: skip
 OPEN_FORMAT = "d/m/y or m/d/y"
 
-# A column is of a type where at least this share of its non-null rows is.
+# A column has a type if at least this share of its non-null rows has it.
 TYPE_SHARE = 0.95
-# Whole numbers are identifiers, not integers, where this share of them starts with zeros.
+# Whole numbers are codes, not integers, if more than this share of them starts with zeros.
 CODE_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """The canonical values of a column's distinct texts, and what the column was taken for.
+    """The canonical values of a column's distinct texts, and the type of the column.
 
-    `text` is null where `null` is true; `changed` marks the others that differ from the original.
+    `text` is null where `null` is true; `changed` marks other texts that differ from the original.
     """
 
     text: pa.LargeStringArray
@@ -50,7 +50,7 @@ class Canonical:
 
 
 def canonical(value: str, rules: ValueRules | None = None) -> str | None:
-    """The canonical form of one value (a column of its own), or None for a null.
+    """The canonical form of a single value (a column of one), or None for a null.
 
     >>> canonical("  Zürich\\u00a0 HB "), canonical("7.0"), canonical("31/01/2020 8:15 PM")
     ('zürich hb', '7', '2020-01-31 20:15:00')
@@ -59,17 +59,17 @@ def canonical(value: str, rules: ValueRules | None = None) -> str | None:
     """
     import pyarrow as pa
 
-    found = canonicalise(
+    column = canonicalise(
         pa.array([value], pa.large_string()), np.ones(1, np.int64), rules or ValueRules()
     )
-    text: str | None = found.text[0].as_py()
+    text: str | None = column.text[0].as_py()
     return text
 
 
 def canonicalise(distinct: pa.LargeStringArray, counts: Array, rules: ValueRules) -> Canonical:
-    """The canonical values of the distinct texts of a whole column.
+    """Canonicalise the distinct texts of a column.
 
-    `counts[i]` is how many rows hold `distinct[i]`; only the type depends on it.
+    `counts[i]` is the number of rows with `distinct[i]`; only the type depends on it.
 
     >>> import pyarrow as pa
     >>> found = canonicalise(pa.array(["7", "007", " 7.0", ""], pa.large_string()),
@@ -89,8 +89,9 @@ def canonicalise(distinct: pa.LargeStringArray, counts: Array, rules: ValueRules
         buffers = text_buffers(text)
         text = text_array(buffers.offsets, buffers.data, ~null)
     rows = np.where(null, 0, counts)
-    found = _type(folded.kinds, rows)
-    return Canonical(text, null, changed, found, _date_format(found, folded.kinds, rows))
+    column_type = _column_type(folded.kinds, rows)
+    date_format = _date_format(column_type, folded.kinds, rows)
+    return Canonical(text, null, changed, column_type, date_format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class Folded:
 
 
 def fold_column(distinct: pa.LargeStringArray, rules: ValueRules) -> Folded:
-    """Folds the distinct texts of a column, with dates in the order that the column shows."""
+    """Fold the distinct texts of a column, with days and months in the order the column shows."""
     from lakejoin.kernels.dates import UNDECIDED
     from lakejoin.kernels.fold import CHANGED, SLOW
 
@@ -116,7 +117,7 @@ def fold_column(distinct: pa.LargeStringArray, rules: ValueRules) -> Folded:
     evidence = np.zeros((3, 3), np.int64)
     text, kinds, marks = _run(distinct, True, words, order, evidence)
     if evidence.any():
-        order = _decide(evidence)
+        order = _date_orders(evidence)
         text, kinds, marks = _run(distinct, True, words, order, evidence)
     changed = (marks & CHANGED) != 0
     slow = (marks & SLOW) != 0
@@ -154,10 +155,10 @@ def _run(
         out = larger
 
 
-def _decide(evidence: Array) -> Array:
-    """The order of day and month for each separator: what the column proves, else to be left.
+def _date_orders(evidence: Array) -> Array:
+    """The order of day and month for each separator, if the column proves one.
 
-    Only dots have a convention of their own (the day first), which holds until disproved.
+    Only dots have a convention (day first), which holds unless disproved.
     """
     from lakejoin.kernels.dates import DAY_FIRST, LEAVE, MONTH_FIRST
 
@@ -173,14 +174,14 @@ def _decide(evidence: Array) -> Array:
 def _normalise(
     distinct: pa.LargeStringArray, text: pa.LargeStringArray, slow: Array, words: NullWords
 ) -> tuple[pa.LargeStringArray, Array, Array]:
-    """Folds the few texts that need normalising into their places; their marks and changes."""
+    """Fold the few texts that need normalising; returns all texts, and their marks and changes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     mask = pa.array(slow)
     original = distinct.filter(mask)
-    apart = pc.utf8_normalize(original, "NFD")
-    folded, _, _ = _run(apart, False, words, *_no_orders())
+    decomposed = pc.utf8_normalize(original, "NFD")
+    folded, _, _ = _run(decomposed, False, words, *_no_orders())
     composed = pc.utf8_normalize(folded, "NFC")
     _, _, marks = _run(composed, False, words, *_no_orders())
     changed = pc.not_equal(composed, original).to_numpy(zero_copy_only=False)
@@ -193,7 +194,7 @@ def _no_orders() -> tuple[Array, Array]:
 
 @lru_cache(maxsize=8)
 def _canonical_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Null words of the user's, each in its canonical form."""
+    """The user's null words in canonical form."""
     import pyarrow as pa
 
     if not words:
@@ -208,39 +209,39 @@ def _is_in(texts: pa.LargeStringArray, words: tuple[str, ...]) -> Array:
 
     if not words:
         return np.zeros(len(texts), np.bool_)
-    found = pc.is_in(texts, value_set=pa.array(words, pa.large_string()))
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+    mask = pc.is_in(texts, value_set=pa.array(words, pa.large_string()))
+    return np.asarray(mask.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _type(kinds: Array, rows: Array) -> ColumnType:
-    """The column's type, from how many rows hold a value of each kind."""
+def _column_type(kinds: Array, rows: Array) -> ColumnType:
+    """The type of a column, from the number of rows of each kind."""
     from lakejoin.kernels.numbers import BOOLEAN, CODE, DATE, DECIMAL, INTEGER
 
-    share = np.bincount(kinds & 7, weights=rows, minlength=8)
-    total = share.sum()
+    counts = np.bincount(kinds & 7, weights=rows, minlength=8)
+    total = counts.sum()
     if total == 0:
         return ColumnType.EMPTY
-    whole, codes, decimal = share[INTEGER], share[CODE], share[DECIMAL]
+    whole, codes, decimal = counts[INTEGER], counts[CODE], counts[DECIMAL]
     if codes > CODE_SHARE * (whole + codes):
-        text = total - decimal - share[DATE] - share[BOOLEAN]
+        text = total - decimal - counts[DATE] - counts[BOOLEAN]
         return ColumnType.TEXT if text >= total / 2 else ColumnType.MIXED
     need = TYPE_SHARE * total
-    if share[BOOLEAN] >= need:
+    if counts[BOOLEAN] >= need:
         return ColumnType.BOOLEAN
-    if share[DATE] >= need:
+    if counts[DATE] >= need:
         return ColumnType.DATE
     if whole + decimal >= need:
         return ColumnType.DECIMAL if decimal else ColumnType.INTEGER
-    text = total - whole - decimal - share[DATE] - share[BOOLEAN]
+    text = total - whole - decimal - counts[DATE] - counts[BOOLEAN]
     return ColumnType.TEXT if text >= total / 2 else ColumnType.MIXED
 
 
-def _date_format(found: ColumnType, kinds: Array, rows: Array) -> str:
-    """The format of most rows of a column of dates; both orders where the column leaves it open."""
+def _date_format(column_type: ColumnType, kinds: Array, rows: Array) -> str:
+    """The format of most rows of a date column; both orders if the column does not show which."""
     from lakejoin.kernels.dates import FORMAT_SHIFT
     from lakejoin.kernels.numbers import DATE, OPEN_DATE
 
-    if found is ColumnType.DATE:
+    if column_type is ColumnType.DATE:
         dates = (kinds & 7) == DATE
         return FORMATS[int(np.bincount(kinds[dates] >> FORMAT_SHIFT, rows[dates]).argmax())]
     undecided = rows[kinds == OPEN_DATE].sum()

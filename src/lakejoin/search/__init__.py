@@ -1,1 +1,1 @@
-"""Which columns join with mine? Engines over the segments, and the answers they make."""
+"""Searches of one engine over the segments of an index, and their answers with evidence."""

@@ -1,4 +1,4 @@
-"""What was found: results with their evidence, as a sequence that prints, converts and narrows."""
+"""The answer of a search: a sequence of results that prints, converts and narrows."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Answer(Sequence[Result]):
-    """The columns that were found for one query, or the tables for a composite key; best first.
+    """The columns that join with one query, or the tables that join with a composite key; best
+    first.
 
     A sequence of `Result`: `answer[0]`, `len(answer)`, and slices, which are answers again. It
     narrows without a new search: `answer.at_least(0.8)`, `answer.top(3)`.
 
-    `seconds` is how long the caller waited: for reading the table, the search and the evidence.
-    Of several answers for one table each has the time since the one before, so that together they
-    have it all.
+    `seconds` is how long the caller waited: reading the table, searching and gathering evidence.
+    With several answers for one table, each counts from the end of the previous one, so they add
+    up to the total.
 
-    Of a search by meaning or by distance `tau` or `within` is how near partners had to be, and
-    `measure` what was counted; `taus` how many columns would qualify at each tau, where it was
-    chosen by itself. Else these are None.
+    For a search by meaning or distance, `tau` or `within` is the largest distance of a match and
+    `measure` what was counted; `taus` is how many columns would qualify at each tau, if tau was
+    chosen automatically. Otherwise these are None.
     """
 
     query: Wanted
@@ -48,16 +49,16 @@ class Answer(Sequence[Result]):
     notes: tuple[str, ...] = ()
     reach: Reach | None = None
 
-    error: ClassVar[None] = None  # beside `Failed`, where many are searched for
+    error: ClassVar[None] = None  # so that it can stand beside `Failed` in a batch
 
     @overload
-    def __getitem__(self, place: int) -> Result: ...
+    def __getitem__(self, position: int) -> Result: ...
     @overload
-    def __getitem__(self, place: slice) -> Answer: ...
-    def __getitem__(self, place: int | slice) -> Result | Answer:
-        if isinstance(place, slice):
-            return replace(self, results=self.results[place])
-        return self.results[place]
+    def __getitem__(self, position: slice) -> Answer: ...
+    def __getitem__(self, position: int | slice) -> Result | Answer:
+        if isinstance(position, slice):
+            return replace(self, results=self.results[position])
+        return self.results[position]
 
     def __len__(self) -> int:
         return len(self.results)
@@ -67,40 +68,40 @@ class Answer(Sequence[Result]):
 
     @property
     def tau(self) -> float | None:
-        """How near by meaning partners had to be, as a share of the largest distance."""
+        """The largest distance of a match by meaning, as a share of the largest possible one."""
         return self.reach.tau if self.reach else None
 
     @property
     def within(self) -> str | None:
-        """How near by distance partners had to be."""
+        """The largest distance of a match in a search by distance."""
         return self.reach.within if self.reach else None
 
     @property
     def measure(self) -> str | None:
-        """`"hit"` where my values with a partner were counted, `"all"` where all pairs were."""
+        """`"hit"` if query values with a match were counted, `"all"` if all pairs were."""
         return self.reach.measure if self.reach else None
 
     @property
     def taus(self) -> Taus | None:
-        """How many columns would qualify at each tau, where it was chosen by itself."""
+        """How many columns would qualify at each tau, if tau was chosen automatically."""
         return self.reach.taus if self.reach else None
 
     def at_least(self, containment: float) -> Answer:
-        """The results that contain at least this share of my values.
+        """The results that contain at least this share of the query's values.
 
-        It only narrows: a note says so where others that were not searched for would belong to
-        it.
+        This only filters what was found; a note says so if the search may have left out columns
+        that would qualify.
         """
         check_share(containment, "containment")
         enough = tuple(result for result in self.results if result.containment >= containment)
         answer = replace(self, results=enough)
         if self.min is not None and containment < self.min:
             return answer._noted(
-                f"searched with at least {self.min:g}: what contains less was not found"
+                f"the search used min={self.min:g}: columns that contain less were not searched for"
             )
         if enough and len(enough) == len(self.results) == self.k:
             return answer._noted(
-                f"only the {self.k} best were searched for: more may contain {containment:g}"
+                f"the search stopped at k={self.k}: more columns may contain {containment:g}"
             )
         return answer
 
@@ -109,7 +110,7 @@ class Answer(Sequence[Result]):
         check_k(k)
         answer = replace(self, results=self.results[:k])
         if self.k is not None and len(self.results) == self.k < k:
-            return answer._noted(f"only the {self.k} best were searched for")
+            return answer._noted(f"the search stopped at k={self.k}")
         return answer
 
     def _noted(self, sentence: str) -> Answer:
@@ -139,7 +140,7 @@ class Answer(Sequence[Result]):
         }
 
     def to_arrow(self) -> pa.Table:
-        """One row a result, with the keys of `Result.to_dict`; `examples` as two columns."""
+        """One row per result with the keys of `Result.to_dict`; `examples` become two columns."""
         import pyarrow as pa
 
         rows = [result.to_dict() for result in self.results]
@@ -169,7 +170,7 @@ class Answer(Sequence[Result]):
 
 
 class Answers(tuple[Answer, ...]):
-    """The answers for several columns of one table, in the order of its columns."""
+    """The answers for several columns of one table, in column order."""
 
     __slots__ = ()
     error = None
@@ -181,13 +182,13 @@ class Answers(tuple[Answer, ...]):
         return "\n".join(answer._repr_html_() for answer in self)
 
     def to_dict(self) -> dict[str, Any]:
-        """`answers`, each as `Answer.to_dict` has it."""
+        """A dict with `answers`, a list of `Answer.to_dict()`."""
         return {"answers": [answer.to_dict() for answer in self]}
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A query of several that could not be answered, and why; it counts as false."""
+    """A query of a batch that failed, and why; it is falsy."""
 
     table: str
     on: On
@@ -200,16 +201,16 @@ class Failed:
 def _schema(near: bool) -> pa.Schema:
     import pyarrow as pa
 
-    text, number, share = pa.string(), pa.int64(), pa.float64()
+    text, whole, share = pa.string(), pa.int64(), pa.float64()
     return pa.schema(
         {
-            "rank": number,
+            "rank": whole,
             "table": text,
             "columns": pa.list_(text),
-            "matched": number,
+            "matched": whole,
             "containment": share,
-            "query_size": number,
-            "column_size": number,
+            "query_size": whole,
+            "column_size": whole,
             "row_coverage": share,
             "fan_out": share,
             "matched_examples": pa.list_(text),
@@ -217,7 +218,7 @@ def _schema(near: bool) -> pa.Schema:
             "copy": text,
             "estimate": share,
             "error": share,
-            "runner_up": pa.struct({"columns": pa.list_(text), "matched": number}),
-            **({"pairs": number, "distance": share} if near else {}),
+            "runner_up": pa.struct({"columns": pa.list_(text), "matched": whole}),
+            **({"pairs": whole, "distance": share} if near else {}),
         }
     )

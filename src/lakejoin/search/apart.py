@@ -1,4 +1,4 @@
-"""An answer apart from the index that it came from: it can be sent elsewhere, and shown there."""
+"""Detach an answer from its index, so that it can be sent to another process and shown there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:
-    """What was searched for, without its values."""
+    """The query of a detached answer: its names and sizes, without values."""
 
     table: str
     columns: tuple[str, ...]
@@ -29,25 +29,25 @@ class AskedFor:
     def __len__(self) -> int:
         return self.size
 
-    def written(self, places: Array) -> list[pa.LargeStringArray]:
-        """Nothing: the values stayed where the search was."""
-        del places
+    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+        """Nothing: a detached answer has no values."""
+        del positions
         return []
 
 
 def set_apart(answer: Answer) -> Answer:
-    """The answer with all its figures and examples, and nothing that leads back to the index:
-    `matches`, `unmatched` and `sql` of its results are refused."""
+    """The answer with all figures and examples but without the index: `matches`, `unmatched` and
+    `sql` of its results raise an error."""
     query = answer.query
-    asked = AskedFor(query.table, query.columns, query.rows, len(query))
-    return replace(answer, query=asked, results=tuple(map(_apart, answer.results)))
+    detached_query = AskedFor(query.table, query.columns, query.rows, len(query))
+    return replace(answer, query=detached_query, results=tuple(map(_detach, answer.results)))
 
 
-def _apart(result: Result) -> Result:
-    known = {"evidence": result.evidence, "column_size": result.column_size}
-    away: dict[str, Any] = {"found": None}
+def _detach(result: Result) -> Result:
+    figures = {"evidence": result.evidence, "column_size": result.column_size}
+    removed: dict[str, Any] = {"found": None}
     if hasattr(result, "partners"):
-        away["partners"] = None
-    alone = replace(result, **away)
-    vars(alone).update(known)  # as if it had been asked for them already
-    return alone
+        removed["partners"] = None
+    detached = replace(result, **removed)
+    vars(detached).update(figures)  # prime the cached properties
+    return detached

@@ -1,4 +1,4 @@
-"""Which column of my table is meant, or which columns as a composite key?"""
+"""Choose the columns of the query table to search for: one, several, or a composite key."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from lakejoin.search.mine import MyTable
 
 ALL = "*"
-_FIXES = "fixes the partner of a key column, which needs two or more key columns"
+_FIXES = "names a partner column, which takes a key of two or more columns"
 
 On = str | int | None | Iterable[str | int] | Mapping[str | int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The places of the columns to search for: one after the other, or together as a key.
+    """The indexes of the columns to search for: each by itself, or together as a key.
 
-    `fixed[j]` is the name of the only column that the j-th key column may be mapped to, or None.
-    `said` is a sentence where it was not said which column is meant; `every` tells that all were.
+    `fixed[j]` is the name of the only lake column that key column j may map to, or None for any.
+    `said` is a note if the caller named no column; `every` is true if the caller asked for all.
     """
 
     places: tuple[int, ...]
@@ -37,43 +37,45 @@ class Choice:
 
     @property
     def is_key(self) -> bool:
-        """Whether the columns are searched for together."""
+        """Whether the columns are searched for together, as a key."""
         return bool(self.fixed)
 
 
 def choose(table: MyTable, on: On, all_columns: bool, by: str = "overlap") -> Choice:
-    """What to search for.
+    """Choose the columns to search for.
 
-    `on` is a name, a zero-based place, `"*"` for every column that an index searches, or None for
-    the most key-like text column. Several names or places, in anything that has an order, are a
-    composite key; `"mine=theirs"` among them, or a mapping from mine to theirs (or None), fixes a
-    column's partner. `by` meaning, every column is every one that holds text; `by` distance, two
-    columns are a place, and None is the place that the table has.
+    `on` is a name, a zero-based index, `"*"` for every column that the index searches, or None for
+    the most key-like text column. An ordered collection of names or indexes is a composite key;
+    `"mine=theirs"` in it, or a mapping from own to lake columns (or None), fixes the partner of a
+    column. By meaning, `"*"` is every text column; by distance, two columns are latitude and
+    longitude, and None is the coordinates of the table.
     """
-    asked: Any = in_order(on)
+    selection: Any = in_order(on)
     if by == "distance":
-        return _points(table, asked)
-    if asked is None:
+        return _choose_points(table, selection)
+    if selection is None:
         return _most_key_like(table, all_columns)
-    if isinstance(asked, Mapping):
-        return _together(table, [(_place(table, mine), fixed) for mine, fixed in asked.items()])
-    if isinstance(asked, list):
-        if len(asked) == 1 and isinstance(asked[0], str | Integral):
-            one: Any = asked[0]
+    if isinstance(selection, Mapping):
+        return _choose_key(
+            table, [(_find_index(table, name), fixed) for name, fixed in selection.items()]
+        )
+    if isinstance(selection, list):
+        if len(selection) == 1 and isinstance(selection[0], str | Integral):
+            one: Any = selection[0]
             return choose(table, one, all_columns, by)
-        return _together(table, [_part(table, one) for one in asked])
-    if asked == ALL and ALL not in table.names:
-        every = _all_texts(table) if by == "meaning" else _all(table, all_columns)
+        return _choose_key(table, [_parse_key_column(table, one) for one in selection])
+    if selection == ALL and ALL not in table.names:
+        every = _all_texts(table) if by == "meaning" else _all_searched(table, all_columns)
         return Choice(every, every=True)
-    place, fixed = _part(table, asked)
+    column_index, fixed = _parse_key_column(table, selection)
     if fixed is not None:
-        raise InputError(f"{asked!r} {_FIXES}")
-    _check_values(table, place)
-    return Choice((place,))
+        raise InputError(f"{selection!r} {_FIXES}")
+    _check_not_empty(table, column_index)
+    return Choice((column_index,))
 
 
 def in_order(on: Any) -> Any:
-    """Several columns as a list of Python's own values, wherever they stand; else as they are.
+    """Convert a collection of columns to a list of plain Python values; leave anything else alone.
 
     >>> import numpy as np
     >>> in_order(("a", "b")), in_order("ab"), in_order(np.array(["a", "b"]))
@@ -81,12 +83,12 @@ def in_order(on: Any) -> Any:
     >>> in_order({"a", "b"})
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: a set has no order: give the columns of a key as a list
+    lakejoin.errors.InputError: a set has no order: pass the columns of a key as a list
     """
     if isinstance(on, set | frozenset):
-        raise InputError("a set has no order: give the columns of a key as a list")
+        raise InputError("a set has no order: pass the columns of a key as a list")
     if isinstance(on, bytes | bytearray | memoryview):
-        raise InputError(f"a column is named by a text, and not by bytes ({bytes(on)!r})")
+        raise InputError(f"name a column with a string, not bytes ({bytes(on)!r})")
     if isinstance(on, str | Integral | Mapping) or not isinstance(on, Iterable):
         return on
     for name in ("tolist", "to_pylist", "to_list"):  # of arrays and series
@@ -95,53 +97,54 @@ def in_order(on: Any) -> Any:
     return list(on)
 
 
-def _together(table: MyTable, parts: Sequence[tuple[int, str | None]]) -> Choice:
-    if not parts:
-        raise InputError("a key needs a column: name one, or two or more")
-    places, fixed = zip(*parts, strict=True)
-    for place in places:
-        if places.count(place) > 1:
-            name = table.names[place]
-            raise InputError(f"column {name!r} of {table.name} was named twice")
-    for place, name in zip(places, fixed, strict=True):
+def _choose_key(table: MyTable, pairs: Sequence[tuple[int, str | None]]) -> Choice:
+    if not pairs:
+        raise InputError("a key needs at least one column")
+    column_indexes, fixed = zip(*pairs, strict=True)
+    for column_index in column_indexes:
+        if column_indexes.count(column_index) > 1:
+            name = table.names[column_index]
+            raise InputError(f"column {name!r} of {table.name} is named twice")
+    for column_index, name in zip(column_indexes, fixed, strict=True):
         if isinstance(name, str) and not name.strip():
             raise InputError(
-                f"{name!r} names no column as the partner of {table.names[place]!r}: give its "
+                f"the partner of {table.names[column_index]!r} is empty ({name!r}): give a column "
                 "name, or None for any column"
             )
         if name is not None and not isinstance(name, str):
-            raise InputError(f"the partner of a key column is named, and not given by {name!r}")
+            raise InputError(f"the partner of a key column must be a column name, not {name!r}")
         if name is not None and fixed.count(name) > 1:
             raise InputError(f"two key columns cannot have the same partner {name!r}")
-    if len(places) == 1:
+    if len(column_indexes) == 1:
         if fixed[0] is not None:
-            raise InputError(f"'{table.names[places[0]]}={fixed[0]}' {_FIXES}")
+            raise InputError(f"'{table.names[column_indexes[0]]}={fixed[0]}' {_FIXES}")
         fixed = ()
-    table.read(places)
-    for place in places:
-        _check_values(table, place)
-    return Choice(places, fixed)
+    table.read(column_indexes)
+    for column_index in column_indexes:
+        _check_not_empty(table, column_index)
+    return Choice(column_indexes, fixed)
 
 
-def _part(table: MyTable, on: str | int) -> tuple[int, str | None]:
-    """A column, and the partner that `mine=theirs` gives it; names may hold `=` themselves."""
+def _parse_key_column(table: MyTable, on: str | int) -> tuple[int, str | None]:
+    """Parse `column` or `own=partner`; the names may contain `=` themselves."""
     if isinstance(on, str) and on == ALL and ALL not in table.names:
-        raise InputError("'*' searches for every column by itself: it cannot be part of a key")
+        raise InputError("'*' searches for every column by itself and cannot be part of a key")
     if not isinstance(on, str) or "=" not in on or _is_column(table, on):
-        return _place(table, on), None
+        return _find_index(table, on), None
     splits = [(on[:i], on[i + 1 :]) for i, letter in enumerate(on) if letter == "="]
     exact = [split for split in splits if split[0] in table.names]
-    found = exact or [split for split in splits if _is_column(table, split[0])]
-    if len(found) > 1:
+    matching = exact or [split for split in splits if _is_column(table, split[0])]
+    if len(matching) > 1:
         raise InputError(
-            f"{on!r} may mean {' or '.join(repr(mine) for mine, _ in found)}: give the place of "
-            "your column, counted from zero, in front of the ="
+            f"{on!r} is ambiguous: your column may be "
+            f"{' or '.join(repr(own) for own, _ in matching)}; put its index, counted from 0, "
+            "before the ="
         )
-    mine, theirs = found[0] if found else splits[0]
-    place = _place(table, mine)
-    if not theirs.strip():
-        raise InputError(f"{on!r} names no column behind the =")
-    return place, theirs
+    own, partner = matching[0] if matching else splits[0]
+    column_index = _find_index(table, own)
+    if not partner.strip():
+        raise InputError(f"{on!r} has no column name after the =")
+    return column_index, partner
 
 
 def _is_column(table: MyTable, on: str) -> bool:
@@ -152,80 +155,82 @@ def _is_column(table: MyTable, on: str) -> bool:
     return True
 
 
-def _place(table: MyTable, on: str | int) -> int:
+def _find_index(table: MyTable, on: str | int) -> int:
     if isinstance(on, bool) or not isinstance(on, str | Integral):
-        raise InputError(f"a column is named, or given by its place, and not by {on!r}")
+        raise InputError(f"give a column by its name or its index, not {on!r}")
     return find_column(table.names, on if isinstance(on, str) else int(on), table.name)
 
 
-def _check_values(table: MyTable, place: int) -> None:
-    if table.profile(place).type is ColumnType.EMPTY:
-        name = table.names[place]
+def _check_not_empty(table: MyTable, column_index: int) -> None:
+    if table.profile(column_index).type is ColumnType.EMPTY:
+        name = table.names[column_index]
         raise InputError(f"column {name!r} of {table.name} has no values to search for")
 
 
-def _all(table: MyTable, all_columns: bool) -> tuple[int, ...]:
+def _all_searched(table: MyTable, all_columns: bool) -> tuple[int, ...]:
     profiles = table.profiles()
-    places = tuple(i for i, profile in enumerate(profiles) if searched(profile.type, all_columns))
-    if not places:
-        raise _nothing(table, profiles)
-    return places
+    column_indexes = tuple(
+        i for i, profile in enumerate(profiles) if searched(profile.type, all_columns)
+    )
+    if not column_indexes:
+        raise _no_searched_column(table, profiles)
+    return column_indexes
 
 
-def _points(table: MyTable, asked: Any) -> Choice:
-    """What is compared by distance: a column, or two that are a place."""
+def _choose_points(table: MyTable, selection: Any) -> Choice:
+    """The columns to compare by distance: one, or latitude and longitude."""
     from lakejoin.search.point_query import place_in
 
-    if asked is None and len(table.names) == 1:
-        asked = 0
-    if asked is None:
-        places, said = place_in(table)
-        return Choice(places, said=said)
-    if asked == ALL and ALL not in table.names:
-        raise InputError("a search by distance is for one column, or for two that are a place")
-    if isinstance(asked, Mapping):
-        raise InputError("a search by distance fixes no partners: name your columns in a list")
-    parts = [_part(table, one) for one in (asked if isinstance(asked, list) else [asked])]
-    if any(fixed is not None for _, fixed in parts):
-        raise InputError("a search by distance fixes no partners: name your columns alone")
-    if len(parts) > 2:
+    if selection is None and len(table.names) == 1:
+        selection = 0
+    if selection is None:
+        column_indexes, note = place_in(table)
+        return Choice(column_indexes, said=note)
+    if selection == ALL and ALL not in table.names:
+        raise InputError("distance search takes one column, or latitude and longitude; not '*'")
+    if isinstance(selection, Mapping):
+        raise InputError("distance search cannot fix partner columns: name your columns in a list")
+    pairs = [
+        _parse_key_column(table, item)
+        for item in (selection if isinstance(selection, list) else [selection])
+    ]
+    if any(fixed is not None for _, fixed in pairs):
+        raise InputError("distance search cannot fix partner columns: name your columns only")
+    if len(pairs) > 2:
         raise InputError(
-            f"{len(parts)} columns are no place: a search by distance is for one column, or for a "
-            "latitude and a longitude"
+            f"distance search takes one column, or latitude and longitude; got {len(pairs)} columns"
         )
-    return Choice(_together(table, parts).places)
+    return Choice(_choose_key(table, pairs).places)
 
 
 def _all_texts(table: MyTable) -> tuple[int, ...]:
     profiles = table.profiles()
     texts = (ColumnType.TEXT, ColumnType.MIXED)
-    places = tuple(i for i, profile in enumerate(profiles) if profile.type in texts)
-    if not places:
-        raise InputError(
-            f"{table.name} has no column that holds text, and only texts have a meaning"
-        )
-    return places
+    column_indexes = tuple(i for i, profile in enumerate(profiles) if profile.type in texts)
+    if not column_indexes:
+        raise InputError(f"{table.name} has no text column, and search by meaning needs text")
+    return column_indexes
 
 
 def _most_key_like(table: MyTable, all_columns: bool) -> Choice:
     profiles = table.profiles()
     usable = [i for i, profile in enumerate(profiles) if searched(profile.type, all_columns)]
     if not usable:
-        raise _nothing(table, profiles)
+        raise _no_searched_column(table, profiles)
     texts = [i for i in usable if profiles[i].type is ColumnType.TEXT]
     best = max(texts or usable, key=lambda i: profiles[i].key_likeness)
     if len(profiles) == 1:
         return Choice((best,))
-    kind = "text column" if texts else "column (none holds text)"
-    said = f"no column was named: {table.names[best]!r} is taken, the most key-like {kind}"
-    return Choice((best,), said=said)
+    kind = "text column" if texts else "column (there is no text column)"
+    note = f"no column was named; using {table.names[best]!r}, the most key-like {kind}"
+    return Choice((best,), said=note)
 
 
-def _nothing(table: MyTable, profiles: Sequence[ColumnProfile]) -> InputError:
+def _no_searched_column(table: MyTable, profiles: Sequence[ColumnProfile]) -> InputError:
     kinds = sorted({str(profile.type) for profile in profiles} - {"empty"})
     if not kinds:
         return InputError(f"{table.name} has no values to search for")
     return InputError(
         f"{table.name} has only columns of type {' and '.join(kinds)}, which this index does not "
-        "search; name a column to search for it nevertheless"
+        "search; name a column to search for it anyway"
     )

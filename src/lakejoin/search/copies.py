@@ -1,8 +1,8 @@
-"""Which tables of the lake are my table again, cell for cell?
+"""Find tables of the lake that are exact copies of the query table.
 
-The same number of rows and columns, and the same canonical value in every cell; names do not count.
-Few tables pass the cheap checks (rows, columns, and the profile of each column), and only those are
-compared cell by cell.
+A copy has as many rows and columns and the same canonical value in every cell; names do not matter.
+Few tables pass the cheap checks (rows, columns, column profiles); only those are compared cell by
+cell.
 """
 
 from __future__ import annotations
@@ -25,63 +25,66 @@ _CHECKED = ("nulls", "distinct", "min_length", "max_length")
 
 
 class Copies:
-    """The copies of one table, found when they are asked for; `place` is a column of it that is
-    encoded already."""
+    """The copies of one table, found on demand; `place` is a column that is already encoded."""
 
     def __init__(
-        self, segments: Sequence[Segment], places: Sequence[Places], mine: MyTable, place: int
+        self,
+        segments: Sequence[Segment],
+        places: Sequence[Places],
+        query_table: MyTable,
+        column_index: int,
     ) -> None:
-        self.mine = mine
-        self.place = place
+        self.mine = query_table
+        self.place = column_index
         self._segments = segments
         self._places = places
         self._known: dict[tuple[int, int], bool] = {}
 
     @property
     def home(self) -> tuple[int, int] | None:
-        """The table itself, where it is one of the lake: (segment number, table number)."""
+        """(segment index, table index) of the query table, if it is in the lake."""
         return self.mine.home
 
     def kind(self, segment: int, table: int) -> str:
-        """`"itself"`, `"copy"` or nothing."""
+        """`"itself"`, `"copy"`, or empty for any other table."""
         if (segment, table) == self.home:
             return "itself"
         return "copy" if self._is_copy(segment, table) else ""
 
     def all(self) -> list[Array]:
-        """By segment, the live tables that are the table itself or a copy of it."""
-        found = []
-        for number, segment in enumerate(self._segments):
+        """By segment, the live tables that are the query table or a copy of it."""
+        copies = []
+        for segment_index, segment in enumerate(self._segments):
             dead = set(segment.record.dead)
             tables = [
                 table
-                for table in self._likely(number).tolist()
-                if table not in dead and self.kind(number, table)
+                for table in self._likely(segment_index).tolist()
+                if table not in dead and self.kind(segment_index, table)
             ]
-            found.append(np.array(tables, dtype=np.int64))
-        return found
+            copies.append(np.array(tables, dtype=np.int64))
+        return copies
 
-    def _likely(self, number: int) -> Array:
-        """The tables of a segment that have as many rows and columns as mine."""
-        places = self._places[number]
+    def _likely(self, segment_index: int) -> Array:
+        """The tables of a segment whose shape and profiles are those of the query table."""
+        places = self._places[segment_index]
         fits = (places.width == len(self.mine.names)) & (places.rows == self.mine.rows())
-        return self._alike(number, np.flatnonzero(fits))
+        return self._alike(segment_index, np.flatnonzero(fits))
 
-    def _alike(self, number: int, tables: Array) -> Array:
-        """Those whose columns have the profiles of mine. One column after the other, so that a
-        file's other columns are encoded only where the first leave a doubt."""
+    def _alike(self, segment_index: int, tables: Array) -> Array:
+        """The tables whose column profiles equal the query table's. Checks column by column, so
+        that most columns of a file need not be encoded."""
         width = len(self.mine.names)
-        for place in [self.place, *(i for i in range(width) if i != self.place)]:
+        for column_index in [self.place, *(i for i in range(width) if i != self.place)]:
             if not len(tables):
                 break
-            columns = self._places[number].first[tables] + place
-            tables = tables[self._fits(number, columns, self.mine.profile(place))]
+            columns = self._places[segment_index].first[tables] + column_index
+            tables = tables[self._fits(segment_index, columns, self.mine.profile(column_index))]
         return tables
 
-    def _fits(self, number: int, columns: Array, profile: ColumnProfile) -> Array:
+    def _fits(self, segment_index: int, columns: Array, profile: ColumnProfile) -> Array:
         fits = np.ones(len(columns), dtype=bool)
         for name in _CHECKED:
-            known = self._places[number].profile(name)
+            known = self._places[segment_index].profile(name)
             fits &= known[columns] == getattr(profile, name)
         return fits
 
@@ -93,24 +96,26 @@ class Copies:
                 int(places.width[table]) == width
                 and int(places.rows[table]) == self.mine.rows()
                 and len(self._alike(segment, np.array([table]))) == 1
-                and all(self._same(segment, table, place) for place in range(width))
+                and all(self._same(segment, table, column_index) for column_index in range(width))
             )
         return self._known[key]
 
-    def _same(self, number: int, table: int, place: int) -> bool:
-        """Whether a column of mine is that of a table, cell by cell."""
-        segment, rows = self._segments[number], self.mine.rows()
-        theirs = segment.rows.codes(int(self._places[number].first[table]) + place, rows)
+    def _same(self, segment_index: int, table: int, column_index: int) -> bool:
+        """Whether a column equals that of a lake table, cell by cell."""
+        segment, rows = self._segments[segment_index], self.mine.rows()
+        theirs = segment.rows.codes(
+            int(self._places[segment_index].first[table]) + column_index, rows
+        )
         home = self.home
-        if home is not None and home[0] == number:
-            own = int(self._places[number].first[home[1]]) + place
+        if home is not None and home[0] == segment_index:
+            own = int(self._places[segment_index].first[home[1]]) + column_index
             return np.array_equal(segment.rows.codes(own, rows), theirs)
         from lakejoin.store.dictionary import NOT_FOUND
 
-        tokens, cells = self.mine.cells(place)
+        tokens, cells = self.mine.cells(column_index)
         codes = segment.dictionary.find(tokens)
         if (codes == NOT_FOUND).any():
-            return False  # before a missing value could be taken for a null, which looks alike
+            return False  # else an unknown value would look like a null
         null = cells == NO_CELL
         mine = np.append(codes, NO_CELL)[np.where(null, len(codes), cells)]
         return np.array_equal(mine, theirs)

@@ -1,4 +1,4 @@
-"""How an answer looks: a plain text table that fits a screen, and HTML for notebooks."""
+"""Format an answer as a plain text table that fits the screen, or as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
 
 WIDTH = 100
-SHOWN = 20  # results that are shown; the others are counted
+SHOWN = 20  # results; the others are only counted
 _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_COLUMN = 40  # what is shown of a name among several
-_NAMES = 16  # the least that is left of a table's name
+_COLUMN = 40  # longest column name in a list of names
+_NAMES = 16  # shortest width of the table column
 _HTML_TITLE = 200
 _HTML_NAME = 80
 _HTML_EXAMPLE = 40
@@ -27,11 +27,11 @@ _COPY = {"itself": " (itself)", "copy": " (copy)"}
 
 
 def as_text(answer: Answer, width: int = WIDTH) -> str:
-    """The answer as lines of at most `width` columns.
+    """Format an answer in lines of at most `width` characters.
 
-    Under each result stand values of mine that it holds (`+`) and values that it lacks (`-`); for a
-    composite key, before these, which of its columns each of mine joins with. By meaning and by
-    distance it is values with their nearest partners. Where tau was chosen, a plot says how.
+    Under each result come query values that it contains (`+`) and lacks (`-`); for a composite key,
+    first how the columns map; by meaning and by distance, values with their nearest match. If tau
+    was chosen automatically, a plot shows how.
     """
     lines = [_title(answer, width)]
     if answer.taus is not None:
@@ -42,7 +42,7 @@ def as_text(answer: Answer, width: int = WIDTH) -> str:
         lines += ["", *_table(answer[:SHOWN], width)]
         if len(answer) > SHOWN:
             lines.append(f"… and {len(answer) - SHOWN:,} more")
-    lines += ["", *(part for note in answer.notes for part in _wrapped(note, width))]
+    lines += ["", *(line for note in answer.notes for line in _wrapped(note, width))]
     return "\n".join(lines).rstrip()
 
 
@@ -54,13 +54,13 @@ def bar(share: float, width: int = _BAR) -> str:
     """
     eighths = round(max(0.0, min(share, 1.0)) * width * 8)
     if share > 0:
-        eighths = max(1, eighths)  # something is never shown as nothing
+        eighths = max(1, eighths)  # never show a positive share as an empty bar
     full, rest = divmod(eighths, 8)
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
 
 
 def percent(share: float | None) -> str:
-    """A share for people: never 0 % or 100 % where it is not.
+    """Format a share; 0% and 100% are shown only if exact.
 
     >>> percent(0.4213), percent(0.9999), percent(0.0001), percent(None)
     ('42%', '>99%', '<1%', '-')
@@ -74,7 +74,7 @@ def percent(share: float | None) -> str:
 
 
 def fan_out_text(value: float | None) -> str:
-    """The rows of the join per row of mine, short.
+    """Format the rows of the join per query row.
 
     >>> fan_out_text(0.5), fan_out_text(1234.5), fan_out_text(0.0004)
     ('0.50', '1,234', '<0.01')
@@ -88,7 +88,7 @@ def fan_out_text(value: float | None) -> str:
 
 def _title(answer: Answer, width: int) -> str:
     query = answer.query
-    noun = "place" if answer.reach else "combination"
+    noun = "point" if answer.reach else "combination"
     noun = "value" if len(query.columns) == 1 else noun
     values = f"{len(query):,} {noun}" + ("" if len(query) == 1 else "s")
     rows = f"{query.rows:,} row" + ("" if query.rows == 1 else "s")
@@ -107,11 +107,11 @@ def _seconds(seconds: float) -> str:
 
 
 def pairs_text(mine: Sequence[str], theirs: Sequence[str]) -> str:
-    """Which of their columns each of mine joins with.
+    """Format which lake column each query column joins with.
 
     >>> pairs_text(["first", "last"], ["vorname", "name"])
     'first → vorname, last → name'
-    >>> pairs_text(["lat", "lon"], ["position"])  # a place in one column
+    >>> pairs_text(["lat", "lon"], ["position"])  # both coordinates in one column
     'lat, lon → position'
     """
     if len(mine) != len(theirs):
@@ -120,7 +120,7 @@ def pairs_text(mine: Sequence[str], theirs: Sequence[str]) -> str:
 
 
 def runner_up_text(result: Result) -> str:
-    """The next best choice of columns, where it is close; else nothing."""
+    """Format the runner-up mapping of columns, if it is close; otherwise empty."""
     if result.runner_up is None:
         return ""
     columns = ", ".join(map(_name, result.runner_up["columns"]))
@@ -141,14 +141,14 @@ def _table(answer: Answer, width: int) -> list[str]:
         rows = [
             [*cells, *_near_cells(r, answer.reach)] for cells, r in zip(rows, answer, strict=True)
         ]
-    if len(mine) > 1:  # these stand in a line of their own
+    if len(mine) > 1:  # key columns get a line of their own
         heads[2] = ""
         rows = [[*cells[:2], "", *cells[3:]] for cells in rows]
     natural = [max(map(_width, cells)) for cells in zip(heads, *rows, strict=True)]
     spare = width - sum(natural) - 2 * (len(heads) - 1)
     if spare < 0 and len(mine) > 1:
         natural[1] = max(natural[1] + spare, _NAMES)
-    elif spare < 0:  # the names give way: the table's from its front, the column's from its end
+    elif spare < 0:  # shorten the names
         names = max(natural[1] + natural[2] + spare, _NAMES + len("column"))
         natural[2] = min(natural[2], max(len("column"), names * 2 // 5))
         natural[1] = min(natural[1], names - natural[2])
@@ -167,14 +167,14 @@ def _table(answer: Answer, width: int) -> list[str]:
         shown.append(line)
         indent = natural[0] + 2
         if len(mine) > 1:
-            said = [pairs_text(mine, result.columns), runner_up_text(result)]
-            shown += [" " * indent + _clip(text, width - indent) for text in said if text]
+            texts = [pairs_text(mine, result.columns), runner_up_text(result)]
+            shown += [" " * indent + _clip(text, width - indent) for text in texts if text]
         shown += _examples(result, width, indent, answer.reach is not None)
     return shown
 
 
 def _near_cells(result: Result, reach: Reach) -> list[str]:
-    """Of a result by meaning or by distance: how many pairs, and how far apart those are."""
+    """The pairs and the median distance of a result by meaning or distance."""
     assert isinstance(result, NearResult)
     return [f"{result.pairs:,}", reach.shown(result.distance)]
 
@@ -196,7 +196,7 @@ def _cells(result: Result) -> list[str]:
 
 
 def _examples(result: Result, width: int, indent: int, near: bool) -> list[str]:
-    """Values that it holds and that it lacks: in one line, or where they are `near`, in two."""
+    """Matched and unmatched examples: in one line, or in two if `near`."""
     marks = {"matched": "+", "unmatched": "-"}
     between = ", " if len(result.columns) == 1 and not near else " | "
     parts = [
@@ -216,7 +216,7 @@ def _examples(result: Result, width: int, indent: int, near: bool) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """A text that stays on its line and does nothing to the screen.
+    """Replace line breaks and control characters, so that a text stays on its line.
 
     >>> one_line("a\\nb\\x1b[31m")
     'a⏎b�[31m'
@@ -229,7 +229,7 @@ def one_line(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a screen a text takes."""
+    """How many terminal columns a text takes."""
     if text.isascii():
         return len(text)
     return sum(
@@ -248,7 +248,7 @@ def _clip(text: str, width: int) -> str:
 
 
 def _clip_front(text: str, width: int) -> str:
-    """A path is told by its end."""
+    """Shorten a path at its front, as its end says more."""
     if _width(text) <= width:
         return text
     cut = text[-max(1, width - 1) :]
@@ -270,21 +270,21 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 # -- notebooks -----------------------------------------------------------------------------------
 
-# Colours are half-transparent, so that they suit a light page and a dark one.
+# Half-transparent colours suit light and dark pages.
 _BAR_STYLE = (
     "background:linear-gradient(to right,rgba(56,132,255,.45) {share:.1f}%,"
     "rgba(128,128,128,.15) {share:.1f}%);padding:1px 6px;min-width:7em;text-align:right"
 )
 _HEADS = (
     ("#", "right"), ("table", "left"), ("column", "left"), ("matched", "right"),
-    ("containment", "left"), ("size", "right"), ("my rows", "right"), ("fan-out", "right"),
+    ("containment", "left"), ("size", "right"), ("your rows", "right"), ("fan-out", "right"),
     ("matched values", "left"), ("unmatched values", "left"),
 )  # fmt: skip
 _NEAR_HEADS = (("pairs", "right"), ("median distance", "right"))
 
 
 def as_html(answer: Answer) -> str:
-    """The answer as an HTML table with bars; whatever the lake holds is shown as plain text."""
+    """Format an answer as an HTML table with bars; values of the lake are escaped."""
     heads = _HEADS if answer.reach is None else [*_HEADS[:-2], *_NEAR_HEADS, *_HEADS[-2:]]
     head = "".join(f'<th style="text-align:{side}">{name}</th>' for name, side in heads)
     body = "".join(_html_row(result, answer) for result in answer[:SHOWN])
@@ -316,12 +316,12 @@ def _html_row(result: Result, answer: Answer) -> str:
     if not result.verified:
         share = f"{result.containment:.2f} ± {result.error or 0.0:.2f}"
     style = _BAR_STYLE.format(share=100 * max(0.0, min(result.containment, 1.0)))
-    number = result.matched if result.verified else f"~{result.matched}"
+    matched = result.matched if result.verified else f"~{result.matched}"
     cells = [
         ("right", str(result.rank)),
         ("left", _escaped(result.table + _COPY.get(result.copy, ""), _HTML_NAME)),
         ("left", _html_columns(result, mine)),
-        ("right", f"{number:,}" if isinstance(number, int) else number),
+        ("right", f"{matched:,}" if isinstance(matched, int) else matched),
         ("left", f'<div style="{style}">{html.escape(share)}</div>'),
         ("right", f"{result.column_size:,}"),
         ("right", html.escape(percent(result.row_coverage))),

@@ -1,4 +1,4 @@
-"""What does an equality of texts join? Pairs of columns, compared as they are or in lower case."""
+"""Count what a join on equal texts would match, compared as written or in lower case."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from lakejoin.model import ValueRules
 
 Array = np.ndarray[Any, Any]
-Both = tuple[Array, Array]  # of my side, and of theirs
+Both = tuple[Array, Array]  # of the left and of the right side
 
-# What DuckDB's `trim` takes for a blank: the separators of Unicode, and no tab or line end.
+# What DuckDB's `trim` removes: Unicode separators, but no tabs or line ends.
 _BLANKS = "".join(c for c in map(chr, range(0x3001)) if unicodedata.category(c) == "Zs")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A column of mine and the column of theirs that must equal it."""
+    """Two columns that must be equal."""
 
     mine: Originals
     theirs: Originals
@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """How many of the shared values an equality joins, and whether it joins just their rows."""
+    """How many shared values the equality joins, and whether it joins exactly their rows."""
 
     values: int
     shared: int
@@ -42,40 +42,44 @@ class Joined:
     noun: str = "values"
 
     def said(self) -> list[str]:
-        """A sentence where it does not."""
+        """A sentence if the equality misses some of the shared values."""
         if self.values < self.shared:
             return [
                 f"joins {self.values:,} of the {self.shared:,} shared {self.noun}; the others are "
-                "written differently on the two sides"
+                "spelled differently in the two tables"
             ]
         if not self.exact:
-            return [
-                f"some of the shared {self.noun} are written in several ways, not all of which meet"
-            ]
+            return [f"some shared {self.noun} have several spellings, and not all of them match"]
         return []
 
 
 def joined_by(parts: Sequence[Part], normal: Sequence[bool]) -> Joined:
-    """What joins where the texts of every part are equal: as they are, or (`normal`) in lower case
-    without blanks around. With several parts a value is a combination of values."""
-    written, rows = _combinations(parts)
-    token = _together([_numbers(part.mine.tokens, part.theirs.tokens) for part in parts], written)
+    """Count what joins if the texts of every pair of columns are equal: as written, or (`normal`)
+    trimmed and in lower case. With several pairs, values are combinations."""
+    combinations, rows = _distinct_combinations(parts)
+    token = _combine(
+        [_equal_codes(part.mine.tokens, part.theirs.tokens) for part in parts], combinations
+    )
     texts = [
-        _numbers(_written(part.mine.texts, fold), _written(part.theirs.texts, fold))
+        _equal_codes(_folded(part.mine.texts, fold), _folded(part.theirs.texts, fold))
         for part, fold in zip(parts, normal, strict=True)
     ]
-    text = _together(texts, written)
-    # A text and its canonical value as one number: what meets by both is joined rightly.
-    both = _paired(token, text)
+    text = _combine(texts, combinations)
+    # One code for a text with its canonical value: what matches in both is joined correctly.
+    both = _pair_codes(token, text)
     values = len(np.unique(token[0][np.isin(both[0], both[1])]))
-    exact = _pairs(token, rows) == _pairs(text, rows) == _pairs(both, rows)
+    exact = (
+        _count_joined_rows(token, rows)
+        == _count_joined_rows(text, rows)
+        == _count_joined_rows(both, rows)
+    )
     noun = "values" if len(parts) == 1 else "combinations"
     return Joined(values, len(np.intersect1d(*token)), exact, noun)
 
 
-def _combinations(parts: Sequence[Part]) -> tuple[tuple[list[Array], list[Array]], Both]:
-    """The distinct combinations of texts on both sides: by part the numbers of the texts, and in
-    how many rows each stands. Those of a single column are its texts."""
+def _distinct_combinations(parts: Sequence[Part]) -> tuple[tuple[list[Array], list[Array]], Both]:
+    """The distinct combinations of texts on both sides: the text ids by column, and how many rows
+    hold each combination."""
     mine, theirs = [part.mine for part in parts], [part.theirs for part in parts]
     (own, own_rows), (other, other_rows) = _distinct(mine), _distinct(theirs)
     return (own, other), (own_rows, other_rows)
@@ -86,58 +90,58 @@ def _distinct(columns: Sequence[Originals]) -> tuple[list[Array], Array]:
         return [np.arange(len(columns[0].texts))], columns[0].rows
     whole = np.logical_and.reduce([column.cells != NO_CELL for column in columns])
     cells = [column.cells[whole].astype(np.int64) for column in columns]
-    numbers = reduce(_dense_pair, cells)
-    _, first, rows = np.unique(numbers, return_index=True, return_counts=True)
-    return [numbers[first] for numbers in cells], rows
+    codes = reduce(_dense_codes, cells)
+    _, first, rows = np.unique(codes, return_index=True, return_counts=True)
+    return [codes[first] for codes in cells], rows
 
 
-def _written(texts: pa.LargeStringArray, normal: bool) -> pa.LargeStringArray:
+def _folded(texts: pa.LargeStringArray, normal: bool) -> pa.LargeStringArray:
     import pyarrow.compute as pc
 
     return pc.utf8_lower(pc.utf8_trim(texts, _BLANKS)) if normal else texts
 
 
-def _numbers(a: pa.LargeStringArray, b: pa.LargeStringArray) -> Both:
-    """Equal texts of two arrays by equal numbers."""
+def _equal_codes(a: pa.LargeStringArray, b: pa.LargeStringArray) -> Both:
+    """Give equal texts of two arrays equal codes."""
     import pyarrow as pa
 
     encoded = pa.chunked_array([a, b], pa.large_string()).combine_chunks().dictionary_encode()
-    numbers = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
-    return numbers[: len(a)], numbers[len(a) :]
+    codes = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
+    return codes[: len(a)], codes[len(a) :]
 
 
-def _together(parts: Sequence[Both], written: tuple[list[Array], list[Array]]) -> Both:
-    """Equal combinations on both sides by equal numbers; `parts` number the texts of each part."""
-    taken = [
-        (numbers[0][mine], numbers[1][theirs])
-        for numbers, mine, theirs in zip(parts, *written, strict=True)
+def _combine(parts: Sequence[Both], combinations: tuple[list[Array], list[Array]]) -> Both:
+    """Give equal combinations on both sides equal codes; `parts` are the codes of each column."""
+    selected = [
+        (codes[0][mine], codes[1][theirs])
+        for codes, mine, theirs in zip(parts, *combinations, strict=True)
     ]
-    return reduce(_paired, taken)
+    return reduce(_pair_codes, selected)
 
 
-def _paired(first: Both, second: Both) -> Both:
-    """Two numbers as one, on both sides alike."""
-    numbers = _dense_pair(np.concatenate(first), np.concatenate(second))
-    return numbers[: len(first[0])], numbers[len(first[0]) :]
+def _pair_codes(first: Both, second: Both) -> Both:
+    """Combine two codes into one, the same way on both sides."""
+    codes = _dense_codes(np.concatenate(first), np.concatenate(second))
+    return codes[: len(first[0])], codes[len(first[0]) :]
 
 
-def _dense_pair(first: Array, second: Array) -> Array:
-    """Two numbers as one, counted densely again so that no product overflows."""
+def _dense_codes(first: Array, second: Array) -> Array:
+    """Combine two codes into one, renumbered densely so that no product overflows."""
     product = first * (int(second.max(initial=0)) + 1) + second
     return np.asarray(np.unique(product, return_inverse=True)[1])
 
 
-def _pairs(numbers: Both, rows: Both) -> int:
-    """The rows of the join of two columns of numbers, each of which stands in so many rows."""
-    size = 1 + max(int(side.max(initial=-1)) for side in numbers)
-    left, right = (np.bincount(n, r, size) for n, r in zip(numbers, rows, strict=True))
+def _count_joined_rows(codes: Both, rows: Both) -> int:
+    """The rows of the join of two columns of codes, with the rows that hold each code."""
+    size = 1 + max(int(side.max(initial=-1)) for side in codes)
+    left, right = (np.bincount(n, r, size) for n, r in zip(codes, rows, strict=True))
     return int((left * right).sum())
 
 
 def null_words(rules: ValueRules, part: Part) -> list[str]:
-    """The texts that must not meet, since for one side at least they stand for a missing value.
+    """The texts that must not match, as they stand for a missing value on at least one side.
 
-    None where one side can hold no such text: it lacks no value, and has none of them for one.
+    Empty if one side cannot hold such a text: it has no nulls and none of these texts as a value.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,6 +1,6 @@
-"""Why does this join? The values that meet, the rows that find a partner, and examples.
+"""Gather the evidence for a result: shared values, row coverage, fan-out and examples.
 
-What is said of values here holds for the combinations of a composite key too.
+For a composite key, "values" are combinations of values.
 """
 
 from __future__ import annotations
@@ -22,88 +22,88 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 EXAMPLES = 3
-SEPARATOR = " · "  # between the parts of a combination that is shown
+SEPARATOR = " · "  # between the values of a combination in an example
 
 
 class Wanted(Protocol):
-    """What was searched for: the distinct values of a column, or combinations of several."""
+    """What a search looks for: the distinct values of a column, or combinations of several."""
 
     @property
     def table(self) -> str:
-        """What my table is called."""
+        """The name of the query table."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """My column, or the columns of my key."""
+        """The query column, or the columns of the key."""
 
     @property
     def counts(self) -> Array:
-        """In how many of my rows each value is."""
+        """How many query rows hold each value."""
 
     @property
     def rows(self) -> int:
-        """All my rows, those without a value too."""
+        """The number of query rows, with or without a value."""
 
     def __len__(self) -> int:
-        """How many distinct values there are."""
+        """The number of distinct values."""
 
-    def written(self, places: Array) -> list[pa.LargeStringArray]:
-        """The values at some places as I wrote them, by column."""
+    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+        """The values at some positions as the query table spells them, by column."""
 
 
 class Located:
-    """The codes of a query in the segments. Those of one segment are kept, and no more: a query
-    of a million values has four megabytes of them in each."""
+    """The codes of a query in the segments. Only the last segment's are cached: a query of a
+    million values takes four megabytes per segment."""
 
     def __init__(self, query: Query, segments: Sequence[Segment]) -> None:
         self.query = query
         self.segments = segments
         self._lock = threading.Lock()
-        self._kept: tuple[int, Array, Array] | None = None
+        self._cached: tuple[int, Array, Array] | None = None
 
-    def __call__(self, number: int) -> tuple[Array, Array]:
-        """The codes that a segment knows, ascending, and the place of each in the query."""
+    def __call__(self, segment_index: int) -> tuple[Array, Array]:
+        """The codes of the values a segment has, ascending, and their positions in the query."""
         from lakejoin.store.dictionary import NOT_FOUND
 
         with self._lock:
-            if self._kept is None or self._kept[0] != number:
-                codes = locate(self.query, number, self.segments[number])
-                found = np.flatnonzero(codes != NOT_FOUND)
-                order = found[np.argsort(codes[found], kind="stable")]
-                self._kept = (number, codes[order], order)
-            return self._kept[1:]
+            if self._cached is None or self._cached[0] != segment_index:
+                codes = locate(self.query, segment_index, self.segments[segment_index])
+                known = np.flatnonzero(codes != NOT_FOUND)
+                order = known[np.argsort(codes[known], kind="stable")]
+                self._cached = (segment_index, codes[order], order)
+            return self._cached[1:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meeting:
-    """The values that a query and a column share: their places in the query, ascending, and in
-    how many rows of the column each occurs."""
+    """The values that a query and a column share: their positions in the query, ascending, and
+    how many rows of the column hold each."""
 
     places: Array
     theirs: Array
 
 
-def meet(located: Located, number: int, column: int) -> Meeting:
-    """What the query shares with a searched column of a segment."""
+def meet(located: Located, segment_index: int, column: int) -> Meeting:
+    """Find the values that the query shares with a searched column of a segment."""
     from lakejoin.search.meeting import meet_groups
 
-    codes, order = located(number)
-    postings = located.segments[number].postings
+    codes, order = located(segment_index)
+    postings = located.segments[segment_index].postings
     mine, theirs = np.empty((2, len(codes)), dtype=np.int64)
     n = meet_groups(codes, postings.groups_of(column), postings.group_start(), mine, theirs)
-    places, repeats = order[mine[:n]], postings.repeats_of(column)[theirs[:n]]
-    by_place = np.argsort(places)
-    return Meeting(places[by_place], repeats[by_place])
+    positions, repeats = order[mine[:n]], postings.repeats_of(column)[theirs[:n]]
+    order_by_position = np.argsort(positions)
+    return Meeting(positions[order_by_position], repeats[order_by_position])
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a join with a column would be like.
+    """Figures and examples of a join with a column.
 
-    `row_coverage` is the share of my rows that find a partner, `fan_out` the rows of the join per
-    row of mine; rows without a value count among mine. The examples are values that most of my
-    rows hold; where as many rows hold several, they stand in the order of the query. `distance` is
-    the median distance of the nearest partners, where values need not be equal.
+    `row_coverage` is the share of query rows with a match, `fan_out` the joined rows per query row;
+    query rows without a value count too. Examples are the values of the most query rows, ties in
+    query order. `distance` is the median distance to the nearest match, if values need not be
+    equal.
     """
 
     row_coverage: float
@@ -114,7 +114,7 @@ class Evidence:
 
 
 def evidence_of(query: Wanted, meeting: Meeting) -> Evidence:
-    """The evidence that a meeting gives."""
+    """Compute the evidence from the shared values."""
     mine = query.counts[meeting.places]
     return Evidence(
         float(mine.sum() / query.rows),
@@ -125,23 +125,23 @@ def evidence_of(query: Wanted, meeting: Meeting) -> Evidence:
 
 
 def matches(query: Wanted, meeting: Meeting, limit: int | None) -> pa.Table:
-    """The shared values as I write them, with my rows and theirs, those of most rows first."""
+    """The shared values with the number of rows on both sides, most query rows first."""
     order = most_rows(query.counts, meeting.places, limit)
     theirs = meeting.theirs[np.searchsorted(meeting.places, order)]
     mine = query.counts[order]
-    return _listed(query, order, {"mine": mine, "theirs": theirs})
+    return _to_table(query, order, {"mine": mine, "theirs": theirs})
 
 
 def unmatched(query: Wanted, meeting: Meeting, limit: int | None) -> pa.Table:
-    """My values without a partner, with my rows, those of most rows first."""
+    """The query values without a match and their number of rows, most rows first."""
     order = most_rows(query.counts, missing(query, meeting), limit)
-    return _listed(query, order, {"mine": query.counts[order]})
+    return _to_table(query, order, {"mine": query.counts[order]})
 
 
 def value_names(query: Wanted) -> list[str]:
-    """What `matches` and `unmatched` call the columns of values: `value`, or as the key's columns.
+    """The names of the value columns in `matches` and `unmatched`: `value`, or the key's columns.
 
-    A key column whose name is taken, by the numbers of rows too, gets underscores behind it.
+    Underscores are appended to names that are taken.
     """
     if len(query.columns) == 1:
         return ["value"]
@@ -151,56 +151,56 @@ def value_names(query: Wanted) -> list[str]:
 def told_apart(
     names: Iterable[str], taken: Iterable[str] = (), alike: Callable[[str], str] = str
 ) -> list[str]:
-    """Names, with underscores behind those that were there before or are taken.
+    """Make names unique by appending underscores to those that repeat or are taken.
 
     >>> told_apart(["n", "n", "mine"], taken=["mine"]), told_apart(["N", "n"], alike=str.lower)
     (['n', 'n_', 'mine_'], ['N', 'n_'])
     """
     used = set(map(alike, taken))
-    apart: list[str] = []
-    for given in names:
-        name = given
+    unique: list[str] = []
+    for original in names:
+        name = original
         while alike(name) in used:
             name += "_"
         used.add(alike(name))
-        apart.append(name)
-    return apart
+        unique.append(name)
+    return unique
 
 
-def _listed(query: Wanted, places: Array, numbers: dict[str, Array]) -> pa.Table:
+def _to_table(query: Wanted, positions: Array, counts: dict[str, Array]) -> pa.Table:
     import pyarrow as pa
 
-    values = dict(zip(value_names(query), query.written(places), strict=True))
-    return pa.table({**values, **numbers})
+    values = dict(zip(value_names(query), query.written(positions), strict=True))
+    return pa.table({**values, **counts})
 
 
 def missing(query: Wanted, meeting: Meeting) -> Array:
-    """The places of the values that find no partner."""
-    alone = np.ones(len(query), dtype=bool)
-    alone[meeting.places] = False
-    return np.flatnonzero(alone)
+    """The positions of the values without a match."""
+    unmatched = np.ones(len(query), dtype=bool)
+    unmatched[meeting.places] = False
+    return np.flatnonzero(unmatched)
 
 
-def most_rows(counts: Array, places: Array, limit: int | None) -> Array:
-    """The places with the largest counts, the largest first and ties in order.
+def most_rows(counts: Array, positions: Array, limit: int | None) -> Array:
+    """The positions with the largest counts, largest first, ties in order.
 
     >>> most_rows(np.array([1, 5, 5, 2, 9]), np.array([0, 1, 2, 3]), 3).tolist()
     [1, 2, 3]
     """
-    number = counts[places]
-    if limit is not None and len(places) > limit:
-        # Only those above the last count that is kept, and the first that have it, are sorted.
+    rows = counts[positions]
+    if limit is not None and len(positions) > limit:
+        # Sort only the counts above the last one kept, and the first that equal it.
         if limit <= 0:
-            return places[:0]
-        cut = np.partition(number, len(number) - limit)[len(number) - limit]
-        above = np.flatnonzero(number > cut)
-        level = np.flatnonzero(number == cut)[: limit - len(above)]
+            return positions[:0]
+        cut = np.partition(rows, len(rows) - limit)[len(rows) - limit]
+        above = np.flatnonzero(rows > cut)
+        level = np.flatnonzero(rows == cut)[: limit - len(above)]
         chosen = np.sort(np.concatenate([above, level]))
-        places, number = places[chosen], number[chosen]
-    return np.asarray(places[np.argsort(-number, kind="stable")])
+        positions, rows = positions[chosen], rows[chosen]
+    return np.asarray(positions[np.argsort(-rows, kind="stable")])
 
 
-def shown(query: Wanted, places: Array) -> tuple[str, ...]:
-    """Values as I wrote them; those of a combination in one text."""
-    parts = [texts.to_pylist() for texts in query.written(places)]
+def shown(query: Wanted, positions: Array) -> tuple[str, ...]:
+    """Values as the query table spells them; a combination becomes one text."""
+    parts = [texts.to_pylist() for texts in query.written(positions)]
     return tuple(SEPARATOR.join(values) for values in zip(*parts, strict=True))

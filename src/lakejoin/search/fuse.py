@@ -1,31 +1,30 @@
-"""How good is a table as a partner of mine? All signals weighed in one place.
+"""Score a possible join: the one place where all signals are weighed.
 
-What speaks for a way to join is told in nats (the logarithm of how much likelier it makes what was
-seen, than chance does):
+Evidence is measured in nats (log likelihood ratio of a real join against coincidence):
 
-- **values**: the share of the smaller column's values that both hold, against the share that wrong
-  values would have (`signals/chance.py`): row numbers, years and short codes meet anything. Beyond
-  `MANY` values more of them say no more, and fewer do the larger chance is: values of columns that
-  leave few gaps do not meet independently of each other;
-- **rarity**: where nearly all values of the smaller column are in both, how few of the lake's
-  columns hold as many of mine;
-- **ends**: of such numbers that leave few gaps, that both columns begin and end at the same ones;
-- **rows**: in rows that meet, other columns agree as well;
+- **values**: the share of the smaller column's values that match, against the share of random
+  values that would (`signals/chance.py`): row numbers, years and short codes match anything. At
+  most `MANY` values count, and fewer the higher the chance, as values of dense columns do not match
+  independently of each other;
+- **rarity**: if nearly all values of the smaller column match, how few lake columns hold as many of
+  the query's values;
+- **ends**: for dense numbers, that both columns start and end at the same ones;
+- **rows**: in matching rows, other columns agree too;
 - **names**: equal names are worth `OF_NAMES`, less if many tables have such a column.
 
-Together they say how sure it is, 0 to 1, with `SURE` nats. The score is that, times how many of my
-values find a partner, to the power of `REACH`, and how near it is to a reference, to the power of
-`KEYED`: a table that surely joins a few of my rows stands before one that may join all, and one
-whose rows refer to mine, or mine to its, before one that shares some names. Values that must be
-rewritten first, or are only near, count `PLAIN` of the others. Where no columns were named, so it
-is with how well mine tell my rows apart: a table by county stands before one by state.
+The confidence, 0 to 1, is the sum divided by `SURE`. The score is the confidence times the
+containment to the power of `REACH` and the closeness to a foreign key to the power of `KEYED`: a
+table that certainly joins a few rows ranks before one that may join all, and a foreign key ranks
+before a few shared names. Values that must be rewritten first, or are only near, count `PLAIN` of
+the score. If the caller named no columns, their uniqueness counts like a key: a table by county
+ranks before one by state.
 
-What has fewer than `BELIEVED` nats without its name, or scores less than `WORTH`, is called
-accidental; it stands behind all others, with the reason. The name counts there too where all values
-of one side are in the other, as those of references are.
+A join with fewer than `BELIEVED` nats without its names, or a score below `WORTH`, is accidental:
+it ranks after all others, with the reason. Names count there too if all values of one side are in
+the other, as in a foreign key.
 
-These eight numbers are the weights; `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`
-measure them on questions whose right and accidental answers are known.
+These eight weights are tuned with `benchmarks/fused_quality.py` and `benchmarks/fused_lakes.py`,
+whose right and accidental answers are known.
 """
 
 from __future__ import annotations
@@ -44,21 +43,22 @@ PLAIN = 0.95
 BELIEVED = 10.0
 WORTH = 0.1
 _MOST = 100.0
-_NEARLY_ALL = 0.9  # of the smaller column's values are in both
-_ALL = 0.95  # of the values, or of the rows: a reference, and a key
+_NEARLY_ALL = 0.9  # of the smaller column's values match
+_ALL = 0.95  # of the values (a foreign key), or of the rows (a key)
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is known of a way to join: mine by theirs.
+    """What is known about a possible join.
 
-    `values` of the smaller column, of which a `share` is in both, and a part `chance` of wrong ones
-    would be. `containment` is the share of my values that meet. `rows`, `rarity` and `ends` are in
-    nats. `names` are alike 0 to 1, as telling as `telling` says, and may both `identify`. `unique`
-    is the number of distinct values for each row that has one, of the side where it is larger.
-    `refers` is how much of a side is in one that is a key, 1 where all is. `tells_apart` is how
-    near my columns are to a key, where the search was to choose them. `plain` are values that are
-    equal as they are.
+    The smaller column has `values` values; a `share` of them matches, and a share `chance` of
+    random ones would. `containment` is the share of the query's values that match. `rows`, `rarity`
+    and `ends` are in nats. `names` is the similarity of the column names, 0 to 1, weighted by how
+    specific they are (`telling`); `identify` if both name an identifier. `unique` is the number of
+    distinct values per non-null row, of the side where it is larger. `refers` is the closeness to a
+    foreign key, 1 if all values of one side are in a key of the other. `tells_apart` is how near
+    the query columns are to a key, if the search chose them. `plain` if values are equal as they
+    are, without rewriting.
     """
 
     values: int
@@ -78,13 +78,13 @@ class Signals:
 
     @property
     def nearly_all(self) -> bool:
-        """Whether nearly all values of the smaller column are in both."""
+        """Whether nearly all values of the smaller column match."""
         return self.share >= _NEARLY_ALL
 
     @property
     def names_count(self) -> float:
-        """Whether names are believed: where all values of one side are in a key of the other, as
-        those of references are, or both are named as identifiers; else half."""
+        """The weight of the names, 0 to 1: full for a foreign key into a unique column or if both
+        names say identifier, half for other full containment, otherwise none."""
         if self.share < _ALL:
             return 0.0
         return 1.0 if self.unique >= _ALL or self.identify else 0.5
@@ -92,7 +92,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that speaks for a way to join: what, how much in nats, and in words."""
+    """One piece of evidence for a join: its kind, its weight in nats, and a sentence."""
 
     what: str
     nats: float
@@ -101,7 +101,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A score with its reasons; `accidental` says why it is no join, and is empty if it is one."""
+    """A score with its reasons; `accidental` says why this is no real join, or is empty."""
 
     score: float
     sure: float
@@ -110,28 +110,28 @@ class Weighed:
 
     @property
     def nats(self) -> float:
-        """All that speaks for it."""
-        return sum(one.nats for one in self.reasons)
+        """The total evidence."""
+        return sum(reason.nats for reason in self.reasons)
 
 
 def weigh(signals: Signals) -> Weighed:
-    """The score of a way to join.
+    """Score a possible join.
 
     >>> right = weigh(Signals(500, 0.9, 0.03, 0.9))
     >>> codes = weigh(Signals(500, 0.38, 0.35, 0.38))
     >>> round(right.score, 2), right.accidental, round(codes.score, 2), codes.accidental
-    (0.97, '', 0.0, 'of wrong values 35% would meet as well')
+    (0.97, '', 0.0, '35% of random values would match too')
     >>> symbol, sector = Signals(500, 0.6, 0.1, 0.6), Signals(90, 0.9, 0.02, 0.9, refers=0.02)
     >>> weigh(symbol).score > weigh(sector).score
     True
     """
-    reasons = tuple(one for one in _reasons(signals) if one.nats > 0)
-    nats = sum(one.nats for one in reasons)
+    reasons = tuple(reason for reason in _reasons(signals) if reason.nats > 0)
+    nats = sum(reason.nats for reason in reasons)
     sure = min(1.0, nats / SURE)
     keyed = (signals.refers * signals.tells_apart) ** KEYED
     score = sure * signals.containment**REACH * keyed * (1.0 if signals.plain else PLAIN)
-    others = sum(one.nats for one in reasons if one.what != "names")
-    named = sum(one.nats for one in reasons if one.what == "names")
+    others = sum(reason.nats for reason in reasons if reason.what != "names")
+    named = sum(reason.nats for reason in reasons if reason.what == "names")
     believed = others + signals.names_count * named
     return Weighed(score, sure, reasons, _why_accidental(signals, believed, score))
 
@@ -141,24 +141,24 @@ def _reasons(signals: Signals) -> tuple[Reason, ...]:
     values = min(evidence(many, signals.share, signals.chance), _MOST)
     whole = signals.nearly_all
     return (
-        Reason("values", values, _of_values(signals)),
-        Reason("rarity", whole * signals.rarity, "few columns of the lake hold as many of them"),
-        Reason("ends", whole * signals.ends, "the numbers begin and end at the same ones"),
-        Reason("rows", min(signals.rows, _MOST), "other columns agree in the rows that meet"),
-        Reason("names", OF_NAMES * signals.names * signals.telling, "the names are alike"),
+        Reason("values", values, _describe_values(signals)),
+        Reason("rarity", whole * signals.rarity, "few other lake columns share this many values"),
+        Reason("ends", whole * signals.ends, "both columns start and end at the same numbers"),
+        Reason("rows", min(signals.rows, _MOST), "other columns agree in the matching rows"),
+        Reason("names", OF_NAMES * signals.names * signals.telling, "the column names are similar"),
     )
 
 
-def _of_values(signals: Signals) -> str:
+def _describe_values(signals: Signals) -> str:
     share, chance = percent(signals.share), percent(signals.chance)
     if signals.plain:
-        return f"{share} of the values are in both, and of wrong ones {chance} would be"
-    return f"{share} of those compared meet, and of wrong ones {chance} would"
+        return f"{share} of the smaller column's values match; {chance} of random values would"
+    return f"{share} of the compared values match; {chance} of random values would"
 
 
 def _why_accidental(signals: Signals, nats: float, score: float) -> str:
     if nats >= BELIEVED:
-        return "" if score >= WORTH else "few values meet, and little speaks for it"
+        return "" if score >= WORTH else "few values match, and there is little other evidence"
     if signals.chance >= 0.5 * signals.share:
-        return f"of wrong values {percent(signals.chance)} would meet as well"
-    return "the few values that meet may do so by chance"
+        return f"{percent(signals.chance)} of random values would match too"
+    return "so few values match that it may be coincidence"

@@ -1,4 +1,4 @@
-"""What an engine found: columns of segments with their scores, and what finding them took."""
+"""Hits of an engine: columns of segments with their scores, and counters of the work done."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ Array = np.ndarray[Any, Any]
 
 
 class Summed:
-    """Counters that add up: numbers, and how often something ran by its name."""
+    """Counters that can be added: numbers, and dicts of numbers by name."""
 
     __slots__ = ()
 
     def add(self, other: Self) -> None:
-        """Adds the counts of another search, such as that of the next segment."""
-        for one in fields(cast(Any, self)):
-            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+        """Add the counts of another search, such as that of the next segment."""
+        for counter in fields(cast(Any, self)):
+            mine, theirs = getattr(self, counter.name), getattr(other, counter.name)
             if isinstance(mine, dict):
                 for name, count in theirs.items():
                     mine[name] = mine.get(name, 0) + count
             else:
-                setattr(self, one.name, mine + theirs)
+                setattr(self, counter.name, mine + theirs)
 
 
 @dataclass(slots=True)
 class Counters(Summed):
-    """What a search read and what it could leave unread, summed over the segments.
+    """What a search read and what it skipped, summed over the segments.
 
-    `lists` are the posting lists of the query's values after equal ones were folded into one;
-    of these `lists_read` were read. `candidates` are the columns seen in them; `sets_read` sets
-    were read for an exact count, and `pruned` columns were ruled out unread. `bytes` is how much
-    of the mapped lists and sets (or sketches) was read. `algorithms` says what ran how often.
+    `lists` counts the posting lists of the query's values, equal lists once; `lists_read` of them
+    were read. `candidates` are the columns seen in them; `sets_read` sets were read for an exact
+    count, and `pruned` columns were ruled out unread. `bytes` is how much of the mapped lists and
+    sets (or sketches) was read. `algorithms` counts how often each algorithm ran.
 
     >>> total = Counters(lists=3, algorithms={"merge": 1})
     >>> total.add(Counters(lists=2, algorithms={"merge": 1}))
@@ -54,10 +54,10 @@ class Counters(Summed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
-    """Columns found, best first: `segment` and `column` number them, `matched` is the score.
+    """Columns found, best first, as `segment` and `column` indexes; `matched` is the score.
 
-    `estimate` and `error` (one standard deviation) are containments from sketches alone; they are
-    None where the scores are exact.
+    `estimate` and `error` (one standard deviation) are containments from sketches; None if the
+    scores are exact.
     """
 
     segment: Array
@@ -71,7 +71,7 @@ class Hits:
         return len(self.column)
 
     def take(self, chosen: Array) -> Hits:
-        """The hits at these places, in this order."""
+        """The hits at these positions, in this order."""
         return Hits(
             self.segment[chosen],
             self.column[chosen],
@@ -84,7 +84,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Columns that must not be found: by segment, their numbers (of tables that have gone, of
-    the query's own table and its copies)."""
+    """Columns to leave out, by segment: of deleted tables, of the query's own table and of its
+    copies."""
 
     columns: Sequence[Array]

@@ -1,7 +1,4 @@
-"""Which tables join with a composite key? Runs the engine, names what it found, says why nothing.
-
-The counterpart, for several columns together, of what `searcher.py` does for one.
-"""
+"""Search for tables that join on a composite key: run the engine, name the hits, explain misses."""
 
 from __future__ import annotations
 
@@ -37,14 +34,14 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_AT_FIRST = 64  # tables, where all that contain enough are wanted
+_AT_FIRST = 64  # tables to search for first, if the caller wants all that contain enough
 _TIMES = 8
-_WEAKEST = 3  # key columns that are told of where nothing was found
+_WEAKEST = 3  # key columns to name in a note if nothing was found
 
 
 @dataclass(frozen=True, eq=False)
 class KeySearch:
-    """One search for several columns together."""
+    """One search for a composite key."""
 
     snapshot: Snapshot
     places: Sequence[Places]
@@ -55,14 +52,14 @@ class KeySearch:
 
     @cached_property
     def query(self) -> KeyQuery:
-        """The combinations of values that are searched for."""
+        """The combinations of values to search for."""
         from lakejoin.search.mate.query import key_query
 
         query = key_query(self.mine, self.key.places, self.key.fixed)
         if len(query) == 0:
             raise InputError(
-                f"no row of {query.table} has a value in each of {_listed(query.columns)}: there "
-                "is no combination to search for"
+                f"no row of {query.table} has a value in each of {_listed(query.columns)}, so "
+                "there is no combination to search for"
             )
         return query
 
@@ -73,10 +70,9 @@ class KeySearch:
         return Meetings(self.query)
 
     def hits(self, excluded: Excluded) -> KeyHits:
-        """The tables with the most combinations, of which `kept` contain enough.
+        """The tables with the most combinations, the first `kept` of which contain enough.
 
-        Where every table is wanted that contains enough, ever more are searched for, until one of
-        them contains less.
+        Without k, search for ever more tables until one of them contains too little.
         """
         from lakejoin.search.mate.engine import Mate
 
@@ -94,55 +90,55 @@ class KeySearch:
         return MateOptions("superkeys" if self._filtered else "none", initial=self._initial())
 
     def _initial(self) -> str | int:
-        """The key column by which rows are fetched: its place in the key, or how it is chosen."""
-        wanted, columns = self.options.initial, self.query.columns
-        if wanted is None:
+        """The key column to fetch rows by: its position in the key, or the rule that chooses it."""
+        initial, columns = self.options.initial, self.query.columns
+        if initial is None:
             return INITIAL[0]
-        if isinstance(wanted, str) and wanted in INITIAL and wanted not in columns:
-            return wanted
-        if isinstance(wanted, bool) or not isinstance(wanted, str | Integral):
+        if isinstance(initial, str) and initial in INITIAL and initial not in columns:
+            return initial
+        if isinstance(initial, bool) or not isinstance(initial, str | Integral):
             raise InputError(
-                f"initial is a column of the key, by its name or its place, or "
-                f"{' or '.join(map(repr, INITIAL))}, and not {wanted!r}"
+                f"initial must be a column of the key (name or index) or "
+                f"{' or '.join(map(repr, INITIAL))}, not {initial!r}"
             )
-        if isinstance(wanted, str) and columns.count(wanted) == 1:
-            return columns.index(wanted)
-        wanted = wanted if isinstance(wanted, str) else int(wanted)
-        place = find_column(self.mine.names, wanted, self.mine.name)
-        if place not in self.key.places:
+        if isinstance(initial, str) and columns.count(initial) == 1:
+            return columns.index(initial)
+        initial = initial if isinstance(initial, str) else int(initial)
+        column_index = find_column(self.mine.names, initial, self.mine.name)
+        if column_index not in self.key.places:
             raise InputError(
-                f"the initial column {self.mine.names[place]!r} is not one of the key: rows are "
-                f"fetched by {_listed(columns, 'or')}"
+                f"the initial column {self.mine.names[column_index]!r} is not part of the key: "
+                f"use {_listed(columns, 'or')}"
             )
-        return self.key.places.index(place)
+        return self.key.places.index(column_index)
 
     def forget(self) -> None:
-        """Lets go of what the evidence kept of a segment."""
+        """Drop what the evidence cached of a segment."""
         self._meetings.forget()
 
     @cached_property
     def _filtered(self) -> bool:
-        """Whether every segment has super keys; those of an index made before have none."""
+        """Whether every segment has super keys; old indexes lack them."""
         from lakejoin.store.superkeys import SuperKeyComponent
 
         name, version = SuperKeyComponent.name, SuperKeyComponent.version
-        found = [segment.record.components.get(name) for segment in self.snapshot.segments]
-        return all(one is not None and one.version >= version for one in found)
+        records = [segment.record.components.get(name) for segment in self.snapshot.segments]
+        return all(record is not None and record.version >= version for record in records)
 
     def kept(self, hits: KeyHits) -> int:
-        """How many of the hits, the first ones, contain what was asked for."""
+        """How many of the hits, from the first on, contain at least `min`."""
         least = max(1, enough(self.query, self.options.min or 0.0))
         return int(np.count_nonzero(hits.matched >= least))
 
     def results(self, hits: KeyHits, copies: Copies) -> tuple[Result, ...]:
-        """The hits that contain enough, by name."""
+        """The hits that contain enough, as results with names."""
         return tuple(self._result(i, hits, copies) for i in range(self.kept(hits)))
 
     def _result(self, i: int, hits: KeyHits, copies: Copies) -> Result:
         from lakejoin.search.mate.meeting import combinations_in
 
-        number, table = int(hits.segment[i]), int(hits.table[i])
-        segment, places = self.snapshot.segments[number], self.places[number]
+        segment_index, table = int(hits.segment[i]), int(hits.table[i])
+        segment, places = self.snapshot.segments[segment_index], self.places[segment_index]
         columns, matched = hits.mapping[i].columns, int(hits.matched[i])
         return Result(
             rank=i + 1,
@@ -152,12 +148,12 @@ class KeySearch:
             containment=matched / len(self.query),
             query_size=len(self.query),
             _column_size=None,
-            copy=copies.kind(number, table),
+            copy=copies.kind(segment_index, table),
             runner_up=_named(hits.runner_up[i], places),
             found=Found(
                 self.query,
                 segment,
-                number,
+                segment_index,
                 table,
                 columns,
                 self.mine,
@@ -168,10 +164,10 @@ class KeySearch:
             ),
         )
 
-    # -- what is said -----------------------------------------------------------------------------
+    # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: KeyHits, results: Sequence[Result], excluded: Excluded) -> list[str]:
-        """Sentences about the key, and why nothing was found."""
+        """Notes about the key, and why nothing was found."""
         query, totals = self.query, self.snapshot.manifest.totals
         all_columns = self.snapshot.manifest.options.all_columns
         notes = []
@@ -179,23 +175,24 @@ class KeySearch:
             notes += unsearched(column, kind, all_columns)
         if not self._filtered:
             notes.append(
-                "this index has no super keys, so every row is compared: lakejoin index adds them"
+                "this index has no super keys, so every row is compared; add them with: "
+                "lakejoin index"
             )
         if cut := hits.counters.cut_short:
             notes.append(
-                f"of {cut:,} {'table' if cut == 1 else 'tables'} not all ways to map the columns "
-                "were tried, there are too many: their scores may be too low"
+                f"{cut:,} {'table has' if cut == 1 else 'tables have'} too many ways to map the "
+                "columns to try them all; their scores may be too low"
             )
         if results:
             return notes
         if not totals.tables:
-            return [*notes, "the index holds no table"]
+            return [*notes, "the index is empty"]
         if len(hits):
             share, best = self.options.min or 0.0, int(hits.matched[0])
             return [
                 *notes,
                 f"no {self._where} contains {percent(share)} of the {len(query):,} combinations of "
-                f"{_listed(query.columns)}{self._under_names}: the best has {best:,} of them",
+                f"{_listed(query.columns)}{self._under_names}; the best has {best:,}",
                 *self._by_other_names(excluded, best),
             ]
         return [*notes, *self._why_nothing(excluded)]
@@ -209,15 +206,13 @@ class KeySearch:
         widest = self._widest()
         if widest < parts:
             return [
-                f"the key has {parts} columns, and no table of the lake has more than {widest} "
-                "that are searched"
+                f"the key has {parts} columns, but no table of the lake has more than {widest} "
+                "searched columns"
             ]
         unknown = [name for name in self.query.fixed if name is not None and not self._has(name)]
         if unknown:
-            said = [
-                f"no table of the lake has a column {name!r} that is searched" for name in unknown
-            ]
-            return [*said, *self._by_other_names(excluded)]
+            notes = [f"no table of the lake has a searched column {name!r}" for name in unknown]
+            return [*notes, *self._by_other_names(excluded)]
         together = "both parts" if parts == 2 else f"all {parts} parts"
         nowhere = f"no row of any {self._where} has {together} of the key together"
         return [
@@ -227,13 +222,13 @@ class KeySearch:
 
     @property
     def _under_names(self) -> str:
-        """What the names that were fixed ask for; nothing where none was."""
+        """The fixed partner columns for a sentence; empty if there are none."""
         pairs = zip(self.query.columns, self.query.fixed, strict=True)
-        asked = [f"{mine!r} in a column {name!r}" for mine, name in pairs if name is not None]
-        return f" with {' and '.join(asked)}" if asked else ""
+        fixed = [f"{mine!r} in a column {name!r}" for mine, name in pairs if name is not None]
+        return f" with {' and '.join(fixed)}" if fixed else ""
 
     def _by_other_names(self, excluded: Excluded, more_than: int = 0) -> list[str]:
-        """Where names were fixed: the table that is best without, if it has more combinations."""
+        """If partners were fixed: the best table without them, if it has more combinations."""
         from lakejoin.search.mate.engine import Mate
 
         if not self._under_names:
@@ -245,36 +240,36 @@ class KeySearch:
         places = self.places[int(hits.segment[0])]
         columns = list(map(places.column_name, hits.mapping[0].columns))
         return [
-            f"whatever the columns are called, {places.table_name(int(hits.table[0]))} has "
+            f"ignoring the column names, {places.table_name(int(hits.table[0]))} has "
             f"{int(hits.matched[0]):,} of the {len(free):,} combinations, in {_listed(columns)}"
         ]
 
     def _alone(self, excluded: Excluded) -> list[str]:
-        """Which columns of the key find nothing even alone; else where those that find least do."""
+        """The key columns that match nothing even alone, or else the weakest and their matches."""
         from lakejoin.search.overlap import Overlap
 
         missing, found = [], []
-        for place in self.key.places:
-            query = self.mine.query(place)
+        for column_index in self.key.places:
+            query = self.mine.query(column_index)
             size, name = len(query), repr(query.column)
             hits = Overlap(1, costs=self.costs).search(query, self.snapshot.segments, excluded)
             if len(hits):
                 places, column = self.places[int(hits.segment[0])], int(hits.column[0])
                 table, matched = places.table_name(places.table_of(column)), int(hits.matched[0])
-                said = (
+                sentence = (
                     f"{name} alone: {matched:,} of its {size:,} distinct values are in {table} · "
                     f"{places.column_name(column)}"
                 )
-                found.append((matched / size, said))
+                found.append((matched / size, sentence))
             elif size == 1:
-                missing.append(f"the one value of {name} is in no searched column")
+                missing.append(f"the only value of {name} is in no searched column")
             else:
                 missing.append(f"none of the {size:,} values of {name} is in any searched column")
-        least = sorted(found, key=lambda one: one[0])[:_WEAKEST]
-        return missing or [said for _, said in least]
+        least = sorted(found, key=lambda entry: entry[0])[:_WEAKEST]
+        return missing or [sentence for _, sentence in least]
 
     def _widest(self) -> int:
-        """The most searched columns that a live table has."""
+        """The largest number of searched columns of a live table."""
         most = 0
         for searched, places in zip(self._searched(), self.places, strict=True):
             before = np.concatenate([[0], np.cumsum(searched)])
@@ -283,15 +278,15 @@ class KeySearch:
         return most
 
     def _has(self, name: str) -> bool:
-        """Whether a live table has a searched column of that name; case does not matter."""
+        """Whether a live table has a searched column of that name, ignoring case."""
         for searched, segment in zip(self._searched(), self.snapshot.segments, strict=True):
             names = segment.catalog.columns["name"].filter(searched).unique().to_pylist()
-            if any(one.lower() == name.lower() for one in names):
+            if any(known.lower() == name.lower() for known in names):
                 return True
         return False
 
     def _searched(self) -> Iterator[Array]:
-        """By segment, which columns are searched and of a table that has not gone."""
+        """By segment, a mask of the searched columns of live tables."""
         for segment, places in zip(self.snapshot.segments, self.places, strict=True):
             searched = np.array(segment.indexed, dtype=bool)
             searched[places.dead] = False
@@ -305,7 +300,7 @@ def _named(mapping: Mapping | None, places: Places) -> dict[str, Any] | None:
 
 
 def _listed(columns: Sequence[str], last_by: str = "and") -> str:
-    """Names for a sentence.
+    """List names in a sentence.
 
     >>> _listed(["a"]), _listed(["a", "b", "c"])
     ("'a'", "'a', 'b' and 'c'")

@@ -1,4 +1,4 @@
-"""A table of the lake, of which columns are searched for in the same lake."""
+"""A table of the index as the query table."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Array = np.ndarray[Any, Any]
 
 
 class KnownTable:
-    """A table of the lake, searched for in its own lake."""
+    """A table of the index whose columns are searched for in the same index."""
 
-    def __init__(self, snapshot: Snapshot, number: int, entry: TableEntry) -> None:
+    def __init__(self, snapshot: Snapshot, segment_index: int, entry: TableEntry) -> None:
         self._snapshot = snapshot
-        self._segment = snapshot.segments[number]
-        self._number = number
+        self._segment = snapshot.segments[segment_index]
+        self._number = segment_index
         self._entry = entry
         self._columns = self._segment.catalog.columns_of(entry)
-        # Both are asked for again and again by a search that looks at rows.
+        # A search that compares rows needs both repeatedly.
         self._queries: dict[int, Query] = {}
         self._cells: dict[int, tuple[pa.LargeStringArray, Array]] = {}
 
@@ -52,80 +52,80 @@ class KnownTable:
 
     @property
     def home(self) -> tuple[int, int] | None:
-        """Where it is in the index."""
+        """(segment index, table index)."""
         return self._number, self._entry.number
 
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self._entry.rows
 
     def notes(self) -> tuple[str, ...]:
-        """Nothing: what was left out is told of the table itself."""
+        """Nothing: the catalog has the notes about reading the table."""
         return ()
 
     def profiles(self) -> Sequence[ColumnProfile]:
-        """What all its columns look like."""
+        """The profiles of all columns."""
         return [column.profile for column in self._columns]
 
-    def profile(self, place: int) -> ColumnProfile:
-        """What one column looks like."""
-        return self._columns[place].profile
+    def profile(self, column_index: int) -> ColumnProfile:
+        """The profile of one column."""
+        return self._columns[column_index].profile
 
-    def read(self, places: Sequence[int]) -> None:
-        """Nothing is to be done: the index has them encoded."""
+    def read(self, column_indexes: Sequence[int]) -> None:
+        """Do nothing: the columns are encoded in the index."""
 
-    def query(self, place: int) -> Query:
-        """One column, to be searched for."""
-        if place not in self._queries:
-            number = self._columns[place].number
-            query = query_of_lake_column(self._snapshot, self._number, number, self.name)
-            self._queries[place] = query
-        return self._queries[place]
+    def query(self, column_index: int) -> Query:
+        """One column as a query."""
+        if column_index not in self._queries:
+            segment_column = self._columns[column_index].number
+            query = query_of_lake_column(self._snapshot, self._number, segment_column, self.name)
+            self._queries[column_index] = query
+        return self._queries[column_index]
 
-    def cells(self, place: int) -> tuple[pa.LargeStringArray, Array]:
-        """A column row by row."""
-        if place not in self._cells:
-            self._cells[place] = self._cells_of(place)
-        return self._cells[place]
+    def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
+        """The tokens of a column, and the token id of each row."""
+        if column_index not in self._cells:
+            self._cells[column_index] = self._cells_of(column_index)
+        return self._cells[column_index]
 
-    def _cells_of(self, place: int) -> tuple[pa.LargeStringArray, Array]:
+    def _cells_of(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
         from lakejoin.store.rows import NULL
 
-        codes = self._segment.rows.codes(self._columns[place].number, self._entry.rows)
+        codes = self._segment.rows.codes(self._columns[column_index].number, self._entry.rows)
         distinct, cells = np.unique(codes, return_inverse=True)
         if len(distinct) and distinct[-1] == NULL:
             cells = np.where(cells == len(distinct) - 1, NO_CELL, cells)
             distinct = distinct[:-1]
         return self._segment.dictionary.texts.take(distinct), cells.astype(np.uint32)
 
-    def is_text(self, place: int) -> bool:
-        """Whether a column is text in its file."""
-        return written_as_text(self.origin, self._columns[place].profile.type)
+    def is_text(self, column_index: int) -> bool:
+        """Whether a column is stored as text in its file."""
+        return written_as_text(self.origin, self._columns[column_index].profile.type)
 
     def types(self) -> Sequence[pa.DataType]:
-        """Texts: the index keeps no others."""
+        """All text: the index stores no other type."""
         import pyarrow as pa
 
         return [pa.large_string()] * len(self._columns)
 
-    def originals(self, place: int) -> Originals:
-        """The distinct texts of a column as they are written."""
-        return originals_of(self._segment, self._columns[place].number)
+    def originals(self, column_index: int) -> Originals:
+        """The distinct texts of a column as spelled in the table."""
+        return originals_of(self._segment, self._columns[column_index].number)
 
     def forget(self) -> None:
-        """Lets go of columns; they are made anew when they are asked for again."""
+        """Drop cached columns; they are read again on demand."""
         self._queries.clear()
         self._cells.clear()
 
 
 class KnownElsewhere(KnownTable):
-    """A table of the lake, searched for in segments among which its own is not."""
+    """A table of the index, searched for in segments that do not include its own."""
 
     @property
     def home(self) -> tuple[int, int] | None:
-        """It is in none of them."""
+        """None: the table is in none of the segments."""
         return None
 
-    def query(self, place: int) -> Query:
-        """One column, to be searched for."""
-        return replace(super().query(place), home=None)
+    def query(self, column_index: int) -> Query:
+        """One column as a query."""
+        return replace(super().query(column_index), home=None)

@@ -1,7 +1,7 @@
-"""Which columns contain at least a share of my values? From signatures alone.
+"""LSH Ensemble: find the columns that contain a share of the query, from signatures alone.
 
-LSH Ensemble (E. Zhu, F. Nargesian, K. Pu, R. Miller: LSH Ensemble: Internet-Scale Domain Search,
-VLDB 2016; chapter 2 of the thesis). See docs/lsh-ensemble.md.
+E. Zhu, F. Nargesian, K. Pu, R. Miller: LSH Ensemble: Internet-Scale Domain Search, VLDB 2016;
+chapter 2 of the thesis. See docs/lsh-ensemble.md.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _NAME = "lsh-ensemble"
-_FALL = 0.05  # from one threshold to the next, when the best k are sought
+_FALL = 0.05  # step between thresholds when searching for the best k
 
 
 class SketchedQuery:
-    """A query's size and signatures, made once for all segments that are sketched alike.
+    """The size and the signatures of a query, cached by sketching scheme.
 
-    `hashes` are those of its distinct values, as `hash_strings` gives them with seed 0.
+    `hashes` are the hashes of its distinct values by `hash_strings` with seed 0.
     """
 
     def __init__(self, hashes: Array) -> None:
@@ -57,26 +57,26 @@ class SketchedQuery:
         hash_strings(offsets, data, np.uint64(0), hashes)
         return cls(hashes)
 
-    def signature(self, scheme: str, places: int) -> Array:
+    def signature(self, scheme: str, length: int) -> Array:
         from lakejoin.kernels.sketching import sketch
 
-        made = self._made.get((scheme, places))
-        if made is None:
-            made = self._made[scheme, places] = np.empty(places, dtype=np.uint32)
-            sketch(self._hashes, SCHEMES[scheme], made)
-        return made
+        signature = self._made.get((scheme, length))
+        if signature is None:
+            signature = self._made[scheme, length] = np.empty(length, dtype=np.uint32)
+            sketch(self._hashes, SCHEMES[scheme], signature)
+        return signature
 
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """Which columns contain at least the share `min` of my values, or, with `k`, the most of them?
+    """Find the columns that contain at least the share `min` of the query, or the best `k`.
 
-    LSH Ensemble: signatures in partitions by size; in each, the threshold on containment becomes
-    one on Jaccard similarity, and bands are chosen for it. `recall` is the probability to find a
-    column exactly at the threshold, as far as the signatures allow; None takes the thesis's choice
-    of bands instead. `doubt` drops a found column whose signature is more than so many standard
-    deviations poorer than that of a column at the threshold; None drops none. `plain` takes all
-    columns for one partition, which is MinHash LSH. All scores are estimates with their errors.
+    Signatures are partitioned by column size; in each partition, the containment threshold becomes
+    a Jaccard threshold, and bands are chosen for it. `recall` is the probability of finding a
+    column exactly at the threshold, as far as the signatures allow; None uses the thesis's choice
+    of bands instead. `doubt` drops a column whose signature is more than that many standard
+    deviations worse than that of a column at the threshold; None drops none. `plain` treats all
+    columns as one partition (plain MinHash LSH). All scores are estimates with errors.
 
     >>> Ensemble(min=1.5)
     Traceback (most recent call last):
@@ -104,7 +104,7 @@ class Ensemble:
     def search_sketched(
         self, sketched: SketchedQuery, segments: Sequence[Segment], excluded: Excluded
     ) -> Hits:
-        """The same for a query of which only the hashes are known."""
+        """Search for a query of which only the hashes are known."""
         if self.k is None or sketched.size == 0:
             return self._at(self.min, sketched, segments, excluded)
         steps = list(self.steps(sketched, segments, excluded))
@@ -114,9 +114,9 @@ class Ensemble:
     def steps(
         self, sketched: SketchedQuery, segments: Sequence[Segment], excluded: Excluded
     ) -> Iterator[Hits]:
-        """What is found at falling thresholds, until the best k are; at one, where all are sought.
+        """The hits at falling thresholds until k are found; without k, at a single threshold.
 
-        In a part of the segments the thresholds are the same, and at least as many.
+        Some of the segments take the same thresholds, and at least as many.
         """
         if self.k is None:
             yield self._at(self.min, sketched, segments, excluded)
@@ -134,17 +134,17 @@ class Ensemble:
         segments: Sequence[Segment],
         excluded: Excluded,
     ) -> Hits:
-        """The columns found at one threshold, which is at least one value."""
+        """The columns found at one threshold, raised to at least one value."""
         if query.size == 0 or not segments:
             return _hits([NOTHING], 1)
         threshold = max(threshold, 1.0 / query.size)
-        parts: list[Found] = []
-        for number, segment in enumerate(segments):
+        found_by_segment: list[Found] = []
+        for segment_index, segment in enumerate(segments):
             sketches = segment.sketches
             if sketches.classes == 0:
-                parts.append(NOTHING)
+                found_by_segment.append(NOTHING)
                 continue
-            asked = _bands(
+            bands = _bands(
                 sketches.uppers,
                 threshold,
                 size_step(query.size),
@@ -153,20 +153,20 @@ class Ensemble:
                 self.plain,
             )
             found = sketches.find(
-                number,
+                segment_index,
                 query.signature(sketches.scheme, sketches.permutations),
-                asked,
+                bands,
                 query.size,
                 0.0 if self.doubt is None else float(math.ceil(threshold * query.size - 1e-9)),
                 math.inf if self.doubt is None else float(self.doubt),
             )
-            gone = excluded.columns[number]
-            parts.append(found.without(gone) if len(gone) else found)
-        return _hits(parts, query.size)
+            left_out = excluded.columns[segment_index]
+            found_by_segment.append(found.without(left_out) if len(left_out) else found)
+        return _hits(found_by_segment, query.size)
 
 
 def thresholds(least: float) -> Iterator[float]:
-    """The thresholds at which the best k are sought, one after the other.
+    """The falling thresholds of a search for the best k.
 
     >>> list(thresholds(0.88))
     [1.0, 0.95, 0.9, 0.85]
@@ -179,7 +179,7 @@ def thresholds(least: float) -> Iterator[float]:
 
 
 def reached(hits: Hits, threshold: float) -> int:
-    """How many of the columns found are estimated to contain at least so much."""
+    """How many hits have an estimated containment of at least the threshold."""
     return 0 if hits.estimate is None else int(np.count_nonzero(hits.estimate >= threshold))
 
 
@@ -188,49 +188,49 @@ def _bands(
     uppers: tuple[int, ...],
     threshold: float,
     size: int,
-    places: int,
+    length: int,
     recall: float | None,
     plain: bool,
 ) -> Array:
-    """Bands and rows by partition, for a query whose size is at a step of the grid."""
+    """Bands and rows by partition, for a query size on the grid."""
     chosen = []
     for upper in uppers:
-        # A partition whose largest set is below the threshold is not looked up at all.
+        # Partitions whose largest set is below the threshold are skipped in the lookup.
         step = max(upper_step(uppers[-1] if plain else upper) - size, least_step(threshold))
         if recall is None:
-            chosen.append(bands_of_least_error(threshold, step, places))
+            chosen.append(bands_of_least_error(threshold, step, length))
         else:
-            chosen.append(bands_for_recall(threshold, step, places, recall))
+            chosen.append(bands_for_recall(threshold, step, length, recall))
     return np.ascontiguousarray(np.array(chosen, dtype=np.int64).T)
 
 
-def _of_all(tried: Sequence[Counters]) -> Counters:
-    """The counters of falling thresholds: what was read is read again at each, but the segments
-    are the same, and the columns found before are found again at the last."""
+def _of_all(steps: Sequence[Counters]) -> Counters:
+    """Total the counters of falling thresholds: bytes and runs add up, segments and candidates are
+    those of the last threshold."""
     return replace(
-        tried[-1],
-        bytes=sum([one.bytes for one in tried]),
-        algorithms={_NAME: sum([one.algorithms[_NAME] for one in tried])},
+        steps[-1],
+        bytes=sum([counters.bytes for counters in steps]),
+        algorithms={_NAME: sum([counters.algorithms[_NAME] for counters in steps])},
     )
 
 
 def _hits(parts: Sequence[Found], query_size: int) -> Hits:
-    """What was found in all segments, in order, with what it took."""
+    """Merge what was found in all segments, in order, with the counters."""
     counters = Counters(
         segments=len(parts),
-        candidates=sum([p.classes for p in parts]),
-        pruned=sum([p.classes - p.kept for p in parts]),
-        bytes=sum([p.bytes for p in parts]),
+        candidates=sum([part.classes for part in parts]),
+        pruned=sum([part.classes - part.kept for part in parts]),
+        bytes=sum([part.bytes for part in parts]),
         algorithms={_NAME: len(parts)},
     )
-    numbers = parts[0].numbers
+    figures = parts[0].numbers
     if len(parts) > 1:
-        numbers = np.concatenate([p.numbers for p in parts], axis=1)
-    # Few calls, as each costs as much as a look-up: the best first, then the smaller column, then
-    # its place in the index.
-    keys = (numbers[1], numbers[0], numbers[2], -numbers[3])
-    numbers = numbers[:, np.lexsort(keys if len(parts) > 1 else (keys[0], *keys[2:]))]
-    segment, column = numbers[0].astype(np.int64), numbers[1].astype(np.int64)
-    matched = np.rint(numbers[3]).astype(np.int64)
-    numbers /= query_size
-    return Hits(segment, column, matched, counters, numbers[3], numbers[4])
+        figures = np.concatenate([part.numbers for part in parts], axis=1)
+    # Few NumPy calls, as each costs as much as a lookup. Best first, then the smaller column, then
+    # the order of the index.
+    keys = (figures[1], figures[0], figures[2], -figures[3])
+    figures = figures[:, np.lexsort(keys if len(parts) > 1 else (keys[0], *keys[2:]))]
+    segment, column = figures[0].astype(np.int64), figures[1].astype(np.int64)
+    matched = np.rint(figures[3]).astype(np.int64)
+    figures /= query_size
+    return Hits(segment, column, matched, counters, figures[3], figures[4])

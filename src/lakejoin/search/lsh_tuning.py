@@ -1,16 +1,15 @@
-"""How many bands of how many places should a partition be asked for?
+"""Choose bands and rows for the lookup of a partition in LSH Ensemble.
 
-A column is found if it agrees with the query in all `rows` places of one of `bands` bands. Two
-rules choose the pair, both from the threshold and from how many times larger than the query the
-partition's largest column is (*ratio*):
+A column is found if it agrees with the query in all `rows` slots of one of the `bands` bands. Two
+rules choose the pair from the threshold and from the *ratio* of the partition's largest column to
+the query:
 
-- `bands_of_least_error`: the thesis's (equations 2.22-2.26): the chance to find what is below the
-  threshold and to miss what is above it, each containment being equally likely, is smallest in sum.
-- `bands_for_recall`: as many rows as still find a column exactly at the threshold with a given
-  probability. What it finds in vain is cheap to drop afterwards, by the whole signatures.
+- `bands_of_least_error`: the thesis's rule (equations 2.22-2.26) minimises the sum of false
+  positives and false negatives, each containment being equally likely.
+- `bands_for_recall`: the most rows that still find a column exactly at the threshold with a given
+  probability. False positives are cheap to drop afterwards, by the whole signatures.
 
-Both are worked out when first asked for and remembered; both sizes are rounded to a grid (1.6 %
-from step to step), so that few pairs are ever worked out.
+Results are cached; both sizes are rounded to a grid (1.6 % per step), so that few are computed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_STEPS = 64  # of the grid of ratios, for a factor of e
+_STEPS = 64  # grid steps per factor of e
 _NODES = 64
 _MOST_ROWS = 32
 
@@ -38,7 +37,7 @@ def jaccard(containment: float, ratio: float) -> float:
 
 
 def upper_step(upper: int) -> int:
-    """The place on the grid at or above a partition's largest size.
+    """The grid step at or above a partition's largest size.
 
     >>> round(ratio_at(upper_step(1000) - size_step(50)), 1)  # 20, and at most 3.2 % more
     20.4
@@ -47,34 +46,35 @@ def upper_step(upper: int) -> int:
 
 
 def size_step(size: int) -> int:
-    """The place on the grid at or below a query's size."""
+    """The grid step at or below a query size."""
     return math.floor(_STEPS * math.log(size) + 1e-9)
 
 
 def least_step(threshold: float) -> int:
-    """The place on the grid of the smallest set that can hold the threshold's share."""
+    """The grid step of the smallest set that can reach the threshold."""
     return math.ceil(_STEPS * math.log(threshold) - 1e-9)
 
 
 def ratio_at(step: int) -> float:
-    """The ratio of a place on the grid."""
+    """The ratio at a grid step."""
     return math.exp(step / _STEPS)
 
 
 @lru_cache(maxsize=1 << 16)
-def bands_of_least_error(threshold: float, step: int, places: int) -> tuple[int, int]:
-    """(bands, rows) with the least false positives and negatives in sum.
+def bands_of_least_error(threshold: float, step: int, length: int) -> tuple[int, int]:
+    """(bands, rows) with the smallest sum of false positives and false negatives.
 
     >>> bands_of_least_error(0.5, 0, 128)
     (32, 4)
     """
-    errors = band_errors(threshold, ratio_at(step), places).sum(axis=2)
+    errors = band_errors(threshold, ratio_at(step), length).sum(axis=2)
     row, band = np.unravel_index(np.nanargmin(errors), errors.shape)
     return int(band) + 1, int(row) + 1
 
 
-def band_errors(threshold: float, ratio: float, places: int) -> Array:
-    """(false positives, false negatives) at [rows - 1, bands - 1]; NaN where there are no places.
+def band_errors(threshold: float, ratio: float, length: int) -> Array:
+    """(false positives, false negatives) at [rows - 1, bands - 1]; NaN if the signature is too
+    short.
 
     >>> errors = band_errors(0.5, 2.0, 128)
     >>> errors.shape, bool(errors[0, 127, 0] > errors[3, 31, 0])
@@ -82,10 +82,10 @@ def band_errors(threshold: float, ratio: float, places: int) -> Array:
     """
     from lakejoin.kernels.ensemble import errors_of_bands
 
-    rows = np.arange(1, min(_MOST_ROWS, places) + 1)
-    errors = np.zeros((len(rows), places, 2))
-    errors_of_bands(threshold, ratio, places, *_quadrature(), errors)
-    errors[rows[:, None] * np.arange(1, places + 1) > places] = np.nan
+    rows = np.arange(1, min(_MOST_ROWS, length) + 1)
+    errors = np.zeros((len(rows), length, 2))
+    errors_of_bands(threshold, ratio, length, *_quadrature(), errors)
+    errors[rows[:, None] * np.arange(1, length + 1) > length] = np.nan
     return errors
 
 
@@ -96,20 +96,20 @@ def _quadrature() -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=1 << 16)
-def bands_for_recall(threshold: float, step: int, places: int, recall: float) -> tuple[int, int]:
+def bands_for_recall(threshold: float, step: int, length: int, recall: float) -> tuple[int, int]:
     """(bands, rows): the most rows, then the fewest bands, that reach the recall.
 
-    Where nothing does, a column is too much larger than the query: every place is a band.
+    If nothing does, the column is too large for the query: every slot becomes a band.
 
     >>> bands_for_recall(0.5, 0, 128, 0.95), bands_for_recall(0.5, 295, 128, 0.95)
     ((26, 2), (128, 1))
     """
     similarity = jaccard(threshold, ratio_at(step))
-    for rows in range(min(_MOST_ROWS, places), 0, -1):
+    for rows in range(min(_MOST_ROWS, length), 0, -1):
         miss = 1.0 - similarity**rows
         if miss <= 0.0:
             return 1, rows
-        bands = math.ceil(math.log(1.0 - recall) / math.log(miss)) if miss < 1.0 else places + 1
-        if bands * rows <= places:
+        bands = math.ceil(math.log(1.0 - recall) / math.log(miss)) if miss < 1.0 else length + 1
+        if bands * rows <= length:
             return bands, rows
-    return places, 1
+    return length, 1

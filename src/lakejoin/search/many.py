@@ -1,4 +1,4 @@
-"""Many queries at once: a pool of threads, answers in the order of the queries."""
+"""Run many queries in a thread pool; answers come in the order of the queries."""
 
 from __future__ import annotations
 
@@ -15,55 +15,54 @@ from lakejoin.search.choice import in_order
 if TYPE_CHECKING:
     from lakejoin.search.choice import On
 
-Result = TypeVar("Result")
+Answered = TypeVar("Answered")
 
-_AHEAD = 4  # queries under way or waiting for their turn, per thread
+_AHEAD = 4  # queries in flight per thread
 
 
 def each(
     queries: Iterable[Any],
-    search: Callable[[Any], Result],
+    search: Callable[[Any], Answered],
     name_of: Callable[[Any], tuple[str, On]],
     threads: int | None = None,
-) -> Iterator[Result | Failed]:
-    """What `search` gives for each query; an error of ours is carried as `Failed`.
+) -> Iterator[Answered | Failed]:
+    """Run `search` for each query; lakejoin's own errors become `Failed`.
 
-    Few queries are taken ahead of what has been handed out, so that an endless list of them, or a
-    slow reader of the answers, takes no more memory.
+    Only a few queries are read ahead, so that endless queries or a slow consumer take no memory.
     """
     if threads is not None and threads < 1:
         raise InputError(f"threads must be at least 1, not {threads}")
-    return _each(queries, search, name_of, threads or os.cpu_count() or 1)
+    return _run_each(queries, search, name_of, threads or os.cpu_count() or 1)
 
 
-def _each(
+def _run_each(
     queries: Iterable[Any],
-    search: Callable[[Any], Result],
+    search: Callable[[Any], Answered],
     name_of: Callable[[Any], tuple[str, On]],
     threads: int,
-) -> Iterator[Result | Failed]:
-    def carried(query: Any) -> Result | Failed:
+) -> Iterator[Answered | Failed]:
+    def search_or_fail(query: Any) -> Answered | Failed:
         try:
             return search(query)
         except LakejoinError as problem:
             return Failed(*name_of(query), problem)
 
-    waiting: deque[Future[Result | Failed]] = deque()
+    pending: deque[Future[Answered | Failed]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="lakejoin-search") as pool:
         try:
             for query in queries:
-                waiting.append(pool.submit(carried, query))
-                if len(waiting) >= threads * _AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+                pending.append(pool.submit(search_or_fail, query))
+                if len(pending) >= threads * _AHEAD:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for future in waiting:
+            for future in pending:
                 future.cancel()
 
 
 def table_and_columns(query: Any, on: On) -> tuple[Any, On]:
-    """A query as it was given: a table, or a pair of a table and its columns; else these are `on`.
+    """Split a query into its table and columns; the columns default to `on`.
 
     >>> table_and_columns(("b.csv", ["first", "last"]), None), table_and_columns("a.csv", "city")
     (('b.csv', ['first', 'last']), ('a.csv', 'city'))
@@ -75,12 +74,12 @@ def _is_pair(query: Any) -> bool:
     if not isinstance(query, tuple) or len(query) != 2:
         return False
     on = query[1]
-    several = isinstance(on, list | tuple) and all(isinstance(one, str | int) for one in on)
+    several = isinstance(on, list | tuple) and all(isinstance(name, str | int) for name in on)
     return isinstance(on, str | int | None | Mapping) or several or _is_array_of_names(on)
 
 
 def _is_array_of_names(on: Any) -> bool:
     if not hasattr(on, "tolist") and not hasattr(on, "to_list"):
         return False
-    names = in_order(on)  # else it may be a value of a table that is given as a tuple
-    return isinstance(names, list) and bool(names) and all(isinstance(one, str) for one in names)
+    names = in_order(on)  # otherwise the tuple may be a table of its own
+    return isinstance(names, list) and bool(names) and all(isinstance(name, str) for name in names)

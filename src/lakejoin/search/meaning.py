@@ -1,7 +1,4 @@
-"""Which columns mean the same as mine? Encodes my values, runs the engine, names what it found.
-
-The counterpart, for values that need not be equal, of what `searcher.py` does for equal ones.
-"""
+"""Search by meaning: encode the query's values, run the vector engine, name the hits."""
 
 from __future__ import annotations
 
@@ -43,12 +40,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_KEPT = 64 << 20  # bytes of vectors, or of pairs, that an answer may keep for its evidence
+_KEPT = 64 << 20  # bytes of vectors, or of pairs, that an answer may cache for its evidence
 
 
 @dataclass(eq=False)
 class MeaningSearch:
-    """One search by meaning; what it found is kept for the evidence, unless that is large."""
+    """One search by meaning; hits are cached for the evidence unless they are large."""
 
     snapshot: Snapshot
     places: Sequence[Places]
@@ -57,50 +54,50 @@ class MeaningSearch:
     place: int
     options: SearchOptions
     excluded: Excluded
-    _found: VectorHits | None = field(default=None, init=False)
+    _hits: VectorHits | None = field(default=None, init=False)
 
     @cached_property
     def query(self) -> Query:
-        """The values that are searched for."""
+        """The values to search for."""
         query = self.mine.query(self.place)
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
         return query
 
     @property
-    def _asked(self) -> ByMeaning:
+    def _near_options(self) -> ByMeaning:
         assert isinstance(self.options.near, ByMeaning)
         return self.options.near
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return self.meanings.encoder(self._asked.encoder)
+        return self.meanings.encoder(self._near_options.encoder)
 
     @cached_property
     def _vectors(self) -> Array:
         return self._encoder.encode(self.query.tokens)
 
     def forget(self) -> None:
-        """Lets go of what is large; it is made anew when the evidence needs it."""
+        """Drop what is large; it is recomputed when the evidence needs it."""
         if self._vectors.nbytes > _KEPT:
             del self.__dict__["_vectors"]
-        near = self._found.near if self._found is not None else ()
+        near = self._hits.near if self._hits is not None else ()
         if sum(pairs.nbytes for pairs in near if pairs is not None) > _KEPT:
-            self._found = None
+            self._hits = None
 
-    # -- what is searched for ---------------------------------------------------------------------
+    # -- the query --------------------------------------------------------------------------------
 
     @cached_property
     def reach(self) -> Reach:
-        """How near partners must be."""
+        """How near a match must be."""
         identity, taus = self._encoder.identity, self._taus
-        tau = taus.taken if taus else self._asked.tau
+        tau = taus.taken if taus else self._near_options.tau
         tau = default_tau(identity) if tau is None else tau
-        return Reach(self._asked.measure, tau=tau, encoder=identity, unit="%", taus=taus)
+        return Reach(self._near_options.measure, tau=tau, encoder=identity, unit="%", taus=taus)
 
     @cached_property
     def _taus(self) -> Taus | None:
-        if self._asked.tau != AUTO:
+        if self._near_options.tau != AUTO:
             return None
         share = DEFAULT_MIN if self.options.min is None else self.options.min
         some = sample_of(len(self.query))
@@ -119,29 +116,25 @@ class MeaningSearch:
 
         assert self.reach.tau is not None
         return Nearness(
-            LARGEST * self.reach.tau,
-            measure=self._asked.measure,
-            least=least,
-            k=k,
-            method=self._asked.method,
+            LARGEST * self.reach.tau, measure=self._near_options.measure, least=least, k=k
         )
 
-    # -- what is found ----------------------------------------------------------------------------
+    # -- hits -------------------------------------------------------------------------------------
 
     def hits(self) -> VectorHits:
-        """The columns with the most values that have a partner, or with the most pairs."""
+        """The columns with matches for the most values, or with the most pairs."""
         least = max(1, enough(self.query, self.options.min or 0.0))
         nearness = self._nearness(least, self.options.k)
-        self._found = self._engine.search(self._vectors, nearness, self.excluded)
-        return self._found
+        self._hits = self._engine.search(self._vectors, nearness, self.excluded)
+        return self._hits
 
     def results(self, hits: VectorHits, copies: Copies) -> tuple[NearResult, ...]:
-        """The hits by name."""
+        """The hits as results with names."""
         return tuple(self._result(i, hits, copies) for i in range(len(hits)))
 
     def _result(self, i: int, hits: VectorHits, copies: Copies) -> NearResult:
-        number, column = int(hits.segment[i]), int(hits.column[i])
-        places, segment = self.places[number], self.snapshot.segments[number]
+        segment_index, column = int(hits.segment[i]), int(hits.column[i])
+        places, segment = self.places[segment_index], self.snapshot.segments[segment_index]
         table, matched = places.table_of(column), int(hits.matched[i])
         return NearResult(
             rank=i + 1,
@@ -151,29 +144,29 @@ class MeaningSearch:
             containment=matched / len(self.query),
             query_size=len(self.query),
             _column_size=places.size_of(column),
-            copy=copies.kind(number, table),
+            copy=copies.kind(segment_index, table),
             pairs=int(hits.pairs[i]),
-            partners=partial(self._partners, number, column),
+            partners=partial(self._partners, segment_index, column),
             found=Found(
                 self.query,
                 segment,
-                number,
+                segment_index,
                 table,
                 (column,),
                 self.mine,
                 (self.place,),
                 self.snapshot.manifest,
-                partial(self._meeting, number, column),
+                partial(self._meeting, segment_index, column),
                 partial(places.size_of, column),
             ),
         )
 
-    def _partners(self, number: int, column: int) -> Partners:
-        """The pairs with a column; partners are numbered by their codes."""
+    def _partners(self, segment_index: int, column: int) -> Partners:
+        """The matching pairs with a column; partners are given by their codes."""
         from lakejoin.search.near_evidence import Partners
 
-        segment = self.snapshot.segments[number]
-        pairs = self._pairs(number, column)
+        segment = self.snapshot.segments[segment_index]
+        pairs = self._pairs(segment_index, column)
         codes = segment.meaning.codes.take(pairs.id)
         at = np.searchsorted(segment.postings.codes_of(column), codes)
         return Partners(
@@ -181,32 +174,32 @@ class MeaningSearch:
             codes,
             pairs.distance / LARGEST,
             np.asarray(segment.postings.repeats_of(column), dtype=np.int64)[at],
-            locate(self.query, number, segment)[pairs.place] == codes,
+            locate(self.query, segment_index, segment)[pairs.place] == codes,
             segment.dictionary.texts.take,
             partial(written_in, segment, column),
         )
 
-    def _pairs(self, number: int, column: int) -> Pairs:
+    def _pairs(self, segment_index: int, column: int) -> Pairs:
         nearness = self._nearness(1, None)
-        return self._engine.pairs(self._vectors, nearness, number, column, self._found)
+        return self._engine.pairs(self._vectors, nearness, segment_index, column, self._hits)
 
-    def _meeting(self, number: int, column: int) -> Meeting:
-        return self._partners(number, column).meeting
+    def _meeting(self, segment_index: int, column: int) -> Meeting:
+        return self._partners(segment_index, column).meeting
 
-    # -- what is said -----------------------------------------------------------------------------
+    # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
-        """Sentences about the query, and why nothing was found."""
+        """Notes about the query, and why nothing was found."""
         query, notes = self.query, []
         if query.type not in TYPES:
             notes.append(
-                f"{query.column!r} is of type {query.type}: only texts have a meaning, so what is "
-                "found are texts that look like its values; numbers are compared by distance"
+                f"{query.column!r} has type {query.type}, and search by meaning is for text: "
+                "results are texts that look like its values; compare numbers by distance"
             )
         empty = int(np.count_nonzero(~self._vectors.any(axis=1)))
         if empty:
             notes.append(
-                f"{empty:,} of the {len(query):,} values mean nothing to the encoder, and match "
+                f"the encoder knows nothing of {empty:,} of the {len(query):,} values; they match "
                 "nothing"
             )
         if self._taus is not None:
@@ -215,29 +208,29 @@ class MeaningSearch:
 
     def _why_nothing(self, hits: VectorHits) -> list[str]:
         if not self.snapshot.manifest.totals.tables:
-            return ["the index holds no table"]
+            return ["the index is empty"]
         if not hits.counters.values:
-            return ["the index holds no text column that is searched"]
+            return ["the index has no searched text column"]
         others = "other " if self.options.others else ""
         where, size = f"{others}text column of the lake", len(self.query)
         near = self.reach.said
         if size == 1:
-            said = f"the one value of {self.query.column!r} has no partner {near} in any {where}"
+            sentence = f"the only value of {self.query.column!r} has no match {near} in any {where}"
         elif self.options.min:
             share = f"{percent(self.options.min)} of the {size:,} values of {self.query.column!r}"
-            said = f"no {where} has partners {near} for {share}"
+            sentence = f"no {where} has matches {near} for {share}"
         else:
-            said = f"none of the {size:,} values of {self.query.column!r} has a partner {near}"
-            said += f" in any {where}"
+            sentence = f"none of the {size:,} values of {self.query.column!r} has a match {near}"
+            sentence += f" in any {where}"
         if self._taus is not None:
-            return [said]
-        return [said + "; tau auto shows how many columns would qualify at each tau"]
+            return [sentence]
+        return [sentence + "; tau auto shows how many columns would qualify at each tau"]
 
 
 def written_in(segment: Segment, column: int, codes: Array) -> pa.LargeStringArray:
-    """Values of a column by their codes, each as most of its rows write it."""
+    """The most frequent spelling of some values of a column, given by their codes."""
     cells, ids = segment.rows.local(column, int(segment.column_rows[column]))
-    if cells is None:  # one value id a row
+    if cells is None:  # one value id per row
         ids, rows = np.unique(ids, return_counts=True)
     else:
         rows = np.bincount(np.minimum(cells, len(ids)), minlength=len(ids) + 1)[: len(ids)]

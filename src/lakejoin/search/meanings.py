@@ -1,4 +1,4 @@
-"""The vectors of an index, opened for searching: with its own encoder, and no other."""
+"""Open the vectors of an index for search, with the encoder that made them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADD = adding("meaning")
 
 
 class Meanings:
-    """The vectors of one snapshot; what is opened is kept, and threads may share it."""
+    """The vectors of one snapshot; encoder and engine are cached and thread-safe."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -35,77 +35,78 @@ class Meanings:
         return made
 
     def encoder(self, given: Any = None) -> Encoder:
-        """The encoder that was given, which must be the index's; its own where none was."""
+        """Open the given encoder, which must be the index's; by default the index's own."""
         made = self._made
         if given is not None:
             from lakejoin.encoders import open_encoder
 
-            return _checked(open_encoder(given), made, given)
+            return _check_identity(open_encoder(given), made, given)
         with self._lock:
             if self._own is None:
-                self._own = _opened(made)
+                self._own = _open_own(made)
             return self._own
 
     def engine(self, encoder: Encoder) -> VectorSearch:
-        """What finds vectors of this index near others; `encoder` is the index's."""
+        """The vector engine over this index; `encoder` is the index's."""
         with self._lock:
             if self._engine is None:
                 from lakejoin.search.vectors.engine import VectorSearch
                 from lakejoin.search.vectors.texts import text_space
 
                 segments = self._snapshot.segments
-                self._engine = VectorSearch([text_space(one, encoder) for one in segments])
+                self._engine = VectorSearch([text_space(segment, encoder) for segment in segments])
             return self._engine
 
 
-def _opened(made: MeaningOptions) -> Encoder:
+def _open_own(made: MeaningOptions) -> Encoder:
     from lakejoin.encoders import open_encoder
 
     if made.encoder is None:
         raise InputError(
-            f"the vectors of this index were made by {_short(made.identity)}, which was given in "
-            f"Python: give it again, as lake.search(..., encoder=...), or make other vectors with: "
-            f"{_ADD} --encoder default"
+            f"the vectors of this index were made by {_name_and_version(made.identity)}, an "
+            "encoder passed in Python: pass it again, as lake.search(..., encoder=...), or make "
+            f"other vectors with: {_ADD} --encoder default"
         )
     encoder = open_encoder(made.encoder)
     if encoder.identity != made.identity:
-        said = _another(made, encoder, made.encoder)
-        raise InputError(f"{said}: install that one, {_anew(made.encoder)}")
+        problem = _wrong_encoder(made, encoder, made.encoder)
+        raise InputError(f"{problem}: install that version, {_how_to_rebuild(made.encoder)}")
     return encoder
 
 
-def _checked(encoder: Encoder, made: MeaningOptions, given: Any) -> Encoder:
+def _check_identity(encoder: Encoder, made: MeaningOptions, given: Any) -> Encoder:
     if encoder.identity == made.identity:
         return encoder
     if made.encoder is None:
-        way_out = f"give {_short(made.identity)} again"
+        way_out = f"pass {_name_and_version(made.identity)} again"
     else:
-        way_out = f"leave the encoder out to search with the index's own ({made.encoder})"
-    raise InputError(f"{_another(made, encoder, _named(given))}: {way_out}, {_anew(given)}")
+        way_out = f"omit the encoder to use the index's own ({made.encoder})"
+    problem = _wrong_encoder(made, encoder, _encoder_name(given))
+    raise InputError(f"{problem}: {way_out}, {_how_to_rebuild(given)}")
 
 
-def _another(made: MeaningOptions, encoder: Encoder, name: str) -> str:
+def _wrong_encoder(made: MeaningOptions, encoder: Encoder, name: str) -> str:
     from lakejoin.encoders.protocol import difference
 
-    told = difference(made.identity, encoder.identity)
-    return f"the encoder {name} is not the one that made the vectors of this index ({told})"
+    differences = difference(made.identity, encoder.identity)
+    return f"the encoder {name} did not make the vectors of this index ({differences})"
 
 
-def _anew(given: Any) -> str:
-    """How to make vectors with an encoder: a command, unless it exists only in Python."""
+def _how_to_rebuild(given: Any) -> str:
+    """How to rebuild the vectors with an encoder: a command, or a call if it is a Python object."""
     named = isinstance(given, str | os.PathLike)
     call = 'lakejoin.index(..., parts=["meaning"], encoder=...)'
     how = f"{_ADD} --encoder {os.fspath(given)}" if named else call
-    return f"or make all vectors anew with: {how}"
+    return f"or rebuild all vectors with: {how}"
 
 
-def _named(given: Any) -> str:
-    """How a person would name an encoder that was given."""
+def _encoder_name(given: Any) -> str:
+    """A readable name for an encoder."""
     if isinstance(given, str | os.PathLike):
         return os.fspath(given)
     return str(getattr(given, "name", None) or getattr(given, "__qualname__", None) or given)
 
 
-def _short(identity: str) -> str:
-    """Name and version without the settings."""
+def _name_and_version(identity: str) -> str:
+    """The identity without the settings."""
     return identity.partition(" {")[0]

@@ -1,4 +1,4 @@
-"""Which table does the caller mean? A file, a table of the lake, or a frame."""
+"""Resolve what the caller passed to a query table: a file, a table of the lake, or a frame."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 
-def table_of(thing: Any, snapshot: Snapshot) -> tuple[MyTable, tuple[str, ...]]:
-    """The table that the caller means, and a note where that was not plain.
+def table_of(source: Any, snapshot: Snapshot) -> tuple[MyTable, tuple[str, ...]]:
+    """Resolve what the caller passed to a table; returns it with a note if the name was ambiguous.
 
-    A text is a file if there is one, else a table of the lake; `file#part` names a part of a
+    A string is a file if there is one, otherwise a table of the lake; `file#part` is a part of a
     container. Anything else is a frame.
     """
     rules = snapshot.manifest.options.rules
-    if isinstance(thing, str | os.PathLike):
-        return _named(os.fspath(thing), isinstance(thing, str), snapshot, rules)
+    if isinstance(source, str | os.PathLike):
+        return _resolve_name(os.fspath(source), isinstance(source, str), snapshot, rules)
     from lakejoin.lake.frames import to_table
     from lakejoin.lake.tables import Table
 
-    if isinstance(thing, Table):
-        return OwnTable(Frame(to_table(thing.rows), thing.name), rules), ()
-    if isinstance(thing, list) and thing and isinstance(thing[0], Table):
-        names = ", ".join(one.name for one in thing[:3])
-        raise InputError(f"these are {len(thing)} tables ({names}, …); search for one of them")
-    frame = to_table(thing)
+    if isinstance(source, Table):
+        return OwnTable(Frame(to_table(source.rows), source.name), rules), ()
+    if isinstance(source, list) and source and isinstance(source[0], Table):
+        names = ", ".join(table.name for table in source[:3])
+        raise InputError(f"got {len(source)} tables ({names}, …); search for one of them at a time")
+    frame = to_table(source)
     if frame.num_columns == 0:
-        raise InputError("a table without columns cannot be searched for")
+        raise InputError("the table has no columns to search for")
     return OwnTable(Frame(frame), rules), ()
 
 
 def file_table(text: str, rules: ValueRules, name: str = "") -> MyTable:
-    """The table of a file, or of `file#part`; it is called as it was given, or by a `name`."""
+    """Open a file, or `file#part`; the table is named `name`, by default `text`."""
     from lakejoin.lake.read import file_and_part, open_one
     from lakejoin.storage import Place
 
@@ -51,7 +51,7 @@ def file_table(text: str, rules: ValueRules, name: str = "") -> MyTable:
 
 
 def lake_table_of(text: str, snapshot: Snapshot) -> MyTable | None:
-    """The table of the lake that a file, or `file#part`, was read into, if it is one."""
+    """The table of the lake that was read from a file or `file#part`; None if there is none."""
     from lakejoin.lake.files import file_of, names_in
     from lakejoin.lake.read import file_and_part
     from lakejoin.storage import Place
@@ -61,40 +61,40 @@ def lake_table_of(text: str, snapshot: Snapshot) -> MyTable | None:
         return None
     file, lakes = Place.of(path), snapshot.manifest.lakes
     for name in names_in(lakes, file):
-        own = file_of(lakes, name)
-        known = snapshot.find_table(f"{name}#{part}" if part else name)
-        if known is not None and own is not None and own.uri == file.uri:
-            return _lake_table(snapshot, *known)
+        location = file_of(lakes, name)
+        indexed = snapshot.find_table(f"{name}#{part}" if part else name)
+        if indexed is not None and location is not None and location.uri == file.uri:
+            return _lake_table(snapshot, *indexed)
     return None
 
 
 def also_a_table(text: str) -> str:
-    """What is said of a file whose name a table of the lake has too."""
-    return f"{text} is a file here and a table of the lake; the file was read"
+    """The note for a name that is both a file and a table of the lake."""
+    return f"{text} is both a local file and a table of the lake; using the file"
 
 
 def _lake_table(snapshot: Snapshot, segment: Segment, entry: TableEntry) -> MyTable:
-    number = next(i for i, one in enumerate(snapshot.segments) if one is segment)
-    return KnownTable(snapshot, number, entry)
+    segment_index = next(i for i, known in enumerate(snapshot.segments) if known is segment)
+    return KnownTable(snapshot, segment_index, entry)
 
 
-def _named(
+def _resolve_name(
     text: str, may_be_name: bool, snapshot: Snapshot, rules: ValueRules
 ) -> tuple[MyTable, tuple[str, ...]]:
     from lakejoin.lake.read import file_and_part, kind_of
 
     path, _ = file_and_part(text)
-    known = snapshot.find_table(text) if may_be_name else None
+    indexed = snapshot.find_table(text) if may_be_name else None
     if path:
-        return file_table(text, rules), (also_a_table(text),) if known else ()
-    if known is not None:
-        return _lake_table(snapshot, *known), ()
+        return file_table(text, rules), (also_a_table(text),) if indexed else ()
+    if indexed is not None:
+        return _lake_table(snapshot, *indexed), ()
     if kind_of(text) == "folder":
         raise InputError(f"{text} is a folder; name a file in it, or search with --batch {text}")
     if not may_be_name:
         raise InputError(f"there is no file {text}")
     try:
         segment, entry = snapshot.table(text)
-    except UnknownTable as problem:  # it knows the nearest names
+    except UnknownTable as problem:  # suggests similar names
         raise UnknownTable(f"there is no file {text}, and {problem}") from None
     return _lake_table(snapshot, segment, entry), ()

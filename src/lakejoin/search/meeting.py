@@ -1,4 +1,4 @@
-"""Where a query meets a column: compiled, over the groups of the column and not its values."""
+"""Compiled intersection of a query with a column, over the groups of the column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 @kernel
 def _from(codes: Array, at: int, least: np.int64) -> int:
-    """The first place from `at` on with a code of at least `least`; near ones are found fast."""
+    """The first position from `at` on with a code of at least `least`, by galloping search."""
     end = codes.shape[0]
     step = 1
     low = at
@@ -33,9 +33,9 @@ def _from(codes: Array, at: int, least: np.int64) -> int:
 
 @kernel
 def meet_groups(codes: Array, groups: Array, group_start: Array, mine: Array, theirs: Array) -> int:
-    """Finds the codes of a query, ascending, that a column's groups hold; returns how many.
+    """Find the codes of a query, ascending, in a column's groups; return how many there are.
 
-    `mine` receives their places among the codes, `theirs` their places in the column's set.
+    `mine` receives their positions among the codes, `theirs` their positions in the column's set.
     """
     n = 0
     at = 0

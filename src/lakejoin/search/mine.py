@@ -1,4 +1,4 @@
-"""What a table of mine must tell so that its columns can be searched for."""
+"""The protocol of a query table, whose columns are searched for."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-FRAME = "my_table"  # what a frame is called, here and in SQL
+FRAME = "my_table"  # the name of a frame in answers and in SQL
 NO_CELL = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Originals:
-    """The distinct texts of a column as they are written, the canonical value of each, and in how
-    many rows each stands. `cells` has the number of each row's text (`NO_CELL` is a null)."""
+    """The distinct texts of a column as spelled in the table, with their canonical values and row
+    counts. `cells` has the text id of each row (`NO_CELL` for a null)."""
 
     texts: pa.LargeStringArray
     tokens: pa.LargeStringArray
@@ -35,84 +35,84 @@ class Originals:
 
 
 class MyTable(Protocol):
-    """What is needed of a table in order to search for its columns."""
+    """A table whose columns can be searched for."""
 
     @property
     def name(self) -> str:
-        """What it is called in the answer."""
+        """The name shown in the answer."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of its columns; they may repeat."""
+        """The column names; they may repeat."""
 
     @property
     def origin(self) -> Origin:
-        """Where its rows can be read again."""
+        """Where SQL can read the rows."""
 
     @property
     def home(self) -> tuple[int, int] | None:
-        """(segment number, table number) of a table of the lake."""
+        """(segment index, table index) if the table is in the index."""
 
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
 
     def notes(self) -> tuple[str, ...]:
-        """Sentences about how it was read."""
+        """Notes about how the table was read."""
 
     def profiles(self) -> Sequence[ColumnProfile]:
-        """What all its columns look like."""
+        """The profiles of all columns."""
 
-    def profile(self, place: int) -> ColumnProfile:
-        """What one column looks like."""
+    def profile(self, column_index: int) -> ColumnProfile:
+        """The profile of one column."""
 
-    def read(self, places: Sequence[int]) -> None:
-        """Encodes some columns at once, so that a file is read once for all of them."""
+    def read(self, column_indexes: Sequence[int]) -> None:
+        """Encode some columns together, so that a file is read only once."""
 
-    def query(self, place: int) -> Query:
-        """One column, to be searched for."""
+    def query(self, column_index: int) -> Query:
+        """One column as a query."""
 
-    def cells(self, place: int) -> tuple[pa.LargeStringArray, Array]:
-        """A column row by row: its tokens, and the number of each row's (`NO_CELL` is a null)."""
+    def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
+        """The tokens of a column, and the token id of each row (`NO_CELL` for a null)."""
 
-    def is_text(self, place: int) -> bool:
-        """Whether a column is text where it comes from, and not a type of its own."""
+    def is_text(self, column_index: int) -> bool:
+        """Whether a column is stored as text in its source."""
 
     def types(self) -> Sequence[pa.DataType]:
-        """The types of its columns where it comes from; a table of the lake is kept as texts."""
+        """The column types in the source; a table of the index is all text."""
 
-    def originals(self, place: int) -> Originals:
-        """The distinct texts of a column as they are written."""
+    def originals(self, column_index: int) -> Originals:
+        """The distinct texts of a column as spelled in the table."""
 
     def forget(self) -> None:
-        """Lets go of encoded columns; they are made anew when they are asked for again."""
+        """Drop encoded columns; they are encoded again on demand."""
 
 
 def originals_of(segment: Segment, column: int) -> Originals:
-    """The distinct texts of a column of the lake as they are written."""
+    """The distinct texts of a lake column as spelled in its table."""
     from lakejoin.store.rows import NULL
 
     ids = segment.rows.value_ids(column, int(segment.column_rows[column]))
-    known = ids != NULL
-    distinct, numbers, rows = np.unique(ids[known], return_inverse=True, return_counts=True)
+    present = ids != NULL
+    distinct, indexes, rows = np.unique(ids[present], return_inverse=True, return_counts=True)
     cells = np.full(len(ids), NO_CELL)
-    cells[known] = numbers
+    cells[present] = indexes
     texts = segment.rows.texts(distinct, segment.dictionary.texts)
     tokens = segment.dictionary.texts.take(segment.rows.codes_of(distinct))
     return Originals(texts, tokens, rows, cells)
 
 
 def unsearched(column: str, kind: ColumnType, all_columns: bool) -> list[str]:
-    """A sentence where a column of mine is of a type that an index does not search."""
+    """A note if the index does not search columns of this type."""
     if searched(kind, all_columns):
         return []
     return [
-        f"{column!r} is of type {kind}, which this index does not search: only "
-        "columns of other types can be found (lakejoin index --all-columns adds them)"
+        f"{column!r} has type {kind}, which this index does not search, so only columns of other "
+        "types can match; lakejoin index --all-columns adds the rest"
     ]
 
 
 def searched(kind: ColumnType, all_columns: bool) -> bool:
-    """Whether columns of this type are searched in an index."""
+    """Whether an index searches columns of this type."""
     from lakejoin.store.encode import SEARCHED
 
     return kind is not ColumnType.EMPTY and (all_columns or kind in SEARCHED)

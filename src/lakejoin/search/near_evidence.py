@@ -1,5 +1,4 @@
-"""Why is this column near mine? The pairs of values with their distances, and what a join of them
-would be like."""
+"""Evidence for a result by meaning or distance: pairs of near values, and figures of their join."""
 
 from __future__ import annotations
 
@@ -17,17 +16,17 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-BETWEEN = " ~ "  # mine and theirs
-MOST_PAIRS = 8_000_000  # that are listed of one result: a pair takes some 100 bytes meanwhile
+BETWEEN = " ~ "  # between a query value and its match
+MOST_PAIRS = 8_000_000  # per result that can be listed: a pair takes about 100 bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Partners:
-    """The pairs of a value of mine and one of theirs that are near each other.
+    """The pairs of a query value and a lake value that are near each other.
 
-    They stand by `place`, my value's; then by rising `distance`. `partner` numbers theirs, which
-    stands in `rows` rows and may be the `same` as mine. By their numbers, `values` gives the
-    canonical values of some of theirs, and `written` how they are written there.
+    Sorted by `place`, the position of the query value, then by `distance`. `partner` is the id of
+    the lake value, which `rows` rows hold and which may be the `same` as the query value. `values`
+    maps ids to canonical values, `written` to their spelling in the lake table.
     """
 
     place: Array
@@ -43,19 +42,19 @@ class Partners:
 
     @cached_property
     def first(self) -> Array:
-        """The pair of each of my values with its nearest partner."""
+        """The pair of each query value with its nearest match."""
         return np.flatnonzero(np.diff(self.place, prepend=-1))
 
     @property
     def meeting(self) -> Meeting:
-        """My values that have a partner, and in how many rows their partners are together."""
+        """The query values with a match, and how many lake rows their matches have in total."""
         if not len(self):
             return Meeting(self.place, self.rows)
         return Meeting(self.place[self.first], np.add.reduceat(self.rows, self.first))
 
 
 def near_evidence_of(query: Wanted, partners: Partners) -> Evidence:
-    """The evidence that pairs give: as that of equal values, and the median distance."""
+    """Compute the evidence from the pairs, with the median distance."""
     meeting = partners.meeting
     mine = query.counts[meeting.places]
     nearest = partners.distance[partners.first]
@@ -69,8 +68,8 @@ def near_evidence_of(query: Wanted, partners: Partners) -> Evidence:
 
 
 def _examples(query: Wanted, partners: Partners) -> tuple[str, ...]:
-    """Values with their nearest partners: those that differ before those that are the same, as it
-    is they that tell what near is; among each, those that most of my rows hold."""
+    """Values with their nearest match: differing pairs first, as they show what near means; then
+    by query rows."""
     first = partners.first
     order = np.lexsort((-query.counts[partners.place[first]], partners.same[first]))[:EXAMPLES]
     chosen = first[order]
@@ -86,29 +85,29 @@ def near_matches(
     differing: bool = False,
     farthest: bool = False,
 ) -> pa.Table:
-    """All pairs, or the first `limit`: the nearest first, or the farthest; those of equal values
-    too, or only `differing` ones."""
+    """List the pairs, at most `limit`: the nearest first, or the `farthest`; all, or only
+    `differing` values."""
     import pyarrow as pa
 
     chosen = np.flatnonzero(~partners.same) if differing else np.arange(len(partners))
-    away = partners.distance[chosen]
-    order = chosen[np.argsort(-away if farthest else away, kind="stable")[:limit]]
-    places = partners.place[order]
+    distances = partners.distance[chosen]
+    order = chosen[np.argsort(-distances if farthest else distances, kind="stable")[:limit]]
+    positions = partners.place[order]
     return pa.table(
         {
-            "value": pa.array(shown(query, places), pa.large_string()),
+            "value": pa.array(shown(query, positions), pa.large_string()),
             "partner": partners.written(partners.partner[order]),
             "distance": partners.distance[order],
-            "mine": query.counts[places],
+            "mine": query.counts[positions],
             "theirs": partners.rows[order],
         }
     )
 
 
 def near_unmatched(query: Wanted, partners: Partners, limit: int | None) -> pa.Table:
-    """My values without a partner, those of most rows first."""
+    """The query values without a match, most rows first."""
     import pyarrow as pa
 
-    places = most_rows(query.counts, missing(query, partners.meeting), limit)
-    values = pa.array(shown(query, places), pa.large_string())
-    return pa.table({"value": values, "mine": query.counts[places]})
+    positions = most_rows(query.counts, missing(query, partners.meeting), limit)
+    values = pa.array(shown(query, positions), pa.large_string())
+    return pa.table({"value": values, "mine": query.counts[positions]})

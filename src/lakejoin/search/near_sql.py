@@ -1,7 +1,6 @@
-"""The join of values that are near each other as SQL that DuckDB runs: through a list of the pairs.
+"""Write a join by meaning as DuckDB SQL, through a list of the matching pairs.
 
-SQL knows nothing of vectors, so the pairs that were found stand in the query itself, as both sides
-write them.
+SQL cannot compare vectors, so the query spells out the pairs as both tables write them.
 """
 
 from __future__ import annotations
@@ -20,27 +19,26 @@ if TYPE_CHECKING:
     from lakejoin.search.near_evidence import Partners
     from lakejoin.search.result import Found
 
-MOST = 10_000  # pairs that a query spells out
+MOST = 10_000  # pairs in a query
 
 
 def near_join_sql(found: Found, partners: Partners) -> str:
-    """DuckDB SQL for the inner join of my table with that of a result found by meaning."""
+    """DuckDB SQL for the inner join of the query table with a result by meaning."""
     query = found.query
     if not isinstance(query, Query):
         raise InputError(
-            "there is no SQL for a result by distance: matches() lists the pairs of values, from "
-            "which a join can be made"
+            "a join by distance cannot be written as SQL: use the pairs that matches() lists"
         )
     if len(partners) > MOST:
-        raise _too_many(f"{len(partners):,} pairs are near")
+        raise _too_many(f"{len(partners):,} pairs match")
     found.mine.read(found.places)
     mine, theirs = my_side(found), their_side(found)
     own = _spellings(found.mine.originals(found.places[0]))
     other = _spellings(originals_of(found.segment, found.columns[0]))
     found.mine.forget()
-    pairs = list(dict.fromkeys(islice(_written(query, partners, own, other), MOST + 1)))
+    pairs = list(dict.fromkeys(islice(_text_pairs(query, partners, own, other), MOST + 1)))
     if len(pairs) > MOST:
-        raise _too_many(f"the pairs that are near are written in more than {MOST:,} ways")
+        raise _too_many(f"the matching pairs have more than {MOST:,} spellings")
     listed = ",\n  ".join(f"({literal(a)}, {literal(b)})" for a, b in pairs)
     comments = [*filter(None, (mine.comment, theirs.comment)), f"{len(pairs):,} pairs of texts"]
     return (
@@ -55,18 +53,18 @@ def near_join_sql(found: Found, partners: Partners) -> str:
 
 
 def _too_many(what: str) -> InputError:
-    return InputError(f"{what}, too many to stand in a query: matches() lists them")
+    return InputError(f"{what}, too many for a SQL query: use matches() to list them")
 
 
 def _spellings(originals: Originals) -> dict[str, list[str]]:
-    """The texts that are written for each canonical value."""
-    found = defaultdict(list)
+    """The spellings of each canonical value."""
+    texts_by_token = defaultdict(list)
     for token, text in zip(originals.tokens.to_pylist(), originals.texts.to_pylist(), strict=True):
-        found[token].append(text)
-    return found
+        texts_by_token[token].append(text)
+    return texts_by_token
 
 
-def _written(
+def _text_pairs(
     query: Query, partners: Partners, own: dict[str, list[str]], other: dict[str, list[str]]
 ) -> Iterator[tuple[str, str]]:
     mine = query.tokens.take(partners.place).to_pylist()

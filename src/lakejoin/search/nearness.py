@@ -1,7 +1,4 @@
-"""Which columns lie near mine? Reads my columns as points, runs the engine, names what it found.
-
-The counterpart, for numbers, places and vectors, of what `meaning.py` does for texts.
-"""
+"""Search by distance: read the query's columns as points, run the engine, name the hits."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ Array = np.ndarray[Any, Any]
 
 _NOUNS = {
     "number": "column of numbers",
-    "place": "table with places",
+    "place": "table with coordinates",
     "vector": "column of vectors",
 }
 
@@ -58,13 +55,13 @@ class DistanceSearch:
 
     @cached_property
     def query(self) -> PointQuery:
-        """The points that are searched for."""
-        as_vectors = self._asked.metric == "haversine"
+        """The points to search for."""
+        as_vectors = self._near_options.metric == "haversine"
         on_globe = self._within.unit == "m" or as_vectors
         return point_query(self.mine, self.columns, on_globe, as_vectors)
 
     @property
-    def _asked(self) -> ByDistance:
+    def _near_options(self) -> ByDistance:
         assert isinstance(self.options.near, ByDistance)
         return self.options.near
 
@@ -72,21 +69,21 @@ class DistanceSearch:
     def _within(self) -> Within:
         from lakejoin.search.nearby.within import parse_within
 
-        return parse_within(self._asked.within)
+        return parse_within(self._near_options.within)
 
     @cached_property
     def _metric(self) -> str:
         from lakejoin.search.nearby.within import settled_metric
 
-        return settled_metric(self.query.kind, self._within, self._asked.metric)
+        return settled_metric(self.query.kind, self._within, self._near_options.metric)
 
     @cached_property
     def reach(self) -> Reach:
-        """How near partners must be."""
+        """How near a match must be."""
         unit = {"m": "m", "share": "%"}.get(self._within.unit, "")
         unit = " rad" if self._metric == "angular" else unit
-        within = str(self._asked.within).strip()
-        return Reach(self._asked.measure, within=within, metric=self._metric, unit=unit)
+        within = str(self._near_options.within).strip()
+        return Reach(self._near_options.measure, within=within, metric=self._metric, unit=unit)
 
     @cached_property
     def _sets(self) -> list[PointSets]:
@@ -98,29 +95,29 @@ class DistanceSearch:
 
         return NearbySearch(self._sets)
 
-    # -- what is found ----------------------------------------------------------------------------
+    # -- hits -------------------------------------------------------------------------------------
 
     def hits(self) -> VectorHits:
-        """The point sets with the most of my points near, or with the most pairs."""
+        """The point sets with matches for the most query points, or with the most pairs."""
         sets, query = self._engine, self.query
         return sets.search(
             query.points,
             query.kind,
             self._within,
             self._metric,
-            measure=self._asked.measure,
+            measure=self._near_options.measure,
             k=self.options.k,
             least=max(1, enough(query, self.options.min or 0.0)),
             excluded=self.excluded,
         )
 
     def results(self, hits: VectorHits, copies: Copies) -> tuple[NearResult, ...]:
-        """The hits by name."""
+        """The hits as results with names."""
         return tuple(self._result(i, hits, copies) for i in range(len(hits)))
 
     def _result(self, i: int, hits: VectorHits, copies: Copies) -> NearResult:
-        number, points = int(hits.segment[i]), int(hits.column[i])
-        places, sets = self.places[number], self._sets[number]
+        segment_index, points = int(hits.segment[i]), int(hits.column[i])
+        places, sets = self.places[segment_index], self._sets[segment_index]
         columns = sets.columns(points)
         table, matched = places.table_of(columns[0]), int(hits.matched[i])
         return NearResult(
@@ -131,85 +128,87 @@ class DistanceSearch:
             containment=matched / len(self.query),
             query_size=len(self.query),
             _column_size=sets.size(points),
-            copy=copies.kind(number, table),
+            copy=copies.kind(segment_index, table),
             pairs=int(hits.pairs[i]),
-            partners=partial(self._partners, number, points),
+            partners=partial(self._partners, segment_index, points),
             found=Found(
                 self.query,
-                self.snapshot.segments[number],
-                number,
+                self.snapshot.segments[segment_index],
+                segment_index,
                 table,
                 columns,
                 self.mine,
                 self.columns,
                 self.snapshot.manifest,
-                partial(self._meeting, number, points),
+                partial(self._meeting, segment_index, points),
                 partial(sets.size, points),
             ),
         )
 
-    def _partners(self, number: int, points: int) -> Partners:
-        """The pairs with a point set; partners are numbered as it has them."""
+    def _partners(self, segment_index: int, points: int) -> Partners:
+        """The matching pairs with a point set; partners are given by their position in it."""
         from lakejoin.search.near_evidence import Partners
 
-        query, sets = self.query, self._sets[number]
+        query, sets = self.query, self._sets[segment_index]
         pairs = self._engine.pairs(
-            query.points, query.kind, self._within, self._metric, number, points
+            query.points, query.kind, self._within, self._metric, segment_index, points
         )
-        written = partial(_written, sets, points)
+        written = partial(_point_texts, sets, points)
         rows = sets.repeats(points)[pairs.id]
         same = _equal(query.points, sets.points(points), pairs)
-        return Partners(pairs.place, pairs.id, self._told(pairs), rows, same, written, written)
+        return Partners(
+            pairs.place, pairs.id, self._displayed_distance(pairs), rows, same, written, written
+        )
 
-    def _told(self, pairs: Pairs) -> Array:
-        """Distances as `within` was given: by a share of my numbers, where it is one."""
+    def _displayed_distance(self, pairs: Pairs) -> Array:
+        """Distances in the unit of `within`: as a share of the query's number if it is one."""
         if self._within.unit != "share":
             return pairs.distance
         mine = np.abs(self.query.points[pairs.place, 0])
         return np.asarray(pairs.distance / np.where(mine > 0, mine, 1.0))
 
-    def _meeting(self, number: int, points: int) -> Meeting:
-        return self._partners(number, points).meeting
+    def _meeting(self, segment_index: int, points: int) -> Meeting:
+        return self._partners(segment_index, points).meeting
 
     def forget(self) -> None:
-        """Nothing large is kept."""
+        """Do nothing: nothing large is cached."""
 
-    # -- what is said -----------------------------------------------------------------------------
+    # -- notes ------------------------------------------------------------------------------------
 
     def notes(self, hits: VectorHits, results: Sequence[NearResult]) -> list[str]:
-        """Sentences about how my points were read, and why nothing was found."""
-        said = list(self.query.said)
-        return said if results else [*said, self._why_nothing()]
+        """Notes about how the points were read, and why nothing was found."""
+        notes = list(self.query.said)
+        return notes if results else [*notes, self._why_nothing()]
 
     def _why_nothing(self) -> str:
         query, near = self.query, self.reach.said
         if not self.snapshot.manifest.totals.tables:
-            return "the index holds no table"
-        kinds = {sets.kind(one) for sets in self._sets for one in range(sets.count)}
+            return "the index is empty"
+        kinds = {sets.kind(points) for sets in self._sets for points in range(sets.count)}
         noun = _NOUNS[query.kind]
         if query.kind not in kinds and not (self._metric == "haversine" and PLACE in kinds):
             return f"the lake has no {noun}"
         where = f"{'other ' if self.options.others else ''}{noun} of the lake"
         names = " and ".join(map(repr, query.columns))
         if len(query) == 1:
-            return f"the one value of {names} has nothing {near} in any {where}"
+            return f"the only value of {names} has no match {near} in any {where}"
         if self.options.min:
             share = f"{percent(self.options.min)} of the {len(query):,} values of {names}"
-            return f"no {where} has something {near} for {share}"
-        return f"none of the {len(query):,} values of {names} has something {near} in any {where}"
+            return f"no {where} has matches {near} for {share}"
+        return f"none of the {len(query):,} values of {names} has a match {near} in any {where}"
 
 
 def _equal(mine: Array, theirs: Array, pairs: Pairs) -> Array:
-    """Which pairs are of the same point: vectors of one direction may differ in length."""
+    """Which pairs are equal points: vectors at angle 0 may differ in length."""
     same = np.asarray(pairs.distance == 0)
     near = np.flatnonzero(same)
-    place, partner = pairs.place[near], pairs.id[near]
+    position, partner = pairs.place[near], pairs.id[near]
     for axis in range(mine.shape[1]):
-        same[near] &= mine[place, axis] == theirs[partner, axis]
+        same[near] &= mine[position, axis] == theirs[partner, axis]
     return same
 
 
-def _written(sets: PointSets, points: int, chosen: Array) -> pa.LargeStringArray:
+def _point_texts(sets: PointSets, points: int, chosen: Array) -> pa.LargeStringArray:
     """Points of a set as texts."""
     import pyarrow as pa
 
@@ -221,7 +220,7 @@ def _written(sets: PointSets, points: int, chosen: Array) -> pa.LargeStringArray
 
 
 def number_text(number: float) -> str:
-    """A number as short as it can be written without another one being meant.
+    """The shortest text of a number that parses back to it.
 
     >>> number_text(7.0), number_text(46.949), number_text(1e-9)
     ('7', '46.949', '1e-09')

@@ -1,4 +1,4 @@
-"""What a search by meaning or by distance needs of an index, and how to add it."""
+"""Check that an index has the part that search by meaning or distance needs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PARTS = {
 
 
 def check_part(snapshot: Snapshot, by: str, index: str | None = None) -> None:
-    """Refuses a search for which the index lacks a part, before anything is read; `index` is where
-    the index is, if it has to be said."""
+    """Raise an error if the index lacks the part that this search needs; `index` is its location,
+    for the command in the message."""
     if by not in _PARTS:
         return
     name, version, noun = _PARTS[by]
-    found = [segment.record.components.get(name) for segment in snapshot.segments]
+    records = [segment.record.components.get(name) for segment in snapshot.segments]
     lacks = by == "meaning" and snapshot.manifest.options.meaning is None
-    if lacks or any(one is None or one.version < version for one in found):
+    if lacks or any(record is None or record.version < version for record in records):
         raise InputError(
-            f"this index holds no {noun} to search by {by}: {adding(by, index)} adds them"
+            f"this index has no {noun} to search by {by}; add them with: {adding(by, index)}"
         )
 
 

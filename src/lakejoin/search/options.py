@@ -1,4 +1,4 @@
-"""How to search, and what cannot be asked for."""
+"""Options of a search, with checks."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from lakejoin.search.near_options import AUTO, ByDistance, ByMeaning, Near
 BY = ("fused", "overlap", "containment", "meaning", "distance")
 DEFAULT_K = 10
 DEFAULT_MIN = 0.6
-INITIAL = ("items", "cardinality")  # the cheapest column to fetch by; the fewest distinct values
+INITIAL = ("items", "cardinality")  # cheapest to fetch by; fewest distinct values
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How to search.
+    """Options of a search.
 
-    `by` overlap: the `k` columns (10) that share the most values, exactly; `min` leaves out those
-    that contain less. `by` containment: every column that contains at least `min` (0.6 where `k`
-    is not given either), or the best `k`; from sketches alone where `verified` is off. For a
-    composite key it is tables and combinations, always counted exactly. `by` meaning or distance:
-    every column of which at least `min` of my values have a partner that is near, or the best `k`;
-    `near` says what near is. `by` fused: the `k` tables (10) that join best, by all that speaks
-    for each. `others` leaves out the query's own table and its exact copies; fused they always are.
-    `algorithm` chooses how overlaps are counted. `initial` is the column of a composite key by
-    which rows are fetched, by its name or its place in my table, or how it is chosen (`INITIAL`).
+    By overlap: the `k` columns (10) that share the most values, exactly; `min` drops those that
+    contain less. By containment: every column that contains at least `min` (0.6 without `k`), or
+    the best `k`; from sketches alone if not `verified`. For a composite key the results are tables,
+    counted by combinations, always exactly. By meaning or distance: every column that has matches
+    for at least `min` of the values, or the best `k`; `near` says how near a match must be. Fused:
+    the `k` tables (10) that join best by all evidence. `others` leaves out the query's own table
+    and its exact copies, as fused search always does. `algorithm` is how overlaps are counted.
+    `initial` is the key column to fetch rows by (name or index), or a rule from `INITIAL`.
 
     >>> SearchOptions("containment").settled().min
     0.6
     >>> SearchOptions(k=True)
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: k must be a whole number from 1 on, not True
+    lakejoin.errors.InputError: k must be a positive integer, not True
     """
 
     by: str = "overlap"
@@ -55,33 +54,31 @@ class SearchOptions:
         if self.min is not None:
             check_share(self.min, "min")
         if self.by != "containment" and not self.verified:
-            raise InputError("only a search by containment can go unverified")
+            raise InputError("only search by containment can be unverified")
         if self.by != "overlap" and self.algorithm != AUTO:
             raise InputError(
-                f"an algorithm ({self.algorithm!r}) counts overlaps: it goes with by='overlap' and "
-                f"not with by={self.by!r}"
+                f"algorithm ({self.algorithm!r}) applies to by='overlap', not to by={self.by!r}"
             )
         if self.by == "fused":
             self._check_fused()
-        wanted = {"meaning": ByMeaning, "distance": ByDistance}.get(self.by, type(None))
-        if self.near is not None and not isinstance(self.near, wanted):
-            raise InputError(f"{self.near!r} does not go with by={self.by!r}")
+        expected = {"meaning": ByMeaning, "distance": ByDistance}.get(self.by, type(None))
+        if self.near is not None and not isinstance(self.near, expected):
+            raise InputError(f"{self.near!r} does not apply to by={self.by!r}")
 
     def _check_fused(self) -> None:
         if self.min is not None:
             raise InputError(
-                f"min ({self.min:g}) does not go with by='fused', which weighs how much is "
-                "contained against chance: it goes with by overlap, containment, meaning or "
-                "distance"
+                f"min ({self.min:g}) does not apply to by='fused', which weighs containment "
+                "against chance; use it with overlap, containment, meaning or distance"
             )
         if self.initial is not None:
             raise InputError(
-                f"initial ({self.initial!r}) does not go with by='fused', which takes the cheapest "
-                "column itself: it goes with by overlap or containment"
+                f"initial ({self.initial!r}) does not apply to by='fused', which takes the "
+                "cheapest column; use it with overlap or containment"
             )
 
     def settled(self) -> SearchOptions:
-        """The same with what was left open filled in."""
+        """Fill in the defaults."""
         if self.by == "overlap":
             return replace(self, k=self.k or DEFAULT_K)
         near = ByMeaning() if self.by == "meaning" and self.near is None else self.near
@@ -89,41 +86,37 @@ class SearchOptions:
         return replace(self, min=least, near=near)
 
     def for_column(self) -> SearchOptions:
-        """The same, if they fit one column."""
+        """Return the options if they apply to a single column."""
         if self.initial is not None:
             raise InputError(
-                f"initial ({self.initial!r}) is the column of a composite key by which rows are "
-                "fetched: it goes with two columns or more"
+                f"initial ({self.initial!r}) is the key column to fetch rows by and needs two or "
+                "more columns"
             )
         return self
 
     def for_key(self) -> SearchOptions:
-        """The same, if they fit a composite key: its combinations are always counted, one way."""
+        """Return the options if they apply to a composite key, which is always counted exactly."""
         if self.by == "meaning":
             raise InputError(
-                "a search by meaning is for one column: several columns together are found by "
-                "overlap or by containment"
+                "search by meaning takes one column; use overlap or containment for several"
             )
         if not self.verified:
-            raise InputError(
-                "a search for several columns together is always exact: it cannot go unverified"
-            )
+            raise InputError("search for a composite key is always exact and cannot be unverified")
         if self.algorithm != AUTO:
             raise InputError(
-                f"an algorithm ({self.algorithm!r}) counts the values of one column, and not "
-                "several columns together"
+                f"algorithm ({self.algorithm!r}) applies to a single column, not to a composite key"
             )
         return self
 
 
 def check_k(k: Any) -> None:
-    """Raises unless `k` is a number of results; a bool is none, although Python counts with it."""
+    """Raise an error unless `k` is a positive integer (and no bool)."""
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise InputError(f"k must be a whole number from 1 on, not {k!r}")
+        raise InputError(f"k must be a positive integer, not {k!r}")
 
 
 def check_share(share: Any, name: str) -> None:
-    """Raises unless it is a number between 0 and 1, as a containment is."""
+    """Raise an error unless `share` is a number between 0 and 1."""
     number = isinstance(share, Real) and not isinstance(share, bool)
     if not number or math.isnan(share) or not 0.0 <= share <= 1.0:
         raise InputError(f"{name} must be a number between 0 and 1, not {share!r}")

@@ -1,4 +1,4 @@
-"""Where the rows of a table can be read again, by SQL."""
+"""Where SQL can read the rows of a table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _WORDS = (ColumnType.TEXT, ColumnType.MIXED)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A file with its format and dialect; `path` is empty for what lies in no file of its own.
+    """A file with its format and dialect; `path` is empty for a table without a file of its own.
 
-    `plain` says that other readers see the same rows and names: nothing was left out or renamed.
+    `plain` if other readers see the same rows and names, as nothing was left out or renamed.
     """
 
     path: str = ""
@@ -30,14 +30,14 @@ class Origin:
 
 
 def origin_of(lakes: Sequence[str], entry: TableEntry) -> Origin:
-    """The file of a table of the lake; no path where it is inside a container, or has gone."""
+    """The file of a lake table; without a path if it is in a container or no longer there."""
     from lakejoin.lake.files import file_of
 
-    place = file_of(lakes, entry.source) if entry.name == entry.source else None
+    location = file_of(lakes, entry.source) if entry.name == entry.source else None
     plain = not entry.losses and not entry.notes
-    return Origin("" if place is None else place.uri, entry.format, entry.dialect, plain)
+    return Origin("" if location is None else location.uri, entry.format, entry.dialect, plain)
 
 
 def written_as_text(origin: Origin, kind: ColumnType) -> bool:
-    """Whether a column is text in its file, and not a number or a date of a type of its own."""
+    """Whether a column is stored as text in its file, not as a typed number or date."""
     return origin.format in DELIMITED or kind in _WORDS

@@ -1,4 +1,4 @@
-"""A file or a frame of the caller's, of which columns are searched for."""
+"""A file or a frame of the caller as the query table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Array = np.ndarray[Any, Any]
 
 
 class OwnTable:
-    """A frame or a file of the caller's. Columns are encoded when they are asked for, and kept.
+    """A frame or a file of the caller. Columns are encoded on demand and cached.
 
-    A file is read in batches: only the asked columns' distinct texts, and 1 to 4 bytes a cell, stay
-    in memory.
+    A file is read in batches: only the distinct texts of the requested columns, and 1 to 4 bytes
+    per cell, stay in memory.
     """
 
     home = None
@@ -43,42 +43,42 @@ class OwnTable:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of its columns."""
+        """The column names."""
         return self._source.names
 
     @property
     def origin(self) -> Origin:
-        """The file, where it is one."""
+        """The file, if there is one."""
         return self._source.origin
 
     def rows(self) -> int:
-        """How many rows it has."""
-        known = next(iter(self._data), 0)
-        return len(self._encoded([known])[0].cells)
+        """The number of rows."""
+        column_index = next(iter(self._data), 0)
+        return len(self._encoded([column_index])[0].cells)
 
     def notes(self) -> tuple[str, ...]:
         """What was left out while the file was read."""
         return self._source.losses()
 
     def profiles(self) -> Sequence[ColumnProfile]:
-        """What all its columns look like; reads them all."""
+        """The profiles of all columns; reads them all."""
         return [data.profile for data in self._encoded(range(len(self.names)))]
 
-    def profile(self, place: int) -> ColumnProfile:
-        """What one column looks like."""
-        return self._encoded([place])[0].profile
+    def profile(self, column_index: int) -> ColumnProfile:
+        """The profile of one column."""
+        return self._encoded([column_index])[0].profile
 
-    def read(self, places: Sequence[int]) -> None:
-        """Encodes some columns, reading the file once."""
-        self._encoded(places)
+    def read(self, column_indexes: Sequence[int]) -> None:
+        """Encode some columns, reading the file once."""
+        self._encoded(column_indexes)
 
-    def query(self, place: int) -> Query:
-        """One column, to be searched for."""
-        return query_of_data(self.name, self.names[place], self._encoded([place])[0])
+    def query(self, column_index: int) -> Query:
+        """One column as a query."""
+        return query_of_data(self.name, self.names[column_index], self._encoded([column_index])[0])
 
-    def cells(self, place: int) -> tuple[pa.LargeStringArray, Array]:
-        """A column row by row."""
-        data = self._encoded([place])[0]
+    def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
+        """The tokens of a column, and the token id of each row."""
+        data = self._encoded([column_index])[0]
         token_of = np.arange(len(data.tokens), dtype=np.uint32)
         token_of = np.concatenate([token_of, data.spelling_token.astype(np.uint32)])
         null = data.cells == null_id(data.cells.dtype)
@@ -86,76 +86,78 @@ class OwnTable:
             null, NO_CELL, np.append(token_of, NO_CELL)[np.where(null, len(token_of), data.cells)]
         )
 
-    def is_text(self, place: int) -> bool:
-        """Whether a column is text in the frame or file."""
-        return self._source.is_text(place, self.profile(place).type)
+    def is_text(self, column_index: int) -> bool:
+        """Whether a column is stored as text in the frame or file."""
+        return self._source.is_text(column_index, self.profile(column_index).type)
 
     def types(self) -> Sequence[pa.DataType]:
-        """The types of its columns in the frame or file."""
+        """The column types in the frame or file."""
         return self._source.types()
 
-    def originals(self, place: int) -> Originals:
-        """The distinct texts of a column as they are written."""
+    def originals(self, column_index: int) -> Originals:
+        """The distinct texts of a column as spelled in the table."""
         import pyarrow as pa
 
-        data = self._encoded([place])[0]
+        data = self._encoded([column_index])[0]
         ids = len(data.tokens) + len(data.spellings)
-        found = np.minimum(data.cells, ids)
-        rows = np.bincount(found, minlength=ids + 1)[:ids]
+        ids_of_rows = np.minimum(data.cells, ids)
+        rows = np.bincount(ids_of_rows, minlength=ids + 1)[:ids]
         texts = pa.chunked_array([data.tokens, data.spellings]).combine_chunks()
         token = np.concatenate([np.arange(len(data.tokens)), data.spelling_token])
         used = np.flatnonzero(rows)
-        number = np.full(ids + 1, NO_CELL)
-        number[used] = np.arange(len(used))
+        index_of_id = np.full(ids + 1, NO_CELL)
+        index_of_id[used] = np.arange(len(used))
         tokens = data.tokens.take(token[used])
-        return Originals(texts.take(used), tokens, rows[used], number[found])
+        return Originals(texts.take(used), tokens, rows[used], index_of_id[ids_of_rows])
 
     def forget(self) -> None:
-        """Lets go of what was encoded."""
+        """Drop the encoded columns."""
         self._data = {}
 
-    def _encoded(self, places: Iterable[int]) -> list[ColumnData]:
-        wanted = list(places)
-        missing = [place for place in wanted if place not in self._data]
+    def _encoded(self, column_indexes: Iterable[int]) -> list[ColumnData]:
+        requested = list(column_indexes)
+        missing = [column_index for column_index in requested if column_index not in self._data]
         if missing:
             self._data.update(zip(missing, self._encode(missing), strict=True))
-        return [self._data[place] for place in wanted]
+        return [self._data[column_index] for column_index in requested]
 
-    def _encode(self, places: Sequence[int]) -> list[ColumnData]:
+    def _encode(self, column_indexes: Sequence[int]) -> list[ColumnData]:
         from lakejoin.lake.columns import ColumnEncoder
 
-        encoders = [ColumnEncoder(self.names[place], self._rules) for place in places]
+        encoders = [
+            ColumnEncoder(self.names[column_index], self._rules) for column_index in column_indexes
+        ]
         for batch in self._source.batches():
-            for place, encoder in zip(places, encoders, strict=True):
-                encoder.append(batch.column(place))
-        encoders.reverse()  # each encoder's memory goes as its column is finished
+            for column_index, encoder in zip(column_indexes, encoders, strict=True):
+                encoder.append(batch.column(column_index))
+        encoders.reverse()  # free each encoder's memory as its column is finished
         return [encoders.pop().finish() for _ in range(len(encoders))]
 
 
 class Source(Protocol):
-    """Rows that can be read again and again."""
+    """Rows that can be read repeatedly."""
 
     name: str
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the columns."""
+        """The column names."""
 
     @property
     def origin(self) -> Origin:
-        """Where the rows are."""
+        """Where SQL can read the rows."""
 
     def types(self) -> Sequence[pa.DataType]:
-        """The types of the columns."""
+        """The column types."""
 
     def batches(self) -> Iterable[Any]:
-        """The rows, from the first on."""
+        """All rows, from the start."""
 
     def losses(self) -> tuple[str, ...]:
-        """What the last reading left out."""
+        """What was left out in the last read."""
 
-    def is_text(self, place: int, kind: ColumnType) -> bool:
-        """Whether a column, which holds values of a kind, is written as text."""
+    def is_text(self, column_index: int, kind: ColumnType) -> bool:
+        """Whether a column with values of this type is stored as text."""
 
 
 @dataclass(slots=True)
@@ -182,16 +184,16 @@ class Frame:
     def losses(self) -> tuple[str, ...]:
         return ()
 
-    def is_text(self, place: int, kind: ColumnType) -> bool:
+    def is_text(self, column_index: int, kind: ColumnType) -> bool:
         from lakejoin.lake.printing import is_text
 
         del kind
-        return is_text(self.table.schema.field(place).type)
+        return is_text(self.table.schema.field(column_index).type)
 
 
 @dataclass(slots=True)
 class File:
-    """Rows in a file, or in one part of it."""
+    """Rows in a file, or in one part of a container."""
 
     stream: TableStream
     name: str
@@ -221,10 +223,10 @@ class File:
 
     def losses(self) -> tuple[str, ...]:
         return tuple(
-            f"while reading {self.name}, {loss.count:,} × {loss.reason}"
+            f"while reading {self.name}: {loss.count:,} × {loss.reason}"
             for loss in self.stream.losses
         )
 
-    def is_text(self, place: int, kind: ColumnType) -> bool:
-        del place
+    def is_text(self, column_index: int, kind: ColumnType) -> bool:
+        del column_index
         return written_as_text(self.origin, kind)

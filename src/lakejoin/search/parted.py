@@ -1,8 +1,7 @@
-"""How is a search run over parts of an index, and how is what they found put together?
+"""Run a search over partitions of an index and merge their hits into one answer.
 
-A part is some of the segments, and what it finds are hits: numbers of columns with their scores.
-Those of all parts are put together in the order that one search over all segments has. Only then
-the evidence is gathered, for what is in the answer.
+A partition is some of the segments; its hits are merged with the others' in the order that one
+search over all segments has. Evidence is gathered afterwards, for the merged answer only.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """What a search found in a part of the index; `left_out` tables there are mine again."""
+    """What a search found in a partition; `left_out` counts the copies of the query table there."""
 
     found: Ranked | Contained
     left_out: int = 0
@@ -48,21 +47,21 @@ class Gathered:
 
 
 def check_parted(options: SearchOptions) -> None:
-    """Refuses what only all segments together can tell."""
+    """Raise an error for options that need all segments at once."""
     if isinstance(options.near, ByMeaning) and options.near.tau == AUTO:
         raise InputError(
-            "tau auto is chosen from all columns of the lake at once: search with one table to see "
-            "which tau it takes, then give that one"
+            "tau auto needs all columns of the lake at once: search with one table to see which "
+            "tau it chooses, then pass that"
         )
 
 
 def merged(parts: Sequence[Gathered], numbers: Sequence[Array], options: SearchOptions) -> Gathered:
-    """What all parts found, in the order of the answer; `numbers` are those that the segments of
-    each part have in the whole index."""
+    """Merge what all partitions found, in the order of the answer; `numbers` are the indexes of
+    each partition's segments in the whole index."""
     options = options.settled()
     found = [part.found for part in parts]
-    contained = [one for one in found if isinstance(one, Contained)]
-    ranked = [one for one in found if isinstance(one, Ranked)]
+    contained = [hits for hits in found if isinstance(hits, Contained)]
+    ranked = [hits for hits in found if isinstance(hits, Ranked)]
     if contained:
         best = _containment(options).put_together(contained, numbers)
     else:
@@ -72,39 +71,41 @@ def merged(parts: Sequence[Gathered], numbers: Sequence[Array], options: SearchO
 
 
 def searches(choice: Choice, options: SearchOptions) -> list[Choice]:
-    """The searches that a choice asks for: for its columns one after the other, or for all."""
+    """Split a choice into searches: one per column, or one for all columns together."""
     if choice.is_key or options.by == "distance":
         return [choice]
-    return [Choice((place,)) for place in choice.places]
+    return [Choice((column_index,)) for column_index in choice.places]
 
 
 class PartSearcher(Searcher):
-    """Searches a part of an index: the snapshot names only some of its segments."""
+    """Searches a partition of an index: its snapshot has only some of the segments."""
 
-    def gather(self, mine: MyTable, choice: Choice, options: SearchOptions) -> Iterator[Gathered]:
-        """What is found for each search that the choice asks for."""
+    def gather(
+        self, query_table: MyTable, choice: Choice, options: SearchOptions
+    ) -> Iterator[Gathered]:
+        """Yield what each search of the choice finds."""
         check_parted(options)
-        for one in searches(choice, options):
+        for search in searches(choice, options):
             begin = time.perf_counter()
-            copies = Copies(self.snapshot.segments, self._places, mine, one.places[0])
+            copies = Copies(self.snapshot.segments, self._places, query_table, search.places[0])
             tables = copies.all() if options.others else []
             excluded = Excluded(self._without(tables) if options.others else self._dead)
-            found = self._found(mine, one, options, excluded)
+            found = self._found(query_table, search, options, excluded)
             yield Gathered(found, sum(map(len, tables)), time.perf_counter() - begin)
 
     def _found(
-        self, mine: MyTable, choice: Choice, options: SearchOptions, excluded: Excluded
+        self, query_table: MyTable, choice: Choice, options: SearchOptions, excluded: Excluded
     ) -> Ranked | Contained:
         if options.by in ("meaning", "distance"):
-            return self._found_near(mine, choice, options.for_column().settled(), excluded)
+            return self._found_near(query_table, choice, options.for_column().settled(), excluded)
         if choice.is_key:
-            key = self._key(mine, choice, options.for_key().settled())
+            key = self._key(query_table, choice, options.for_key().settled())
             tables = key.hits(excluded)
             where = zip(tables.segment.tolist(), tables.table.tolist(), strict=True)
             rows = [self._places[segment].rows[table] for segment, table in where]
             return Ranked(tables, np.array(rows, dtype=np.int64), tables.matched)
         options = options.for_column().settled()
-        query = mine.query(choice.places[0])
+        query = query_table.query(choice.places[0])
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
         if options.by == "containment":
@@ -114,57 +115,57 @@ class PartSearcher(Searcher):
         return Ranked(hits, sizes_of(hits, self.snapshot.segments), hits.matched)
 
     def _found_near(
-        self, mine: MyTable, choice: Choice, options: SearchOptions, excluded: Excluded
+        self, query_table: MyTable, choice: Choice, options: SearchOptions, excluded: Excluded
     ) -> Ranked:
         assert options.near is not None
-        hits = replace(self._near(mine, choice.places, options, excluded).hits(), near=())
+        hits = replace(self._near(query_table, choice.places, options, excluded).hits(), near=())
         score = hits.pairs if options.near.measure == "all" else hits.matched
         if options.by == "meaning":
             return Ranked(hits, sizes_of(hits, self.snapshot.segments), score)
         where = zip(hits.segment.tolist(), hits.column.tolist(), strict=True)
         segments = self.snapshot.segments
-        size = [segments[number].points.size(points) for number, points in where]
+        size = [segments[segment_index].points.size(points) for segment_index, points in where]
         return Ranked(hits, np.array(size, dtype=np.int64), score)
 
 
 class CompletingSearcher(Searcher):
-    """Makes answers of what the parts of its index found; not for several threads at once."""
+    """Makes answers from what the partitions of its index found; not thread-safe."""
 
-    _given: Gathered
+    _gathered: Gathered
 
     def complete(
         self,
-        mine: MyTable,
+        query_table: MyTable,
         choice: Choice,
         options: SearchOptions,
         notes: Sequence[str],
         found: Sequence[Gathered],
     ) -> list[Answer]:
-        """The answers, one for each search that the choice asks for."""
+        """The answers, one for each search of the choice."""
         answers = []
-        for one, self._given in zip(searches(choice, options), found, strict=True):
-            since = time.perf_counter() - self._given.seconds
+        for search, self._gathered in zip(searches(choice, options), found, strict=True):
+            since = time.perf_counter() - self._gathered.seconds
             if options.by == "distance":
-                answer = self.search_near(mine, one.places, options, notes, since)
-            elif one.is_key:
-                answer = self.search_key(mine, one, options, notes, since)
+                answer = self.search_near(query_table, search.places, options, notes, since)
+            elif search.is_key:
+                answer = self.search_key(query_table, search, options, notes, since)
             else:
-                answer = self.search(mine, one.places[0], options, notes, since)
+                answer = self.search(query_table, search.places[0], options, notes, since)
             answers.append(answer)
         return answers
 
     @property
     def _best(self) -> Any:
-        found = self._given.found
+        found = self._gathered.found
         assert isinstance(found, Ranked)
         return found.hits
 
     def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[Excluded, list[str]]:
-        # Why nothing was found is searched for once more, in all segments.
+        # To explain why nothing was found, all segments are searched again.
         if not options.others or not len(self._best) or options.min:
             return super()._excluded(copies, options)
         itself = copies.mine.home is not None
-        return Excluded(self._dead), left_out_said(self._given.left_out, itself)
+        return Excluded(self._dead), left_out_said(self._gathered.left_out, itself)
 
     def _hits(self, query: Query, options: SearchOptions, excluded: Excluded) -> Hits:
         hits: Hits = self._best

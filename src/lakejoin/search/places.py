@@ -1,4 +1,4 @@
-"""Whose column is this? From a column's number to its table, and which columns have gone."""
+"""Map the columns of a segment to its tables and their names; lists deleted columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Places:
-    """The tables of a segment, by the numbers of their columns."""
+    """The tables of a segment and their column ranges."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
@@ -27,21 +27,21 @@ class Places:
 
     @cached_property
     def width(self) -> Array:
-        """How many columns each table has."""
+        """The number of columns of each table."""
         return np.asarray(self._segment.catalog.tables["width"].to_numpy())
 
     @cached_property
     def rows(self) -> Array:
-        """How many rows each table has."""
+        """The number of rows of each table."""
         return np.asarray(self._segment.catalog.tables["rows"].to_numpy())
 
     @cached_property
     def dead(self) -> Array:
-        """The columns of tables that have gone."""
+        """The columns of deleted tables."""
         return self.columns_of(np.array(self._segment.record.dead, dtype=np.int64))
 
     def profile(self, name: str) -> Array:
-        """One figure of the profiles of all columns."""
+        """One profile figure of all columns."""
         if name not in self._profiles:
             self._profiles[name] = np.asarray(self._segment.catalog.columns[name].to_numpy())
         return self._profiles[name]
@@ -66,5 +66,5 @@ class Places:
         return str(self._segment.catalog.columns["name"][column].as_py())
 
     def size_of(self, column: int) -> int:
-        """How many distinct values a column has."""
+        """The number of distinct values of a column."""
         return int(self._segment.catalog.columns["distinct"][column].as_py())

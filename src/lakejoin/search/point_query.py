@@ -1,4 +1,4 @@
-"""Columns of mine as points, ready to be searched for by distance: numbers, places or vectors."""
+"""Read query columns as points to search by distance: numbers, coordinates or vectors."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-BETWEEN = ", "  # the two numbers of a place that is shown
+BETWEEN = ", "  # between latitude and longitude
 _POLE = 90.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointQuery:
-    """One column, or a latitude and a longitude, to be searched for by distance.
+    """One column, or latitude and longitude, to search for by distance.
 
-    `points` are distinct, one a row, in the order of my rows; `counts[i]` of my `rows` hold the
-    i-th, and `texts[i]` is how I wrote it first. `said` are sentences about how they were read.
+    `points` are distinct, in the order of the query rows; `counts[i]` of the `rows` rows hold point
+    i, and `texts[i]` is its first spelling. `said` are notes about how the points were read.
     """
 
     table: str
@@ -62,57 +62,74 @@ class PointQuery:
     def __len__(self) -> int:
         return len(self.points)
 
-    def written(self, places: Array) -> list[pa.LargeStringArray]:
-        """The points at some places as I wrote them, each in one text."""
-        return [self.texts.take(places)]
+    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+        """The points at some positions as the query table spells them, each in one text."""
+        return [self.texts.take(positions)]
 
 
 def point_query(
-    mine: MyTable, places: Sequence[int], on_globe: bool, as_vectors: bool = False
+    query_table: MyTable, column_indexes: Sequence[int], on_globe: bool, as_vectors: bool = False
 ) -> PointQuery:
-    """The points of a column of mine, or the places of two.
+    """Read the points of one column, or of a latitude and a longitude column.
 
-    `on_globe` says that places are wanted, where a list of two numbers may be one too; unless lists
-    are to stay `as_vectors`, each a latitude and a longitude, in a column that is not called a
-    place.
+    `on_globe` if coordinates are expected, so that a list of two numbers is a point on the globe;
+    unless it stays a vector because of `as_vectors` and a column name that says nothing of
+    coordinates.
     """
-    mine.read(places)
-    parts = [mine.cells(place) for place in places]
-    names = tuple(mine.names[place] for place in places)
-    if len(places) == 2:
-        kind, swapped, axes, said = _pair([tokens for tokens, _ in parts], names)
+    query_table.read(column_indexes)
+    columns = [query_table.cells(column_index) for column_index in column_indexes]
+    names = tuple(query_table.names[column_index] for column_index in column_indexes)
+    if len(column_indexes) == 2:
+        kind, swapped, axes, notes = _read_pair([tokens for tokens, _ in columns], names)
         if swapped:
-            parts, names, places = parts[::-1], names[::-1], places[::-1]
+            columns, names, column_indexes = columns[::-1], names[::-1], column_indexes[::-1]
     else:
         on_globe = on_globe and (says_place(names[0]) or not as_vectors)
-        kind, axes, said = *_single(parts[0][0], names[0], on_globe), ()
-    combinations, counts = distinct_rows([cells for _, cells in parts])
+        kind, axes, notes = *_read_single(columns[0][0], names[0], on_globe), ()
+    combinations, counts = distinct_rows([cells for _, cells in columns])
     numbers = [axis[combinations[:, j]] for j, axis in enumerate(axes)]
-    points = np.concatenate([each.reshape(len(each), -1) for each in numbers], axis=1)
+    points = np.concatenate(
+        [axis_values.reshape(len(axis_values), -1) for axis_values in numbers], axis=1
+    )
     earthly = kind == PLACE or (as_vectors and points.shape[1] == 2)
-    real = valid_places(points) if earthly else np.isfinite(points).all(axis=1)
-    if not real.any():
-        raise _nothing(mine, names, [tokens for tokens, _ in parts])
-    whole, first, counts = _distinct(points, np.flatnonzero(real), counts)
-    shown = [mine.query(place).shown.take(combinations[first, j]) for j, place in enumerate(places)]
-    lost = int(np.count_nonzero(~real))
-    if lost:
-        noun = {NUMBER: "numbers", VECTOR: "vectors like most"}.get(kind, "")
-        noun = "places on the globe" if earthly else noun
-        said = (*said, f"{lost:,} of the {len(real):,} values of {_listed(names)} are no {noun}")
-    return PointQuery(mine.name, names, kind, whole, counts, mine.rows(), _joined(shown), said)
+    valid = valid_places(points) if earthly else np.isfinite(points).all(axis=1)
+    if not valid.any():
+        raise _no_points_error(query_table, names, [tokens for tokens, _ in columns])
+    distinct_points, first, counts = _distinct(points, np.flatnonzero(valid), counts)
+    shown = [
+        query_table.query(column_index).shown.take(combinations[first, j])
+        for j, column_index in enumerate(column_indexes)
+    ]
+    invalid = int(np.count_nonzero(~valid))
+    if invalid:
+        noun = {NUMBER: "numbers", VECTOR: "vectors of the usual length"}.get(kind, "")
+        noun = "valid coordinates" if earthly else noun
+        notes = (
+            *notes,
+            f"{invalid:,} of the {len(valid):,} values of {_listed(names)} are not {noun}",
+        )
+    return PointQuery(
+        query_table.name,
+        names,
+        kind,
+        distinct_points,
+        counts,
+        query_table.rows(),
+        _join_texts(shown),
+        notes,
+    )
 
 
-def _distinct(points: Array, real: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """Distinct points in the order of their first row, where each is first, and their rows."""
-    kept = points[real] + 0.0  # there is one zero
-    _, first, inverse = np.unique(kept, axis=0, return_index=True, return_inverse=True)
+def _distinct(points: Array, valid: Array, counts: Array) -> tuple[Array, Array, Array]:
+    """The distinct points in order of first row, their first positions, and their row counts."""
+    valid_points = points[valid] + 0.0  # turns -0.0 into 0.0
+    _, first, inverse = np.unique(valid_points, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    rows = np.bincount(inverse.reshape(-1), counts[real], len(first)).astype(np.int64)
-    return kept[first[order]], real[first[order]], rows[order]
+    rows = np.bincount(inverse.reshape(-1), counts[valid], len(first)).astype(np.int64)
+    return valid_points[first[order]], valid[first[order]], rows[order]
 
 
-def _joined(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
+def _join_texts(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -121,113 +138,109 @@ def _joined(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
     return pc.binary_join_element_wise(*shown, pa.scalar(BETWEEN, pa.large_string()))
 
 
-# -- what the numbers are --------------------------------------------------------------------------
+# -- reading values --------------------------------------------------------------------------------
 
 
-def _single(tokens: pa.LargeStringArray, name: str, on_globe: bool) -> tuple[str, list[Array]]:
-    """What most values of one column are, and these as numbers."""
+def _read_single(tokens: pa.LargeStringArray, name: str, on_globe: bool) -> tuple[str, list[Array]]:
+    """The kind of most values of one column, and the values as numbers."""
     from lakejoin.kernels.points import texts
     from lakejoin.store.pointsets import places_in_texts
 
-    found = read_values(tokens)
-    numbers, dimension = numbers_in(found), dimension_in(found)
-    vectors = vector_share(found, dimension) if dimension > 1 else 0.0
-    pairs = found.share(texts.PAIR, texts.PLACE)
+    readings = read_values(tokens)
+    numbers, dimension = numbers_in(readings), dimension_in(readings)
+    vectors = vector_share(readings, dimension) if dimension > 1 else 0.0
+    pairs = readings.share(texts.PAIR, texts.PLACE)
     if dimension == 2 and on_globe:
         pairs, vectors = pairs + vectors, 0.0
     shares = {NUMBER: float(np.isfinite(numbers).mean()), PLACE: pairs, VECTOR: vectors}
-    kind = max(shares, key=lambda one: shares[one])
+    kind = max(shares, key=lambda kind: shares[kind])
     if kind == PLACE:
         return kind, [places_in_texts(tokens, name)]
     return kind, [vectors_of(tokens) if kind == VECTOR and vectors else numbers]
 
 
-def _pair(
+def _read_pair(
     tokens: Sequence[pa.LargeStringArray], names: tuple[str, ...]
 ) -> tuple[str, bool, list[Array], tuple[str, ...]]:
-    """Two columns as latitude and longitude: whether they are the other way round, their degrees,
-    and what is said of it."""
-    found = [read_values(texts) for texts in tokens]
-    degrees = [degrees_in(one) for one in found]
-    axes = [_axis(one, name) for one, name in zip(found, names, strict=True)]
+    """Read two columns as latitude and longitude: the kind, whether they are swapped, their
+    degrees, and notes."""
+    readings = [read_values(texts) for texts in tokens]
+    degrees = [degrees_in(item) for item in readings]
+    axes = [_axis(item, name) for item, name in zip(readings, names, strict=True)]
     if axes[0] == axes[1] != "":
-        raise InputError(
-            f"{_listed(names)} are both a {axes[0]}: a place is a latitude and a longitude"
-        )
-    largest = [_largest(one) for one in degrees]
-    said: tuple[str, ...] = ()
+        raise InputError(f"{_listed(names)} are both a {axes[0]}; name a latitude and a longitude")
+    largest = [_largest_degree(item) for item in degrees]
+    notes: tuple[str, ...] = ()
     swapped = LONGITUDE == axes[0] != axes[1] or LATITUDE == axes[1] != axes[0]
     if not any(axes):
         swapped = largest[0] > _POLE >= largest[1]
     if swapped:
         degrees, names = degrees[::-1], names[::-1]
     if swapped or not all(axes):
-        said = (f"{names[0]!r} is taken as the latitude and {names[1]!r} as the longitude",)
-    return PLACE, swapped, degrees, said
+        notes = (f"using {names[0]!r} as latitude and {names[1]!r} as longitude",)
+    return PLACE, swapped, degrees, notes
 
 
-def _axis(found: Readings, name: str) -> str:
-    """Which axis a column is by its letters (`48.1° N`), or else by its name; nothing if neither
-    says."""
+def _axis(readings: Readings, name: str) -> str:
+    """The axis of a column by its letters (`48.1° N`) or its name; empty if neither tells."""
     by_name = axis_name(name)
-    return _letters(found) or (by_name.axis if by_name else "")
+    return _axis_by_letters(readings) or (by_name.axis if by_name else "")
 
 
-def _letters(found: Readings) -> str:
+def _axis_by_letters(readings: Readings) -> str:
     from lakejoin.kernels.points import texts
 
-    north, east = found.share(texts.LATITUDE), found.share(texts.LONGITUDE)
+    north, east = readings.share(texts.LATITUDE), readings.share(texts.LONGITUDE)
     if north >= KIND_SHARE / 2 and not east:
         return LATITUDE
     return LONGITUDE if east >= KIND_SHARE / 2 and not north else ""
 
 
-def _largest(degrees: Array) -> float:
+def _largest_degree(degrees: Array) -> float:
     return float(np.abs(degrees[np.isfinite(degrees)]).max(initial=0.0))
 
 
-def _nothing(
-    mine: MyTable, names: Sequence[str], tokens: Sequence[pa.LargeStringArray]
+def _no_points_error(
+    query_table: MyTable, names: Sequence[str], tokens: Sequence[pa.LargeStringArray]
 ) -> InputError:
     some = BETWEEN.join(repr(texts[0].as_py()) for texts in tokens if len(texts))
     if len(names) > 1:
         return InputError(
-            f"{_listed(names)} of {mine.name} hold no latitudes and longitudes in degrees: in no "
-            f"row are both on the globe (such as {some})"
+            f"no row of {query_table.name} has a valid latitude and longitude in degrees in "
+            f"{_listed(names)} (for example {some})"
         )
     return InputError(
-        f"column {names[0]!r} of {mine.name} holds no numbers, places or vectors to compare by "
-        f"distance (such as {some})"
+        f"column {names[0]!r} of {query_table.name} has no numbers, coordinates or vectors to "
+        f"compare by distance (for example {some})"
     )
 
 
-# -- where no column was named ---------------------------------------------------------------------
+# -- default columns -------------------------------------------------------------------------------
 
 
-def place_in(mine: MyTable) -> tuple[tuple[int, ...], str]:
-    """The place that my table has, two columns that are coordinates or one that holds both, and a
-    sentence that says so."""
+def place_in(query_table: MyTable) -> tuple[tuple[int, ...], str]:
+    """Find the coordinates of the query table, two columns or one that holds both, and a note that
+    names them."""
     from lakejoin.kernels.points import texts
 
-    mine.profiles()  # reads a file once
+    query_table.profiles()  # reads a file once
     axes, both = [], []
-    for place, name in enumerate(mine.names):
-        found = read_values(mine.query(place).tokens)
-        degrees = degrees_in(found)
-        if len(found) and float(np.isfinite(degrees).mean()) >= KIND_SHARE:
-            axes.append(AxisColumn(place, name, degrees, _letters(found)))
-        elif found.share(texts.PAIR, texts.PLACE) >= KIND_SHARE:
-            both.append((place,))
+    for column_index, name in enumerate(query_table.names):
+        readings = read_values(query_table.query(column_index).tokens)
+        degrees = degrees_in(readings)
+        if len(readings) and float(np.isfinite(degrees).mean()) >= KIND_SHARE:
+            axes.append(AxisColumn(column_index, name, degrees, _axis_by_letters(readings)))
+        elif readings.share(texts.PAIR, texts.PLACE) >= KIND_SHARE:
+            both.append((column_index,))
     pairs = [*coordinate_pairs(axes), *both]
     if not pairs:
         raise InputError(
-            f"no column was named, and no two columns of {mine.name} look like coordinates: name "
-            "the column, or a latitude and a longitude"
+            f"no column was named, and {query_table.name} has no columns that look like "
+            "coordinates: name a column, or a latitude and a longitude"
         )
-    chosen = [_listed([mine.names[place] for place in one]) for one in pairs]
+    chosen = [_listed([query_table.names[column_index] for column_index in pair]) for pair in pairs]
     others = f"; there is also {', '.join(chosen[1:])}" if len(chosen) > 1 else ""
-    verb = "are" if len(pairs[0]) > 1 else "is"
-    return pairs[0], f"no column was named: {chosen[0]} {verb} taken, the coordinates{others}"
+    return pairs[0], f"no column was named; using {chosen[0]} as coordinates{others}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""A column of mine, ready to be searched for: its distinct values and in how many rows each."""
+"""A column as a query: its distinct values and how many rows hold each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakejoin.model import ColumnType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.model import ColumnData, ValueRules
+    from lakejoin.model import ColumnData
     from lakejoin.store.segment import Segment
     from lakejoin.store.snapshot import Snapshot
 
@@ -26,10 +26,10 @@ SMALL = 1_000  # values
 class Query:
     """One column to search for.
 
-    `tokens` are its distinct canonical values, `counts[i]` the number of my rows that hold
-    `tokens[i]`, `rows` all my rows (nulls too). `shown[i]` is how I wrote `tokens[i]` first.
-    `home` is (segment number, column number) where the column is one of the lake. `known` is for
-    `locate`.
+    `tokens` are the distinct canonical values, `counts[i]` the number of rows that hold
+    `tokens[i]`, `rows` the number of all rows (nulls too). `shown[i]` is the first spelling of
+    `tokens[i]`. `home` is (segment index, column index) if the column is in the index. `known` is
+    the cache of `locate`.
     """
 
     table: str
@@ -49,52 +49,42 @@ class Query:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one column, as a composite key has several."""
+        """The column, in a tuple as for composite keys."""
         return (self.column,)
 
-    def written(self, places: Array) -> list[pa.LargeStringArray]:
-        """The values at some places as I wrote them, by column."""
-        return [self.shown.take(places)]
+    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+        """The values at some positions as the query table spells them, by column."""
+        return [self.shown.take(positions)]
 
 
-def locate(query: Query, number: int, segment: Segment) -> Array:
-    """The code of each of the query's tokens in a segment, `NOT_FOUND` where it has none.
+def locate(query: Query, segment_index: int, segment: Segment) -> Array:
+    """The code of each query token in a segment, `NOT_FOUND` if the segment lacks it.
 
-    What was found for a small query is kept: a look-up costs something however few values it is
-    for, and a search needs the codes again for the evidence.
+    Cached for small queries: a lookup has a fixed cost, and the evidence needs the codes again.
     """
     if len(query) > SMALL:
-        return _located(query, number, segment)
+        return _look_up(query, segment_index, segment)
     codes = query.known.get(segment)
     if codes is None:
-        codes = query.known[segment] = _located(query, number, segment)
+        codes = query.known[segment] = _look_up(query, segment_index, segment)
     return codes
 
 
-def _located(query: Query, number: int, segment: Segment) -> Array:
-    if query.home is not None and query.home[0] == number and segment.indexed[query.home[1]]:
+def _look_up(query: Query, segment_index: int, segment: Segment) -> Array:
+    if query.home is not None and query.home[0] == segment_index and segment.indexed[query.home[1]]:
         return np.asarray(segment.postings.codes_of(query.home[1]))
     return segment.dictionary.find(query.tokens)
 
 
-def query_of_array(
-    table: str, column: str, array: pa.Array | pa.ChunkedArray, rules: ValueRules
-) -> Query:
-    """The query that an Arrow column makes; `rules` are those of the index.
+def query_of_data(table: str, column: str, data: ColumnData) -> Query:
+    """Make a query from an encoded column.
 
     >>> import pyarrow as pa
-    >>> from lakejoin.model import ValueRules
-    >>> query = query_of_array("t", "c", pa.array(["Bern", None, "bern ", "Oslo"]), ValueRules())
+    >>> from lakejoin.lake.columns import encode_query
+    >>> query = query_of_data("t", "c", encode_query(pa.array(["Bern", None, "bern ", "Oslo"])))
     >>> query.tokens.to_pylist(), query.shown.to_pylist(), query.counts.tolist(), query.rows
     (['bern', 'oslo'], ['Bern', 'Oslo'], [2, 1], 4)
     """
-    from lakejoin.lake.columns import encode_query
-
-    return query_of_data(table, column, encode_query(array, rules))
-
-
-def query_of_data(table: str, column: str, data: ColumnData) -> Query:
-    """The query that an encoded column makes."""
     ids = len(data.tokens) + len(data.spellings)
     rows = len(data.cells)
     by_id = np.bincount(np.minimum(data.cells, ids), minlength=ids + 1)[:ids]
@@ -105,7 +95,7 @@ def query_of_data(table: str, column: str, data: ColumnData) -> Query:
 
 
 def _first_written(data: ColumnData) -> pa.LargeStringArray:
-    """Each token as its first row has it."""
+    """The first spelling of each token."""
     import pyarrow as pa
 
     tokens, spellings = len(data.tokens), len(data.spellings)
@@ -114,17 +104,17 @@ def _first_written(data: ColumnData) -> pa.LargeStringArray:
     rows = len(data.cells)
     first = np.full(tokens + spellings + 1, rows, dtype=np.int64)
     first[np.minimum(data.cells, tokens + spellings)[::-1]] = np.arange(rows)[::-1]
-    # The spellings stand in the order of their rows, so that the first of each token is found.
-    spelled, place = np.unique(data.spelling_token, return_index=True)
+    # Spellings are in row order, so the first one of each token is its earliest.
+    spelled, first_spelling = np.unique(data.spelling_token, return_index=True)
     chosen = np.arange(tokens)
-    earlier = first[tokens + place] < first[spelled]
-    chosen[spelled[earlier]] = tokens + place[earlier]
+    earlier = first[tokens + first_spelling] < first[spelled]
+    chosen[spelled[earlier]] = tokens + first_spelling[earlier]
     return pa.chunked_array([data.tokens, data.spellings]).take(chosen).combine_chunks()
 
 
-def query_of_lake_column(snapshot: Snapshot, number: int, column: int, table: str) -> Query:
-    """The query that a column of the lake makes: segment `number`, column `column` in it."""
-    segment = snapshot.segments[number]
+def query_of_lake_column(snapshot: Snapshot, segment_index: int, column: int, table: str) -> Query:
+    """Make a query from a column of the index."""
+    segment = snapshot.segments[segment_index]
     rows = int(segment.column_rows[column])
     if segment.indexed[column]:
         codes = np.asarray(segment.postings.codes_of(column))
@@ -140,7 +130,7 @@ def query_of_lake_column(snapshot: Snapshot, number: int, column: int, table: st
         counts,
         rows,
         _first_in_rows(segment, column, rows, tokens),
-        (number, column),
+        (segment_index, column),
         ColumnType(profile["type"][0].as_py()),
     )
 
@@ -148,20 +138,20 @@ def query_of_lake_column(snapshot: Snapshot, number: int, column: int, table: st
 def _first_in_rows(
     segment: Segment, column: int, rows: int, tokens: pa.LargeStringArray
 ) -> pa.LargeStringArray:
-    """As `_first_written`, from the rows of the index."""
+    """The first spelling of each token, from the rows of the index."""
     from lakejoin.store.rows import NULL
 
-    cells, known = segment.rows.local(column, rows)
-    if not ((known >= segment.rows.tokens) & (known != NULL)).any():
+    cells, ids_of_column = segment.rows.local(column, rows)
+    if not ((ids_of_column >= segment.rows.tokens) & (ids_of_column != NULL)).any():
         return tokens
-    if cells is None:  # one value id a row
-        first = np.flatnonzero(known != NULL)
-        ids = known[first]
+    if cells is None:  # one value id per row
+        first = np.flatnonzero(ids_of_column != NULL)
+        ids = ids_of_column[first]
     else:
-        first = np.full(len(known) + 1, rows, dtype=np.int64)
-        first[np.minimum(cells, len(known))[::-1]] = np.arange(rows)[::-1]
+        first = np.full(len(ids_of_column) + 1, rows, dtype=np.int64)
+        first[np.minimum(cells, len(ids_of_column))[::-1]] = np.arange(rows)[::-1]
         used = np.flatnonzero(first[:-1] < rows)
-        first, ids = first[used], known[used]
+        first, ids = first[used], ids_of_column[used]
     codes = segment.rows.codes_of(ids)
     order = np.lexsort((first, codes))
     begins = np.flatnonzero(np.diff(codes[order], prepend=NULL))

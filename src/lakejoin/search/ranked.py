@@ -1,4 +1,4 @@
-"""Hits of several parts of an index, put together in one order."""
+"""Merge the hits of several partitions of an index into one order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Hits, of any engine, with all that orders them: the higher `score` first, then the smaller
-    `size`, then the order of the index."""
+    """Hits of any engine with their sort keys: higher `score` first, then smaller `size`, then the
+    order of the index."""
 
     hits: Any
     size: Array
@@ -24,9 +24,11 @@ class Ranked:
         return len(self.hits)
 
 
-def put_together(parts: Sequence[Ranked], numbers: Sequence[Array], k: int | None) -> Ranked:
-    """The best k hits of several parts, or all; `numbers` are those that the segments of each part
-    have in the whole index.
+def put_together(
+    parts: Sequence[Ranked], segment_indexes_of_parts: Sequence[Array], k: int | None
+) -> Ranked:
+    """Merge the hits of several partitions and keep the best k, or all;
+    `segment_indexes_of_parts` are the indexes of their segments in the whole index.
 
     >>> from lakejoin.search.hits import Counters, Hits
     >>> def part(column, matched):
@@ -37,8 +39,8 @@ def put_together(parts: Sequence[Ranked], numbers: Sequence[Array], k: int | Non
     ([1, 0], [8, 7], [5, 2])
     """
     renumbered = [
-        replace(part.hits, segment=np.asarray(own)[part.hits.segment])
-        for part, own in zip(parts, numbers, strict=True)
+        replace(part.hits, segment=np.asarray(segment_indexes)[part.hits.segment])
+        for part, segment_indexes in zip(parts, segment_indexes_of_parts, strict=True)
     ]
     hits = _joined(renumbered)
     size = np.concatenate([part.size for part in parts])
@@ -49,30 +51,30 @@ def put_together(parts: Sequence[Ranked], numbers: Sequence[Array], k: int | Non
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """Hits one behind the other; their counters are added up."""
+    """Concatenate hits and add up their counters."""
     first = parts[0]
     joined: dict[str, Any] = {}
-    for one in fields(first):
-        values = [getattr(part, one.name) for part in parts]
-        if one.name == "counters":
-            joined[one.name] = total = type(values[0])()
+    for column in fields(first):
+        values = [getattr(part, column.name) for part in parts]
+        if column.name == "counters":
+            joined[column.name] = total = type(values[0])()
             for value in values:
                 total.add(value)
         elif isinstance(values[0], np.ndarray):
-            joined[one.name] = np.concatenate(values)
+            joined[column.name] = np.concatenate(values)
         elif isinstance(values[0], tuple):
-            joined[one.name] = tuple(item for value in values for item in value)
+            joined[column.name] = tuple(item for value in values for item in value)
     return replace(first, **joined)
 
 
 def _taken(hits: Any, order: Array) -> Any:
-    """The hits at these places, in this order."""
-    places = order.tolist()
-    taken: dict[str, Any] = {}
-    for one in fields(hits):
-        value = getattr(hits, one.name)
+    """The hits at these positions, in this order."""
+    positions = order.tolist()
+    selected: dict[str, Any] = {}
+    for column in fields(hits):
+        value = getattr(hits, column.name)
         if isinstance(value, np.ndarray):
-            taken[one.name] = value[order]
+            selected[column.name] = value[order]
         elif isinstance(value, tuple) and value:
-            taken[one.name] = tuple(value[place] for place in places)
-    return replace(hits, **taken)
+            selected[column.name] = tuple(value[position] for position in positions)
+    return replace(hits, **selected)

@@ -1,4 +1,4 @@
-"""How near did partners have to be, and in what is their distance told?"""
+"""How near matches had to be, and how to format their distance."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     from lakejoin.search.tau import Taus
 
 
-_MILLIMETRE = 0.001  # what is nearer is rounding
+_MILLIMETRE = 0.001  # shorter distances are rounding errors
 
 
 def _plain(number: float, digits: int) -> str:
-    """A number with so many digits, and without an exponent where it is not needed."""
+    """Format a number with that many significant digits, if possible without an exponent."""
     return f"{number:,.0f}" if 999.5 <= number < 1e15 else f"{number:.{digits}g}"
 
 
 def tau_text(tau: float) -> str:
-    """A tau for people.
+    """Format a tau.
 
     >>> tau_text(0.3), tau_text(0.065), tau_text(0.0)
     ('30%', '6.5%', '0%')
@@ -28,12 +28,12 @@ def tau_text(tau: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How near the partners of an answer had to be.
+    """How near the matches of an answer had to be.
 
-    By meaning it is `tau`, and `encoder` the identity of the encoder; `taus` where tau was chosen.
-    By distance it is `within`, as it was given, in a `metric`. `measure` says what was counted, and
-    `unit` in what distances are told: `"%"` for shares, by meaning of the largest distance and by
-    distance of my number; `"m"` for metres; `" rad"` for angles; nothing for plain numbers.
+    By meaning: `tau`, and the identity of the `encoder`; `taus` if tau was chosen automatically. By
+    distance: `within` as the caller wrote it, and the `metric`. `measure` is what was counted.
+    `unit` is the unit of distances: `"%"` for a share (of the largest distance by meaning, of the
+    query's number by distance), `"m"` for metres, `" rad"` for angles, empty for plain numbers.
     """
 
     measure: str
@@ -45,7 +45,7 @@ class Reach:
     taus: Taus | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As `--json` has it."""
+        """The figures as in `--json`."""
         return {
             "tau": self.tau,
             "within": self.within,
@@ -56,7 +56,7 @@ class Reach:
         }
 
     def shown(self, distance: float | None) -> str:
-        """A distance for people.
+        """Format a distance.
 
         >>> meaning, place = Reach("hit", tau=0.3, unit="%"), Reach("hit", within="500m", unit="m")
         >>> meaning.shown(0.2134), place.shown(312.4), place.shown(2345.0), meaning.shown(None)
@@ -75,7 +75,7 @@ class Reach:
 
     @property
     def said(self) -> str:
-        """What near was, for a sentence.
+        """How near, for a sentence.
 
         >>> Reach("hit", tau=0.3, unit="%").said, Reach("hit", within="500m", unit="m").said
         ('within tau 30%', 'within 500m')

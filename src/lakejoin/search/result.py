@@ -1,4 +1,4 @@
-"""One result: a column or a table that was found, and the way to its evidence."""
+"""One result of a search: a column or table that joins, with its evidence."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Where a result lies in the index, and what it was found for: the way to its evidence.
+    """Where a result is in the index and what it was found for; its evidence comes from here.
 
-    `columns` are the numbers of its columns in the segment `number`, `places` those of mine in my
-    table, in the same order. `meeting` gives the values that both share, `size` counts those of
-    the columns.
+    `columns` are the column indexes in segment `number`, `places` the column indexes in the query
+    table, in the same order. `meeting` finds the shared values, `size` counts the values of the
+    result's columns.
     """
 
     query: Wanted
@@ -43,29 +43,29 @@ class Found:
 
     @property
     def entry(self) -> TableEntry:
-        """What the catalog says of the table."""
+        """The catalog entry of the table."""
         return self.segment.catalog.table(self.table)
 
     def place(self, part: int = 0) -> int:
-        """The zero-based place of a column of the result in its table."""
+        """The index of a result column within its table."""
         return self.columns[part] - self.entry.first
 
 
 @dataclass(frozen=True)
 class Result:
-    """A column of the lake that joins with mine, or a table that joins with a composite key.
+    """A column of the lake that joins with the query column, or a table that joins with its key.
 
-    `matched` of my `query_size` distinct values are among its `column_size`; `containment` is that
-    share. `copy` is `"itself"` for a column of the query's own table, `"copy"` for one of a table
-    with exactly the same rows, else empty.
+    `matched` of the `query_size` distinct query values are among its `column_size` values;
+    `containment` is that share. `copy` is `"itself"` for a column of the query's own table,
+    `"copy"` for a table with exactly the same rows, otherwise empty.
 
-    For a composite key, `columns` are those of the table in the order of mine, and values are
-    combinations of values. `runner_up` is the next best choice of columns with its `matched`,
-    where it has nearly as many; else None.
+    For a composite key, `columns` are in the order of the key columns, and values are combinations.
+    `runner_up` is the next best mapping of columns with its `matched`, if it has nearly as many;
+    otherwise None.
 
-    From sketches, `estimate` is the containment that they told and `error` its standard deviation.
-    Of a result that was not verified (`verified=False`), `containment` and `matched` come from the
-    estimate, `row_coverage` and `fan_out` are None, and there are no examples.
+    With sketches, `estimate` is their containment and `error` its standard deviation. If a result
+    is not `verified`, `containment` and `matched` come from the estimate, `row_coverage` and
+    `fan_out` are None, and there are no examples.
     """
 
     rank: int
@@ -74,7 +74,7 @@ class Result:
     matched: int
     containment: float
     query_size: int
-    _column_size: int | None  # None: counted when it is asked for
+    _column_size: int | None  # None: counted on demand
     copy: str = ""
     estimate: float | None = None
     error: float | None = None
@@ -84,25 +84,25 @@ class Result:
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Which of its columns each column of mine joins with.
+        """Maps each query column to the lake column it joins with.
 
-        A column of mine whose name was there before gets underscores behind it, as in `matches`.
+        Underscores are appended to query column names that repeat, as in `matches`.
         """
         return dict(zip(told_apart(self._found.query.columns), self.columns, strict=True))
 
     @cached_property
     def column_size(self) -> int:
-        """The distinct values of the column, or the combinations that the columns hold.
+        """The number of distinct values of the column, or combinations of the columns.
 
-        The first results of an answer have it at once, the others when it is first asked for.
+        Computed with the search for the first results, otherwise on demand.
         """
         return self._found.size() if self._column_size is None else self._column_size
 
     @cached_property
     def evidence(self) -> Evidence | None:
-        """Row coverage, fan-out and examples together; None where nothing was verified.
+        """Row coverage, fan-out and examples; None if the result is not verified.
 
-        The first results of an answer have it at once, the others when it is first asked for.
+        Computed with the search for the first results, otherwise on demand.
         """
         if not self.verified or self.found is None:
             return None
@@ -110,40 +110,40 @@ class Result:
 
     @property
     def row_coverage(self) -> float | None:
-        """The share of my rows, those without a value included, that find a partner."""
+        """The share of query rows with a match, counting rows without a value."""
         return self.evidence.row_coverage if self.evidence else None
 
     @property
     def fan_out(self) -> float | None:
-        """The rows of the inner join per row of mine."""
+        """The rows of the inner join per query row."""
         return self.evidence.fan_out if self.evidence else None
 
     @property
     def examples(self) -> dict[str, list[str]]:
-        """Up to three `matched` and three `unmatched` values as I write them, those that most of
-        my rows hold first; the parts of a combination stand with `·` between them."""
+        """Up to three `matched` and three `unmatched` values as the query table spells them, most
+        frequent first; the values of a combination are separated by `·`."""
         if self.evidence is None:
             return {"matched": [], "unmatched": []}
         return {"matched": list(self.evidence.matched), "unmatched": list(self.evidence.unmatched)}
 
     def matches(self, limit: int | None = None) -> pa.Table:
-        """The values that meet: `value` as I write it, rows of `mine`, rows of `theirs`; values
-        that most of my rows hold first. Of a composite key, a column for each of its columns, by
-        their names, stands in the place of `value`."""
+        """The shared values: `value` as the query table spells it, its rows there (`mine`) and in
+        the lake table (`theirs`), most query rows first. For a composite key, the key columns
+        replace `value`."""
         return matches(self._found.query, self._found.meeting(), limit)
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
-        """My values that find no partner: `value` (or the columns of the key), rows of `mine`."""
+        """The query values without a match: `value` (or the key columns) and its rows, `mine`."""
         return unmatched_values(self._found.query, self._found.meeting(), limit)
 
     def sql(self) -> str:
-        """DuckDB SQL that makes the join of my table with this one."""
+        """DuckDB SQL that joins the query table with this one."""
         from lakejoin.search.sql import join_sql
 
         return join_sql(self._found)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON has it; the keys are stable."""
+        """The result as a JSON object with stable keys."""
         return {
             "rank": self.rank,
             "table": self.table,
@@ -164,18 +164,17 @@ class Result:
     @property
     def _found(self) -> Found:
         if self.found is None:
-            raise InputError("this result is not tied to an index; search again")
+            raise InputError("this result is detached from its index; search again")
         return self.found
 
 
 @dataclass(frozen=True)
 class NearResult(Result):
-    """A column of the lake that is near mine, by meaning or by distance.
+    """A column of the lake that matches the query column by meaning or distance.
 
-    `matched` of my values have a partner there that is near, and there are `pairs` of mine and
-    theirs in all. `columns` may be two, of places. Of a result with more pairs than can be listed
-    (`listed` is false) `row_coverage`, `fan_out` and `distance` are None, there are no examples,
-    and `matches` is refused.
+    `matched` query values have a match there, in `pairs` pairs. `columns` may be two, for
+    coordinates. If there are too many pairs to list (`listed` is false), `row_coverage`, `fan_out`
+    and `distance` are None, there are no examples, and `matches` raises an error.
     """
 
     pairs: int = 0
@@ -183,8 +182,8 @@ class NearResult(Result):
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Which of its columns each column of mine goes with; a place in one column goes with both
-        of another, named in one text."""
+        """Maps each query column to its lake column; coordinates that are one column on one side
+        and two on the other map to all of them, in one text."""
         mine = told_apart(self._found.query.columns)
         if len(mine) == len(self.columns):
             return dict(zip(mine, self.columns, strict=True))
@@ -192,20 +191,19 @@ class NearResult(Result):
 
     @property
     def listed(self) -> bool:
-        """Whether the pairs are few enough to be held in memory and listed."""
+        """Whether the pairs are few enough to list in memory."""
         from lakejoin.search.near_evidence import MOST_PAIRS
 
         return self.pairs <= MOST_PAIRS
 
     @property
     def distance(self) -> float | None:
-        """The median distance of my values' nearest partners, as `matches` tells distances."""
+        """The median distance of query values to their nearest match, in the unit of `matches`."""
         return self.evidence.distance if self.evidence else None
 
     @cached_property
     def evidence(self) -> Evidence | None:
-        """As of every result, over the pairs, unless they are too many; `distance` is the median
-        of the nearest partners."""
+        """Row coverage, fan-out, examples and median distance; None if there are too many pairs."""
         from lakejoin.search.near_evidence import near_evidence_of
 
         if not self.listed:
@@ -213,47 +211,48 @@ class NearResult(Result):
         return near_evidence_of(self._found.query, self._partners())
 
     def matches(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
-        """The pairs that are near, the nearest first: `value` as I write it, `partner` as they do,
-        their `distance`, rows of `mine` and of `theirs`. `differing` leaves out equal values."""
+        """The matching pairs, nearest first: `value` as spelled in the query table, `partner` as in
+        the lake table, their `distance`, and their rows (`mine`, `theirs`). `differing` leaves out
+        equal values."""
         from lakejoin.search.near_evidence import near_matches
 
         return near_matches(self._found.query, self._partners(), limit, differing)
 
     @property
     def equal(self) -> int:
-        """How many of the pairs are of equal values."""
+        """The number of pairs of equal values."""
         return int(self._partners().same.sum())
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
-        """My values that have no partner: `value`, rows of `mine`."""
+        """The query values without a match: `value` and its rows, `mine`."""
         from lakejoin.search.near_evidence import near_unmatched
 
         return near_unmatched(self._found.query, self._partners(), limit)
 
     def farthest(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
-        """The same pairs, the farthest first: those that are only just near enough."""
+        """The matching pairs, farthest first: those that are only just near enough."""
         from lakejoin.search.near_evidence import near_matches
 
         return near_matches(self._found.query, self._partners(), limit, differing, farthest=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON has it: the keys of every result, `pairs` and `distance`."""
+        """The result as a JSON object: the keys of every result, `pairs` and `distance`."""
         return {**super().to_dict(), "pairs": self.pairs, "distance": self.distance}
 
     def sql(self) -> str:
-        """DuckDB SQL that makes the join through a list of the pairs; refused for distances."""
+        """DuckDB SQL that joins through a list of the pairs; raises an error for distances."""
         from lakejoin.search.near_sql import near_join_sql
 
         return near_join_sql(self._found, self._partners())
 
     def _partners(self) -> Partners:
         if self.partners is None:
-            raise InputError("this result is not tied to an index; search again")
+            raise InputError("this result is detached from its index; search again")
         if not self.listed:
             from lakejoin.search.near_evidence import MOST_PAIRS
 
             raise InputError(
-                f"{self.table} has {self.pairs:,} pairs that are near, more than the "
-                f"{MOST_PAIRS:,} that can be listed: search with a smaller tau or within"
+                f"{self.table} has {self.pairs:,} matching pairs, but only {MOST_PAIRS:,} can be "
+                "listed: search with a smaller tau or within"
             )
         return self.partners()

@@ -1,19 +1,19 @@
-"""Which columns of the lake may hold my values, written differently? By the pieces they share.
+"""Find lake columns that may hold the query's values in another spelling, by shared rare pieces.
 
-Transformations tend to leave words and numbers whole, so a column that joins with mine once one of
-the two is rewritten shares many of their pieces (`kernels/pieces.py`), and pieces that few columns
-hold tell the most. A value of mine *meets* a column if both hold a piece that is rare in both.
+Transformations tend to keep words and numbers whole, so a column that joins once its values are
+rewritten shares many pieces (`kernels/pieces.py`), and pieces that few columns hold say the most. A
+query value *matches* a column if both hold a piece that is rare in both.
 
-What a column is worth is a log likelihood ratio, in nats. If it has nothing to do with mine, then a
-piece is in it with the probability of any column; if it does, then each value meets it with the
-same probability, estimated as the share q of my values that do: for each value that meets, the log
-of (columns / columns that hold its rarest shared piece), less the entropy of q for each value that
-was asked for. A large column shows only some of its pieces: what these tell is carried over to the
-others. Columns are put in order by their worth for each value of mine, because numbers that are in
-many columns by chance add up to much in a long column.
+The score of a column is a log likelihood ratio, in nats. In an unrelated column, a piece occurs
+with the probability of any column; in a related one, each value matches with the same probability,
+estimated as the share q of query values that do. Each matching value adds the log of (columns /
+columns that hold its rarest shared piece); each sampled value costs the entropy of q. A large
+column indexes only some of its pieces, and the score is extrapolated to the rest. Columns are
+ranked by score per query value, because numbers that are in many columns by chance add up in a long
+column.
 
-A column that holds my values as they are shares all their pieces, and there may be hundreds of such
-columns; those in which rewriting would not bring clearly more to meet are left out.
+A column that holds the values unchanged shares all their pieces, and there may be hundreds of them;
+columns where rewriting would not clearly match more values are left out.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_VALUES = 1 << 17  # of a column of mine that are looked at
-_MINE = 8192  # pieces of it that are looked up
-_UNSEEN = 100  # columns that are thought to hold no piece: in a small lake, too, few share one
-_DOUBT = 10  # values: what fewer than these tell counts less
-_COMPARED = 256  # values of mine that are looked up as they are
-_MORE = 1.25  # as many values must meet by pieces as do as they are
-_PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # two columns of such a type meet as they are
+_VALUES = 1 << 17  # values of the query column to sample
+_MINE = 8192  # pieces of them to look up
+_UNSEEN = 100  # imaginary columns without any piece, so that pieces are rare in a small lake too
+_DOUBT = 10  # values: scores of fewer values count less
+_COMPARED = 256  # query values to look up unchanged
+_MORE = 1.25  # times as many values must match by pieces as match unchanged
+_PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # columns of these types match unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """A column of the lake that may join with one of mine once values are rewritten.
+    """A lake column that may join with a query column once values are rewritten.
 
-    `place` is my column, `number` the segment and `column` the column there. Of `values` of mine
-    that have rare pieces, `asked` have one that the column would show, and `met` share one with it.
+    `place` is the query column, `number` the segment and `column` the column there. Of the `values`
+    query values with rare pieces, `asked` have one that the column would index, and `met` share one
+    with it.
     """
 
     place: int
@@ -65,47 +66,49 @@ class Likely:
 
     @property
     def per_value(self) -> float:
-        """What it is worth for each value of mine; less where they are few."""
+        """The score per query value, discounted for few values."""
         return self.nats / (self.values + _DOUBT)
 
 
 def likely_rewritten(
-    mine: MyTable,
-    places: Sequence[int],
+    query_table: MyTable,
+    column_indexes: Sequence[int],
     segments: Sequence[Segment],
     excluded: Excluded,
     most: int = 40,
     known: Collection[tuple[int, int, int]] = (),
 ) -> list[Likely]:
-    """The columns that share the most with my columns at `places`, at most `most`, best first.
+    """The lake columns that share the most with some query columns, at most `most`, best first.
 
-    `known` are (place, number, column) that are left out. Segments without pieces are not searched:
-    see `without_pieces`.
+    `known` are (column index, segment index, column) to leave out. Segments without pieces are not
+    searched: see `without_pieces`.
     """
-    lists = _Lists(segments, excluded)
-    found: list[Likely] = []
-    for place in places:
-        if mine.profile(place).type in WITHOUT:
+    lists = _PieceLists(segments, excluded)
+    likely: list[Likely] = []
+    for column_index in column_indexes:
+        if query_table.profile(column_index).type in WITHOUT:
             continue
-        query = mine.query(place)
+        query = query_table.query(column_index)
         sample = _Sample.of(query.tokens)
         if sample is not None:
-            found += lists.likely(place, query, sample)
+            likely += lists.likely(column_index, query, sample)
     left_out = set(known)
-    found = [one for one in found if (one.place, one.number, one.column) not in left_out]
-    found.sort(key=lambda one: (-one.per_value, one.place, one.number, one.column))
-    return found[:most]
+    likely = [
+        column for column in likely if (column.place, column.number, column.column) not in left_out
+    ]
+    likely.sort(key=lambda column: (-column.per_value, column.place, column.number, column.column))
+    return likely[:most]
 
 
 def without_pieces(segments: Sequence[Segment]) -> str:
-    """A sentence where an index, or part of it, was built before it had pieces."""
+    """A note if an index, or part of it, has no pieces yet."""
     lack = sum(not _has_pieces(segment) for segment in segments)
     if not lack:
         return ""
     part = "this index" if lack == len(segments) else f"{lack} of {len(segments)} segments"
     return (
-        f"{part} cannot be searched for columns that join once values are rewritten: add what is "
-        "new with: lakejoin index"
+        f"{part} cannot be searched for columns that join once values are rewritten; update with: "
+        "lakejoin index"
     )
 
 
@@ -116,9 +119,9 @@ def _has_pieces(segment: Segment) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
-    """Rare pieces of a column of mine. `values`, ascending, hold the pieces numbered `held`;
-    `lowest` are the lowest ranks of the values, ascending. `compared` are some of the values, by
-    their numbers in the query."""
+    """Rare pieces of a query column. `values`, ascending, hold the pieces at positions `held`;
+    `lowest` are the lowest ranks of the values, ascending. `compared` are the positions of some of
+    the values in the query."""
 
     pieces: Array
     values: Array
@@ -134,7 +137,7 @@ class _Sample:
         if not len(texts):
             return None
         offsets, data = string_buffers(texts)
-        numbers = _some(len(texts), _VALUES)
+        numbers = _sample_indexes(len(texts), _VALUES)
         pieces, holders, _ = sample_texts(offsets, data, numbers, _MINE, COUNTED)
         piece, which = np.nonzero(holders >= 0)
         values = holders[piece, which]
@@ -144,22 +147,24 @@ class _Sample:
         if not len(begins):
             return None
         lowest = np.minimum.reduceat(ranks_of(pieces)[held], begins)
-        compared = numbers[values[begins[_some(len(begins), _COMPARED)]]]
+        compared = numbers[values[begins[_sample_indexes(len(begins), _COMPARED)]]]
         return cls(pieces, values, held, np.sort(lowest), compared)
 
 
-def _some(values: int, most: int) -> Array:
-    """The numbers of the values that are looked at: all, or a sample."""
+def _sample_indexes(values: int, most: int) -> Array:
+    """The indexes of all values, or of a fixed sample of them."""
     if values <= most:
         return np.arange(values)
     return np.sort(np.random.default_rng(0).choice(values, most, replace=False))
 
 
-class _Lists:
-    """The pieces of all segments that have some, and which of their columns do not count."""
+class _PieceLists:
+    """The pieces of all segments that have them, and the columns to leave out."""
 
     def __init__(self, segments: Sequence[Segment], excluded: Excluded) -> None:
-        self._segments = {n: one for n, one in enumerate(segments) if _has_pieces(one)}
+        self._segments = {
+            index: segment for index, segment in enumerate(segments) if _has_pieces(segment)
+        }
         self._left_out: dict[int, Array] = {}
         self._columns = 0
         for number, segment in self._segments.items():
@@ -168,36 +173,38 @@ class _Lists:
             self._left_out[number] = left_out
             self._columns += len(left_out) - int(left_out.sum())
 
-    def likely(self, place: int, query: Query, sample: _Sample) -> list[Likely]:
-        """What shares pieces with a sample of my column."""
+    def likely(self, column_index: int, query: Query, sample: _Sample) -> list[Likely]:
+        """The columns that share pieces with a sample of a query column."""
         from lakejoin.kernels.piece_lists import add_met, count_holders
 
-        spans = {n: one.pieces.find(sample.pieces) for n, one in self._segments.items()}
+        spans = {i: segment.pieces.find(sample.pieces) for i, segment in self._segments.items()}
         holders = np.zeros(len(sample.pieces), dtype=np.int64)
-        for number, (span, columns) in spans.items():
-            count_holders(span, columns, self._left_out[number], holders)
+        for segment_index, (span, columns) in spans.items():
+            count_holders(span, columns, self._left_out[segment_index], holders)
         weights = np.log((_UNSEEN + self._columns) / np.maximum(1, holders))
         found = []
-        for number, (span, columns) in spans.items():
-            segment = self._segments[number]
+        for segment_index, (span, columns) in spans.items():
+            segment = self._segments[segment_index]
             met = np.zeros(segment.column_count, dtype=np.int64)
             nats = np.zeros(segment.column_count)
             add_met(sample.values, sample.held, weights, span, columns, met, nats)
-            met[self._left_out[number] | _alike(segment, query.type)] = 0
+            met[self._left_out[segment_index] | _same_plain_type(segment, query.type)] = 0
             some = np.flatnonzero(met)
             asked = np.searchsorted(sample.lowest, segment.pieces.limit[some], side="right")
             worth = carried_over(nats[some], met[some], asked, len(sample.lowest))
-            as_they_are = _held(query.tokens.take(sample.compared), segment)[some]
+            as_they_are = _share_held(query.tokens.take(sample.compared), segment)[some]
             good = (worth > 0) & (met[some] / asked > _MORE * as_they_are)
-            for one in np.flatnonzero(good).tolist():
-                column = int(some[one])
-                figures = int(asked[one]), int(met[column]), float(worth[one])
-                found.append(Likely(place, number, column, *figures, len(sample.lowest)))
+            for index in np.flatnonzero(good).tolist():
+                column = int(some[index])
+                figures = int(asked[index]), int(met[column]), float(worth[index])
+                found.append(
+                    Likely(column_index, segment_index, column, *figures, len(sample.lowest))
+                )
         return found
 
 
-def _held(values: pa.LargeStringArray, segment: Segment) -> Array:
-    """The share of some values that each column of a segment holds as they are."""
+def _share_held(values: pa.LargeStringArray, segment: Segment) -> Array:
+    """The share of some values that each column of a segment holds unchanged."""
     postings = segment.postings
     codes = segment.dictionary.find(values)
     begin, length = postings.spans(codes[codes != NOT_FOUND])
@@ -207,9 +214,9 @@ def _held(values: pa.LargeStringArray, segment: Segment) -> Array:
     return np.asarray(held[postings.stands(np.arange(segment.column_count))] / len(values))
 
 
-def _alike(segment: Segment, kind: ColumnType) -> Array:
-    """The columns of the type of mine, if that has one way to be written: equal values are found
-    without their pieces, and parts of numbers meet by chance."""
+def _same_plain_type(segment: Segment, kind: ColumnType) -> Array:
+    """Mask of the columns of the query's type, if that type has one spelling: equal values are
+    found without pieces, and fragments of numbers match by chance."""
     if kind not in _PLAIN:
         return np.zeros(segment.column_count, dtype=bool)
     import pyarrow.compute as pc
@@ -218,8 +225,8 @@ def _alike(segment: Segment, kind: ColumnType) -> Array:
 
 
 def carried_over(nats: Array, met: Array, asked: Array, values: int) -> Array:
-    """What pieces tell of whole columns: `met` of the `asked` values share pieces worth so many
-    nats, and `values` have pieces at all.
+    """Extrapolate scores to whole columns: `met` of the `asked` values share pieces worth `nats`,
+    and `values` have pieces at all.
 
     >>> carried_over(np.array([80.0, 80.0, 8.0]), np.array([10, 10, 1]), np.array([10, 20, 1]), 20)
     array([120.        ,  66.13705639,  21.81818182])
@@ -227,16 +234,16 @@ def carried_over(nats: Array, met: Array, asked: Array, values: int) -> Array:
     share = met / asked
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
-    told = nats - asked * np.where(share < 1, entropy, 0.0)
-    return np.asarray(told * (values + _DOUBT) / (asked + _DOUBT))
+    net = nats - asked * np.where(share < 1, entropy, 0.0)
+    return np.asarray(net * (values + _DOUBT) / (asked + _DOUBT))
 
 
 def partners_by_pieces(
     mine: pa.LargeStringArray, theirs: pa.LargeStringArray, most: int = 1000
 ) -> tuple[Array, Array]:
-    """(i, j): values of mine and of theirs that share a piece that is rare among both, at most
-    `most` pairs; those come first that share the most, where one that is in n values of mine and m
-    of theirs counts 1 / (n m). Of a value's partners only the best are given.
+    """Pairs (i, j) of left and right values that share a piece that is rare on both sides, at most
+    `most`, those that share the most first; a piece in n left and m right values counts 1 / (n m).
+    Each left value keeps only its best partners.
 
     >>> import pyarrow as pa
     >>> mine = pa.array(["Ada Lovelace", "Alan Turing"], pa.large_string())
@@ -255,7 +262,7 @@ def partners_by_pieces(
     )
     count = np.zeros(len(pieces), dtype=np.int64)
     holders = np.empty((len(pieces), RARE), dtype=np.int64)
-    rank = np.uint64(limit)  # which comes back as an int
+    rank = np.uint64(limit)  # the kernel returns an int
     find_holders(*string_buffers(_no_nulls(theirs)), pieces, rank, count, holders)
     holders[(count == 0) | (count > RARE)] = -1
     weight = 1 / ((my_holders >= 0).sum(axis=1) * np.maximum(1, count))
@@ -270,8 +277,7 @@ def _no_nulls(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def _best_pairs(i: Array, j: Array, weight: Array, most: int) -> tuple[Array, Array]:
-    """Each pair once, by falling sum of its weights, without those that do worse than another pair
-    of the same value of mine."""
+    """The distinct pairs by falling total weight, keeping only the best of each left value."""
     if not len(i):
         return i, j
     both, which = np.unique(np.stack([i, j]), axis=1, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Runs an engine over the segments of a snapshot, then gathers the evidence."""
+"""Run an engine over the segments of a snapshot, then gather the evidence."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_FEW = 100  # values: a query of fewer is lost in large columns
-_EXACTLY = "by overlap counts exactly"
+_FEW = 100  # values: sketches miss smaller queries in large columns
+_EXACTLY = "search by overlap counts exactly"
 AT_ONCE = 100  # results whose evidence is gathered with the search
 
 
@@ -51,109 +51,115 @@ class Searcher:
 
     @cached_property
     def _costs(self) -> ReadCosts | None:
-        """What reading this index costs, if it was measured on this machine before."""
+        """The cost of reading this index, if it was measured on this machine before."""
         from lakejoin.search.overlap.costs import kept_costs
 
         return kept_costs(self.snapshot.place)
 
     def search(
         self,
-        mine: MyTable,
-        place: int,
+        query_table: MyTable,
+        column_index: int,
         options: SearchOptions | None = None,
         notes: Sequence[str] = (),
         since: float | None = None,
     ) -> Answer:
-        """The answer for the column at `place` of a table of mine.
+        """Search for one column of a query table.
 
-        `since` is when the caller began to wait, by `time.perf_counter`: now, if left out.
+        `since` is when the caller began to wait, by `time.perf_counter`; now by default.
         """
         if options is not None and options.by == "meaning":
-            return self.search_near(mine, (place,), options, notes, since)
+            return self.search_near(query_table, (column_index,), options, notes, since)
         begin = time.perf_counter() if since is None else since
         options = (options or SearchOptions()).for_column().settled()
-        results, told, counters = self._column(mine, place, options)
-        told = (*notes, *told)
-        return _answer(mine.query(place), results, options, counters, told, begin)
+        results, all_notes, counters = self._column(query_table, column_index, options)
+        all_notes = (*notes, *all_notes)
+        return _answer(
+            query_table.query(column_index), results, options, counters, all_notes, begin
+        )
 
     def results(
-        self, mine: MyTable, place: int, options: SearchOptions
+        self, query_table: MyTable, column_index: int, options: SearchOptions
     ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
-        """The results of `search` and what is said of them; evidence is gathered when it is asked
-        for, and not for the first ones at once."""
-        return self._column(mine, place, options.for_column().settled())[:2]
+        """The results of `search` and their notes; all evidence is gathered on demand."""
+        return self._column(query_table, column_index, options.for_column().settled())[:2]
 
     def _column(
-        self, mine: MyTable, place: int, options: SearchOptions
+        self, query_table: MyTable, column_index: int, options: SearchOptions
     ) -> tuple[tuple[Result, ...], tuple[str, ...], Counters]:
-        query = mine.query(place)
+        query = query_table.query(column_index)
         if len(query) == 0:
             raise InputError(f"column {query.column!r} of {query.table} has no values")
-        copies = Copies(self.snapshot.segments, self._places, mine, place)
+        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
         excluded, left_out = self._excluded(copies, options)
         hits = self._hits(query, options, excluded)
         located = Located(query, self.snapshot.segments)
         results = tuple(
             self._result(i, hits, located, copies, options.verified) for i in range(len(hits))
         )
-        said = self._notes(query, results, options, hits.estimate is not None)
-        return results, (*mine.notes(), *left_out, *said), hits.counters
+        notes = self._notes(query, results, options, hits.estimate is not None)
+        return results, (*query_table.notes(), *left_out, *notes), hits.counters
 
     def search_key(
         self,
-        mine: MyTable,
+        query_table: MyTable,
         key: Choice,
         options: SearchOptions | None = None,
         notes: Sequence[str] = (),
         since: float | None = None,
     ) -> Answer:
-        """The answer for several columns of a table of mine together; `since` as for `search`."""
+        """Search for a composite key of a query table; `since` as for `search`."""
         begin = time.perf_counter() if since is None else since
         options = (options or SearchOptions()).for_key().settled()
-        search = self._key(mine, key, options)
-        copies = Copies(self.snapshot.segments, self._places, mine, key.places[0])
+        search = self._key(query_table, key, options)
+        copies = Copies(self.snapshot.segments, self._places, query_table, key.places[0])
         excluded, left_out = self._excluded(copies, options)
         hits = self._key_hits(search, excluded)
         results = search.results(hits, copies)
-        told = (*notes, *mine.notes(), *left_out, *search.notes(hits, results, excluded))
-        answer = _answer(search.query, results, options, hits.counters, told, begin)
+        all_notes = (
+            *notes,
+            *query_table.notes(),
+            *left_out,
+            *search.notes(hits, results, excluded),
+        )
+        answer = _answer(search.query, results, options, hits.counters, all_notes, begin)
         search.forget()
         return answer
 
     def search_near(
         self,
-        mine: MyTable,
-        places: Sequence[int],
+        query_table: MyTable,
+        column_indexes: Sequence[int],
         options: SearchOptions,
         notes: Sequence[str] = (),
         since: float | None = None,
     ) -> Answer:
-        """The answer by meaning or by distance, for a column or for two that are a place."""
+        """Search by meaning or distance, for one column or for latitude and longitude."""
         begin = time.perf_counter() if since is None else since
         options = options.for_column().settled()
-        copies = Copies(self.snapshot.segments, self._places, mine, places[0])
+        copies = Copies(self.snapshot.segments, self._places, query_table, column_indexes[0])
         excluded, left_out = self._excluded(copies, options)
-        search = self._near(mine, places, options, excluded)
+        search = self._near(query_table, column_indexes, options, excluded)
         hits = self._near_hits(search)
         results = search.results(hits, copies)
-        said = [*search.notes(hits, results), *_unlisted(results, options)]
-        told = (*notes, *mine.notes(), *left_out, *said)
-        answer = _answer(search.query, results, options, hits.counters, told, begin)
+        own_notes = [*search.notes(hits, results), *_unlisted(results, options)]
+        all_notes = (*notes, *query_table.notes(), *left_out, *own_notes)
+        answer = _answer(search.query, results, options, hits.counters, all_notes, begin)
         search.forget()
         return replace(answer, reach=search.reach)
 
     def near(
-        self, mine: MyTable, places: Sequence[int], options: SearchOptions
+        self, query_table: MyTable, column_indexes: Sequence[int], options: SearchOptions
     ) -> MeaningSearch | DistanceSearch:
-        """A search by meaning or by distance before it is run, with what it must not find."""
+        """Prepare a search by meaning or distance without running it."""
         options = options.for_column().settled()
-        copies = Copies(self.snapshot.segments, self._places, mine, places[0])
-        return self._near(mine, places, options, self._excluded(copies, options)[0])
+        copies = Copies(self.snapshot.segments, self._places, query_table, column_indexes[0])
+        return self._near(query_table, column_indexes, options, self._excluded(copies, options)[0])
 
-    def _key(self, mine: MyTable, key: Choice, options: SearchOptions) -> KeySearch:
+    def _key(self, query_table: MyTable, key: Choice, options: SearchOptions) -> KeySearch:
         from lakejoin.search.keys import KeySearch
 
-        return KeySearch(self.snapshot, self._places, mine, key, options, self._costs)
+        return KeySearch(self.snapshot, self._places, query_table, key, options, self._costs)
 
     def _key_hits(self, search: KeySearch, excluded: Excluded) -> KeyHits:
         return search.hits(excluded)
@@ -162,17 +168,25 @@ class Searcher:
         return search.hits()
 
     def _near(
-        self, mine: MyTable, places: Sequence[int], options: SearchOptions, excluded: Excluded
+        self,
+        query_table: MyTable,
+        column_indexes: Sequence[int],
+        options: SearchOptions,
+        excluded: Excluded,
     ) -> MeaningSearch | DistanceSearch:
-        snapshot, among = self.snapshot, self._places
+        snapshot, tables = self.snapshot, self._places
         if options.by == "meaning":
             from lakejoin.search.meaning import MeaningSearch
 
-            (place,) = places
-            return MeaningSearch(snapshot, among, self._meanings, mine, place, options, excluded)
+            (column_index,) = column_indexes
+            return MeaningSearch(
+                snapshot, tables, self._meanings, query_table, column_index, options, excluded
+            )
         from lakejoin.search.nearness import DistanceSearch
 
-        return DistanceSearch(snapshot, among, mine, tuple(places), options, excluded)
+        return DistanceSearch(
+            snapshot, tables, query_table, tuple(column_indexes), options, excluded
+        )
 
     @cached_property
     def _meanings(self) -> Meanings:
@@ -181,58 +195,77 @@ class Searcher:
         return Meanings(self.snapshot)
 
     def results_of(
-        self, mine: MyTable, place: int, columns: Sequence[tuple[int, int]]
+        self, query_table: MyTable, column_index: int, columns: Sequence[tuple[int, int]]
     ) -> tuple[Result, ...]:
-        """The results for a column of mine that certain columns are, as (segment, column); those of
-        my table and its copies are left out, and those that share nothing."""
-        query = mine.query(place)
-        copies = Copies(self.snapshot.segments, self._places, mine, place)
+        """The results of given lake columns, (segment index, column), for one query column; leaves
+        out the query table, its copies, and columns that share nothing."""
+        query = query_table.query(column_index)
+        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
         excluded = self._without(copies.all())
         located = Located(query, self.snapshot.segments)
-        asked = [one for one in columns if one[1] not in excluded[one[0]]]
-        matched = [len(meet(located, *one).places) for one in asked]
-        some = [(*one, count) for one, count in zip(asked, matched, strict=True) if count]
-        numbers, found, counts = np.array(some, np.int64).reshape(-1, 3).T
-        hits = Hits(numbers, found, counts, Counters())
-        return tuple(self._result(i, hits, located, copies, True) for i in range(len(some)))
+        kept = [address for address in columns if address[1] not in excluded[address[0]]]
+        matched = [len(meet(located, *address).places) for address in kept]
+        matching = [
+            (*address, count) for address, count in zip(kept, matched, strict=True) if count
+        ]
+        segments, found, counts = np.array(matching, np.int64).reshape(-1, 3).T
+        hits = Hits(segments, found, counts, Counters())
+        return tuple(self._result(i, hits, located, copies, True) for i in range(len(matching)))
 
-    def table_of(self, number: int, column: int) -> int:
-        """The number of the table that a column of a segment belongs to."""
-        return self._places[number].table_of(column)
+    def table_of(self, segment_index: int, column: int) -> int:
+        """The index of the table that a column of a segment belongs to."""
+        return self._places[segment_index].table_of(column)
 
     def place_of(
-        self, mine: MyTable, places: tuple[int, ...], number: int, columns: tuple[int, ...]
+        self,
+        query_table: MyTable,
+        column_indexes: tuple[int, ...],
+        segment_index: int,
+        columns: tuple[int, ...],
     ) -> Found:
-        """Where columns of mine and of a table lie whose values need not be equal."""
-        segments, size = self.snapshot.segments, partial(self._places[number].size_of, columns[0])
-        query, table = mine.query(places[0]), self.table_of(number, columns[0])
+        """The location of a result whose values need not be equal to the query's."""
+        segments = self.snapshot.segments
+        size = partial(self._places[segment_index].size_of, columns[0])
+        query = query_table.query(column_indexes[0])
+        table = self.table_of(segment_index, columns[0])
         located = Located(query, segments)
-        meeting = partial(meet, located, number, columns[0])
-        manifest, segment = self.snapshot.manifest, segments[number]
-        return Found(query, segment, number, table, columns, mine, places, manifest, meeting, size)
+        meeting = partial(meet, located, segment_index, columns[0])
+        manifest, segment = self.snapshot.manifest, segments[segment_index]
+        return Found(
+            query,
+            segment,
+            segment_index,
+            table,
+            columns,
+            query_table,
+            column_indexes,
+            manifest,
+            meeting,
+            size,
+        )
 
-    def excluded(self, mine: MyTable, place: int) -> Excluded:
-        """The columns of my table, of its copies and of tables that have gone."""
-        copies = Copies(self.snapshot.segments, self._places, mine, place)
+    def excluded(self, query_table: MyTable, column_index: int) -> Excluded:
+        """The columns of the query table, of its copies and of deleted tables."""
+        copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
         return Excluded(self._without(copies.all()))
 
     def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[Excluded, list[str]]:
-        """What must not be found, and what is said of it."""
+        """The columns to leave out, and notes about them."""
         if not options.others:
             return Excluded(self._dead), []
         tables = copies.all()
-        said = left_out_said(sum(map(len, tables)), copies.mine.home is not None)
-        return Excluded(self._without(tables)), said
+        notes = left_out_said(sum(map(len, tables)), copies.mine.home is not None)
+        return Excluded(self._without(tables)), notes
 
     @cached_property
     def _dead(self) -> list[Array]:
         return [places.dead for places in self._places]
 
     def _without(self, tables: Sequence[Array]) -> list[Array]:
-        """By segment, the columns of tables that have gone and of the given ones."""
+        """By segment, the columns of deleted tables and of the given ones."""
         return [
-            np.union1d(gone, places.columns_of(some))
-            for gone, places, some in zip(self._dead, self._places, tables, strict=True)
+            np.union1d(dead, places.columns_of(left_out))
+            for dead, places, left_out in zip(self._dead, self._places, tables, strict=True)
         ]
 
     def _result(
@@ -288,26 +321,28 @@ class Searcher:
         all_columns = self.snapshot.manifest.options.all_columns
         notes = unsearched(query.column, query.type, all_columns)
         if results and options.by == "containment" and not sketched:
-            notes.append("the lists of these values are short: counted exactly, without sketches")
+            notes.append("few columns share these values: counted exactly, without sketches")
         if results and sketched and len(query) < _FEW:
-            notes.append(f"sketches miss columns much larger than a query as small; {_EXACTLY}")
+            notes.append(
+                f"with so few values, sketches miss columns that are much larger; {_EXACTLY}"
+            )
         if results and not options.verified:
-            notes.append("these are estimates: some contain less than was asked for")
+            notes.append("these are estimates: some columns contain less than the minimum")
         if results:
             return notes
         if not self.snapshot.manifest.totals.tables:
-            return [*notes, "the index holds no table"]
+            return [*notes, "the index is empty"]
         where = "other table of the lake" if options.others else "searched column of the lake"
         if sketched:
-            # Sketches can miss a column: only counting can say that there is none.
-            return [*notes, f"the sketches found no {where} that contains enough; {_EXACTLY}"]
+            # Sketches can miss a column, so this is not proof that there is none.
+            return [*notes, f"sketches found no {where} that contains enough; {_EXACTLY}"]
         if options.min is not None and options.min > 0 and len(query) > 1:
             values = f"{percent(options.min)} of the {len(query):,} values of {query.column!r}"
             return [*notes, f"no {where} contains {values}"]
         if len(query) > 1:
             values = f"none of the {len(query):,} values of {query.column!r}"
             return [*notes, f"{values} is in any {where}"]
-        return [*notes, f"the one value of {query.column!r} is in no {where}"]
+        return [*notes, f"the only value of {query.column!r} is in no {where}"]
 
 
 def _answer(
@@ -318,7 +353,7 @@ def _answer(
     notes: tuple[str, ...],
     begin: float,
 ) -> Answer:
-    """The answer, once the evidence of its first results is there."""
+    """Make the answer, after gathering the evidence of its first results."""
     _gather(results[:AT_ONCE])
     return Answer(
         query=query,
@@ -333,7 +368,7 @@ def _answer(
 
 
 def left_out_said(tables: int, itself: bool) -> list[str]:
-    """What is said of tables that were left out; `itself` tells that mine is one of them."""
+    """The note about tables that were left out; `itself` if the query table is one of them."""
     count = tables - itself
     copies = f"{count:,} exact " + ("copy" if count == 1 else "copies")
     if itself:
@@ -342,7 +377,7 @@ def left_out_said(tables: int, itself: bool) -> list[str]:
 
 
 def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str]:
-    """What is said of results with more pairs than can be listed."""
+    """The note about results with too many pairs to list."""
     from lakejoin.search.near_evidence import MOST_PAIRS
 
     many = sum(not result.listed for result in results)
@@ -351,12 +386,12 @@ def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str
     has = "1 result has" if many == 1 else f"{many:,} results have"
     smaller = "tau" if options.by == "meaning" else "within"
     return [
-        f"{has} more than {MOST_PAIRS:,} pairs, too many to list: only counted, without examples; "
-        f"a smaller {smaller} has fewer"
+        f"{has} more than {MOST_PAIRS:,} pairs, too many to list: counted only, without examples; "
+        f"try a smaller {smaller}"
     ]
 
 
 def _gather(results: Sequence[Result]) -> None:
-    """Gathers evidence and sizes by segment, so that the query is looked up once in each."""
+    """Gather evidence and sizes by segment, so that the query is looked up once in each."""
     for result in sorted(results, key=lambda r: r.found.number if r.found else 0):
         _ = result.evidence, result.column_size

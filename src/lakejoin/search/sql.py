@@ -1,4 +1,4 @@
-"""The join as SQL that DuckDB runs: over the files themselves where it reads them as we do."""
+"""Write the join of a result as DuckDB SQL, over the files themselves if DuckDB can read them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 THEIRS = "lake_table"
 _ENCODINGS = {"utf-8": "utf-8", "ascii": "utf-8", "utf-8-sig": "utf-8", "latin-1": "latin-1"}
 _READABLE = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".gz", ".zst")
-_WIDEST = 500  # columns that a query spells out
+_WIDEST = 500  # columns in a query
 
 
 def join_sql(found: Found) -> str:
-    """DuckDB SQL for the inner join of my table with the table of a result.
+    """DuckDB SQL for the inner join of the query table with the table of a result.
 
-    A side that DuckDB cannot read as it stands is left as a name, and a comment says how to
-    register it. The join is on plain equality where every shared value is written alike on both
-    sides, else on lower case without blanks around; a comment says how many shared values that
-    joins, if not all. The columns of a composite key are treated each by itself.
+    If DuckDB cannot read a side directly, the query has a name for it and a comment says how to
+    register it. The join compares texts as written if all shared values are spelled the same on
+    both sides, otherwise trimmed and in lower case; a comment says how many shared values that
+    joins, if not all. Each column of a composite key is treated separately.
     """
     found.mine.read(found.places)
     mine, theirs = my_side(found), their_side(found)
@@ -38,9 +38,9 @@ def join_sql(found: Found) -> str:
     if rules.fold and not joined.exact:
         normal = [not joined_by([part], [False]).exact for part in parts]
         joined = joined_by(parts, normal)
-    ways = list(zip(mine.columns, theirs.columns, normal, strict=True))
-    equal = [f"{cell('mine', a, n)} = {cell('theirs', b, n)}" for a, b, n in ways]
-    apart = [
+    conditions = list(zip(mine.columns, theirs.columns, normal, strict=True))
+    equal = [f"{cell('mine', a, n)} = {cell('theirs', b, n)}" for a, b, n in conditions]
+    not_null = [
         f"{cell('mine', column, rules.fold)} NOT IN ({', '.join(map(literal, words))})"
         for column, part in zip(mine.columns, parts, strict=True)
         if (words := null_words(rules, part))
@@ -51,23 +51,23 @@ def join_sql(found: Found) -> str:
         + "SELECT mine.*, theirs.*\n"
         + f"FROM {mine.source} AS mine{mine.renamed}\n"
         + f"JOIN {theirs.source} AS theirs{theirs.renamed}\n"
-        + f"  ON {_all_of(equal)}"
-        # What stands for a missing value must not meet its like.
-        + (f"\nWHERE {_all_of(apart)}" if apart else "")
+        + f"  ON {_conjunction(equal)}"
+        # Texts that stand for a missing value must not match each other.
+        + (f"\nWHERE {_conjunction(not_null)}" if not_null else "")
         + ";"
     )
 
 
 def _parts(found: Found) -> list[Part]:
-    """The columns of both sides, by pairs, as they are written."""
-    own = [found.mine.originals(place) for place in found.places]
+    """The pairs of joined columns, as spelled in both tables."""
+    own = [found.mine.originals(column_index) for column_index in found.places]
     theirs = [originals_of(found.segment, column) for column in found.columns]
     return [Part(mine, other) for mine, other in zip(own, theirs, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, and whether it is text where DuckDB reads it."""
+    """A column, and whether DuckDB reads it as text."""
 
     name: str
     is_text: bool
@@ -75,10 +75,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of the join: what stands in the query for it, its columns, and what to say first.
+    """One side of the join: its source in the FROM clause, its columns, and a comment.
 
-    `renamed` stands behind its alias where DuckDB, to which case is nothing, could not tell its
-    columns apart.
+    `renamed` is the list of column aliases, if names are the same to DuckDB (it ignores case).
     """
 
     source: str
@@ -88,60 +87,72 @@ class Side:
 
 
 def my_side(found: Found) -> Side:
-    """My table and its columns."""
+    """The query table and its joined columns."""
     mine = found.mine
-    every, origin = _in_sql(mine.names), mine.origin
-    names, texts = [every[place] for place in found.places], map(mine.is_text, found.places)
-    reader, renamed = reader_of(origin, every), _renamed(mine.names, every)
+    unique_names, origin = _unique_names(mine.names), mine.origin
+    names, texts = (
+        [unique_names[column_index] for column_index in found.places],
+        map(mine.is_text, found.places),
+    )
+    reader, renamed = reader_of(origin, unique_names), _column_aliases(mine.names, unique_names)
     if not reader and mine.home is not None:
         return _registered(FRAME, mine.name, names, renamed)
     columns = tuple(map(Column, names, texts))
     if reader:
         return Side(reader, columns, renamed=renamed)
-    how = f"{FRAME} is your table"
+    comment = f"{FRAME} is your table"
     if origin.format:
-        how = f"first: con.register({FRAME!r}, lakejoin.read({mine.name!r}).to_arrow())"
+        comment = f"first: con.register({FRAME!r}, lakejoin.read({mine.name!r}).to_arrow())"
     elif repeated := sorted({name for name in mine.names if mine.names.count(name) > 1}):
-        how += (
+        comment += (
             f", which has several columns called {', '.join(map(repr, repeated))}: here they are "
-            f"told apart by their places; of an Arrow table, rename them first"
+            f"renamed by position; if it is an Arrow table, rename them first"
         )
-    return Side(FRAME, columns, how, renamed)
+    return Side(FRAME, columns, comment, renamed)
 
 
 def their_side(found: Found) -> Side:
-    """The table of the lake and its columns."""
+    """The lake table and its joined columns."""
     from lakejoin.search.origins import origin_of
 
     all_columns = found.segment.catalog.columns_of(found.entry)
-    raw = [one.name for one in all_columns]
-    every, places = _in_sql(raw), [found.place(part) for part in range(len(found.columns))]
-    names, renamed = [every[place] for place in places], _renamed(raw, every)
+    raw = [column.name for column in all_columns]
+    unique_names, column_indexes = (
+        _unique_names(raw),
+        [found.place(key_part) for key_part in range(len(found.columns))],
+    )
+    names, renamed = (
+        [unique_names[column_index] for column_index in column_indexes],
+        _column_aliases(raw, unique_names),
+    )
     origin = origin_of(found.manifest.lakes, found.entry)
-    reader = reader_of(origin, every)
+    reader = reader_of(origin, unique_names)
     if not reader:
         return _registered(THEIRS, found.entry.name, names, renamed)
-    kinds = [written_as_text(origin, all_columns[place].profile.type) for place in places]
+    kinds = [
+        written_as_text(origin, all_columns[column_index].profile.type)
+        for column_index in column_indexes
+    ]
     return Side(reader, tuple(map(Column, names, kinds)), renamed=renamed)
 
 
 def _registered(alias: str, table: str, columns: Sequence[str], renamed: str) -> Side:
-    how = f"con.register({alias!r}, lake.table({table!r}).to_arrow())"
-    return Side(alias, tuple(Column(name, True) for name in columns), f"first: {how}", renamed)
+    register = f"con.register({alias!r}, lake.table({table!r}).to_arrow())"
+    return Side(alias, tuple(Column(name, True) for name in columns), f"first: {register}", renamed)
 
 
-def _in_sql(names: Sequence[str]) -> list[str]:
-    """The names as DuckDB can tell them apart: upper and lower case are the same to it."""
+def _unique_names(names: Sequence[str]) -> list[str]:
+    """Make names unique ignoring case, as DuckDB does."""
     return told_apart(names, alike=str.lower)
 
 
-def _renamed(names: Sequence[str], apart: Sequence[str]) -> str:
-    """New names for all columns, by their places, where some had to be told apart."""
-    return "" if list(names) == list(apart) else f"({', '.join(map(_identifier, apart))})"
+def _column_aliases(names: Sequence[str], unique: Sequence[str]) -> str:
+    """Aliases for all columns by position, if some had to be renamed."""
+    return "" if list(names) == list(unique) else f"({', '.join(map(_quoted_name, unique))})"
 
 
 def reader_of(origin: Origin, names: Sequence[str]) -> str:
-    """The table function that reads a file as we do; nothing where there is none.
+    """The DuckDB table function that reads a file like lakejoin; empty if there is none.
 
     >>> from lakejoin.search.origins import Origin
     >>> reader_of(Origin("a/b.parquet", "parquet"), ["x"])
@@ -179,24 +190,24 @@ def reader_of(origin: Origin, names: Sequence[str]) -> str:
 
 
 def cell(side: str, column: Column, normal: bool = False) -> str:
-    """A cell as text: as it is, or in lower case without blanks around."""
-    cell = f"{side}.{_identifier(column.name)}"
+    """A cell as text: as written, or trimmed and in lower case."""
+    cell = f"{side}.{_quoted_name(column.name)}"
     if not column.is_text:
-        # A number or a moment as its shortest text, as the index has it.
+        # The shortest text of a number or timestamp, as in the index.
         cell = f"regexp_replace(CAST({cell} AS VARCHAR), '(\\.0| 00:00:00)$', '')"
     return f"lower(trim({cell}))" if normal else cell
 
 
-def _all_of(conditions: Sequence[str]) -> str:
+def _conjunction(conditions: Sequence[str]) -> str:
     return "\n  AND ".join(conditions)
 
 
-def _identifier(name: str) -> str:
+def _quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text in quotes.
+    """Quote a text as a SQL string literal.
 
     >>> literal("O'Hara")
     "'O''Hara'"
@@ -205,6 +216,6 @@ def literal(text: str) -> str:
 
 
 def comment_lines(comments: Iterable[str]) -> str:
-    """Lines of comments; no text can end its own."""
+    """Format SQL comments; line breaks in them are replaced."""
     lines = ("".join(c if c.isprintable() else " " for c in text) for text in comments)
     return "".join(f"-- {line}\n" for line in lines)

@@ -1,5 +1,4 @@
-"""How near is near enough? The usual tau of an encoder, and one chosen from how many columns would
-qualify at each."""
+"""Choose tau: the default of an encoder, or the knee of how many columns qualify at each tau."""
 
 from __future__ import annotations
 
@@ -17,15 +16,15 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 LARGEST = 2.0  # the largest distance of two vectors of length 1; tau is a share of it
-OURS = 0.30  # measured for encoders that join words with characters: docs/encoders.md
+OURS = 0.30  # measured for encoders that combine words with characters: docs/encoders.md
 USUAL = 0.06  # of the PEXESO paper, for averaged word vectors
 _OWN_CHARACTERS = "characters"
-SAMPLE = 100  # values of mine that the choice is made from; more tell little more, and take long
+SAMPLE = 100  # query values used to choose tau; more add little and take long
 GRID = tuple(percent / 100 for percent in range(1, 51))  # unrelated texts lie at 71 %
 
 
 def default_tau(identity: str) -> float:
-    """The tau that an encoder is searched with where none is given.
+    """The default tau of an encoder.
 
     >>> default_tau('wordllama+characters 1 {"meaning":128}'), default_tau("onnx 1 {}")
     (0.3, 0.06)
@@ -36,11 +35,11 @@ def default_tau(identity: str) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Taus:
-    """How many columns would qualify at each tau, and which tau was taken.
+    """How many columns would qualify at each tau, and which tau was chosen.
 
-    It prints as a small plot, in a notebook as a picture; `to_arrow` and `to_pandas` make a table
-    of it. `least` of `values` of mine must have a partner for a column to qualify; where I have
-    more, `of` them all, these are a sample.
+    Prints as a small plot, in a notebook as a picture; `to_arrow` and `to_pandas` make a table. A
+    column qualifies if `least` of `values` query values have a match; these are a sample if the
+    query has more, `of` in all.
     """
 
     tau: tuple[float, ...]
@@ -55,7 +54,7 @@ class Taus:
         return len(self.tau)
 
     def to_dict(self) -> dict[str, Any]:
-        """As `--json` has it."""
+        """The figures as in `--json`."""
         counts = zip(self.tau, self.columns, strict=True)
         return {
             "taken": self.taken,
@@ -66,7 +65,7 @@ class Taus:
         }
 
     def to_arrow(self) -> pa.Table:
-        """One row a tau, with the number of `columns` that qualify."""
+        """One row per tau with the number of `columns` that qualify."""
         import pyarrow as pa
 
         return pa.table({"tau": list(self.tau), "columns": list(self.columns)})
@@ -90,8 +89,7 @@ class Taus:
 
 
 def sample_of(values: int) -> Array:
-    """The places of the values that the choice is made from: all, or some at random; always the
-    same ones.
+    """The positions of the values to choose tau from: all, or a fixed random sample.
 
     >>> sample_of(3).tolist(), len(sample_of(10_000))
     ([0, 1, 2], 100)
@@ -104,13 +102,12 @@ def sample_of(values: int) -> Array:
 def choose_tau(
     columns: Sequence[int], least: int, values: int, usual: float, of: int | None = None
 ) -> Taus:
-    """The tau to take, where `columns[i]` columns qualify at the i-th tau of `GRID`.
+    """Choose a tau, given that `columns[i]` columns qualify at the i-th tau of `GRID`.
 
-    The rule: of the curve from the first tau at which any column qualifies to the first from which
-    on no more do, the point farthest below the straight line between its ends. Up to there each
-    step of tau brought few columns; behind it the number runs away, as it does where unrelated
-    values begin to meet. A curve that never lies below that line gives its beginning; where nothing
-    qualifies at all, the encoder's `usual` tau is kept.
+    Take the curve from the first tau at which any column qualifies to the first after which no more
+    do, and choose its point farthest below the straight line between the ends. Up to there each
+    step of tau adds few columns; beyond it, unrelated values begin to match. If the curve is never
+    below the line, choose its start; if nothing qualifies, keep the encoder's `usual` tau.
 
     >>> choose_tau([2] * 20 + [3, 4, 6, 9, 20, 80, 300] + [900] * 23, 6, 10, 0.3).taken
     0.25
@@ -125,21 +122,20 @@ def choose_tau(
 def _chosen(counts: Array, usual: float) -> tuple[float, str]:
     if not counts.any():
         return usual, (
-            f"no column qualifies at any tau up to {tau_text(GRID[-1])}: tau stays "
-            f"{tau_text(usual)}, the encoder's own"
+            f"no column qualifies at any tau up to {tau_text(GRID[-1])}; using the encoder's "
+            f"default, {tau_text(usual)}"
         )
     begin, end = int(np.argmax(counts > 0)), int(np.argmax(counts == counts[-1]))
     first, last = int(counts[begin]), int(counts[end])
     if begin == end:
         return GRID[begin], (
-            f"tau {tau_text(GRID[begin])}: {_qualify(last)} there, and no more up to "
-            f"{tau_text(GRID[-1])}"
+            f"tau {tau_text(GRID[begin])}: {_qualify(last)}, and no more up to {tau_text(GRID[-1])}"
         )
     knee = knee_of(counts[begin : end + 1]) + begin
     if knee == begin:
         return GRID[begin], (
-            f"tau {tau_text(GRID[begin])}: the smallest at which {_qualify(first)}; beyond it the "
-            f"number rises at once"
+            f"tau {tau_text(GRID[begin])}: the smallest at which {_qualify(first)}; the number "
+            f"rises right after it"
         )
     return GRID[knee], (
         f"tau {tau_text(GRID[knee])}: {_qualify(int(counts[knee]))}; beyond this knee the number "
@@ -152,8 +148,8 @@ def _qualify(count: int) -> str:
 
 
 def knee_of(counts: Array) -> int:
-    """The place of the count farthest below the straight line from the first to the last; the first
-    of several, and 0 where none is below.
+    """The index of the count farthest below the straight line from the first to the last; the first
+    of several, and 0 if none is below.
 
     >>> knee_of(np.array([1, 1, 1, 2, 20, 90])), knee_of(np.array([1, 50, 90])), knee_of([3])
     (3, 0, 0)
@@ -161,6 +157,6 @@ def knee_of(counts: Array) -> int:
     counts = np.asarray(counts, dtype=np.float64)
     line = np.linspace(counts[0], counts[-1], len(counts))
     below = line - counts
-    # What rounding makes of a straight line is no knee.
-    place = int(np.argmax(below > below.max() - 1e-9 * max(1.0, counts[-1])))
-    return place if below[place] > 1e-9 * max(1.0, counts[-1]) else 0
+    # Rounding errors on a straight line are not a knee.
+    knee = int(np.argmax(below > below.max() - 1e-9 * max(1.0, counts[-1])))
+    return knee if below[knee] > 1e-9 * max(1.0, counts[-1]) else 0

@@ -1,4 +1,4 @@
-"""How many columns qualify at each tau: block characters for a screen, SVG for a page."""
+"""Plot how many columns qualify at each tau, in block characters or SVG."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _TICK = 10  # bars from one label below to the next
 
 
 def as_text(taus: Taus) -> list[str]:
-    """Some lines: a title, bars of block characters, the axis with a mark at the tau taken.
+    """Plot in lines of text: a title, bars, and the axis with a mark at the chosen tau.
 
-    A bar's height grows with the count; one that counts anything is never empty.
+    A bar with a positive count is never empty.
     """
     most = max(taus.columns, default=0)
     gauge = max(len(f"{most:,}"), 2)
     eighths = [_height(count, most, _HEIGHT * 8) for count in taus.columns]
-    lines = [f"columns with partners for {taus.least:,} of {_values(taus)}, by tau"]
+    lines = [f"columns with matches for {taus.least:,} of {_values(taus)}, by tau"]
     for line in range(_HEIGHT - 1, -1, -1):
         label = f"{most:,}" if line == _HEIGHT - 1 else "0" if line == 0 else ""
         bars = "".join(_EIGHTHS[min(8, max(0, height - 8 * line))] for height in eighths)
@@ -43,7 +43,7 @@ def _height(count: int, most: int, room: int) -> int:
 
 
 def _taken(taus: Taus) -> int:
-    """The bar of the tau that was taken; none of them where it is not on the axis."""
+    """The index of the bar of the chosen tau; -1 if it is not on the axis."""
     return taus.tau.index(taus.taken) if taus.taken in taus.tau else -1
 
 
@@ -57,15 +57,15 @@ def _labels(taus: Taus) -> str:
 
 # -- notebooks -----------------------------------------------------------------------------------
 
-_BAR = 8  # pixels a bar takes, and
-_TALL = 120  # how tall the tallest is
+_BAR = 8  # pixels per bar
+_TALL = 120  # pixels of the tallest bar
 _LEFT, _BELOW, _ABOVE = 60, 34, 22
-# Half-transparent, so that they suit a light page and a dark one.
+# Half-transparent colours suit light and dark pages.
 _COLOUR, _TAKEN, _INK = "rgba(56,132,255,.55)", "rgba(230,120,30,.9)", "currentColor"
 
 
 def as_svg(taus: Taus) -> str:
-    """A picture that needs nothing else; what it says stands in its title too."""
+    """Plot as a self-contained SVG; its title gives the same explanation."""
     most = max(taus.columns, default=0)
     width, height = _LEFT + _BAR * len(taus) + 10, _ABOVE + _TALL + _BELOW
     ground, taken = _ABOVE + _TALL, _taken(taus)

@@ -1,1 +1,1 @@
-"""What values and names say about two columns, whatever tables they are in."""
+"""Evidence from the values and names of two columns, independent of their tables."""

@@ -1,13 +1,12 @@
-"""Would chance make two columns share as much? Then sharing says nothing.
+"""Estimate how much two columns would overlap by chance, and how much evidence their overlap is.
 
-Row numbers, years, small codes and flags meet in any two tables. What chance gives is measured with
-values that are certainly wrong: each value of the smaller column is changed a little, a whole
-number by a step, a text in one letter or digit (`wrong.py`), and looked up in the other column.
-Numbers that count up are met by wrong values as often as by the right ones; of two-letter codes
-every third wrong one is a code as well; of names of towns hardly any is a town.
+Row numbers, years, small codes and flags overlap in any two tables. To measure chance, each value
+of the smaller column is made wrong on purpose (a whole number by a step, a text in one letter or
+digit) and looked up in the other column. With consecutive numbers, wrong values match as often as
+right ones; with two-letter codes, a third of them match; with names of towns, hardly any do.
 
-The evidence is n KL(share || chance), in nats: n values of which a share is met where chance would
-have that part of it met; it is the logarithm of how much likelier such a share is without chance.
+The evidence is n KL(share || chance), in nats: of n values a share matches, where chance alone
+would match that many. It is the logarithm of how much likelier the share is if it is not chance.
 """
 
 from __future__ import annotations
@@ -25,18 +24,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
-Held = Callable[["pa.LargeStringArray"], Any]  # which of these texts are held, as Arrow booleans
+Lookup = Callable[["pa.LargeStringArray"], Any]  # which texts a column contains: Arrow booleans
 
-# Never less: unrelated tables do share a word now and then.
-LEAST = 0.02
-# So many values of a column tell how it makes its own; more are not looked at.
-KNOWN = 5_000
+LEAST = 0.02  # unrelated tables share a word now and then
+KNOWN = 5_000  # values of a column that show its pattern; more are not read
 _SAMPLE = 500
 _WHOLE = r"^-?\d{1,15}$"
 
 
 def chance_of_meeting(values: pa.LargeStringArray, others: pa.LargeStringArray) -> float:
-    """The share of wrong values that `others` hold, at least `LEAST`.
+    """The share of wrong values that `others` contain, at least `LEAST`.
 
     >>> import pyarrow as pa
     >>> count = pa.array([str(n) for n in range(1, 101)], pa.large_string())
@@ -50,58 +47,58 @@ def chance_of_meeting(values: pa.LargeStringArray, others: pa.LargeStringArray) 
     return chance_by(values, lambda wrong: pc.is_in(wrong, value_set=others))
 
 
-def chance_by(values: pa.LargeStringArray, held: Held, sample: int = _SAMPLE) -> float:
-    """The share of wrong values that are held, at least `LEAST`; `held` tells it of texts."""
+def chance_by(values: pa.LargeStringArray, lookup: Lookup, sample: int = _SAMPLE) -> float:
+    """The share of wrong values that `lookup` finds, at least `LEAST`."""
     wrong = wrong_values(values, sample)
-    return chance_of([Wrong(one.share, _held(one.ways, held)) for one in wrong])
+    return chance_of([Wrong(group.share, _matched(group.ways, lookup)) for group in wrong])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wrong:
-    """Wrong values of a share of a column's, made in several `ways`: a row of them for each."""
+    """Wrong values for a share of a column's values; `ways` has one row per way to make them."""
 
     share: float
     ways: Any
 
 
 def wrong_values(values: pa.LargeStringArray, sample: int = _SAMPLE) -> list[Wrong]:
-    """Wrong values for some of these, as texts; null where none can be made."""
+    """Wrong values for a sample of these, as texts; null where none can be made."""
     import pyarrow.compute as pc
 
-    values = _some(values, KNOWN)
+    values = _sample(values, KNOWN)
     whole = pc.match_substring_regex(values, _WHOLE)
     kinds = (
         (values.filter(whole), wrong_numbers),
         (values.filter(pc.invert(whole)), wrong_texts),
     )
     return [
-        Wrong(share, make(known, _some(known, math.ceil(share * sample))))
+        Wrong(share, make(known, _sample(known, math.ceil(share * sample))))
         for known, make in kinds
         if (share := len(known) / max(1, len(values)))
     ]
 
 
-def _some(values: pa.LargeStringArray, most: int) -> pa.LargeStringArray:
+def _sample(values: pa.LargeStringArray, most: int) -> pa.LargeStringArray:
     if len(values) <= most:
         return values
-    places = np.random.default_rng(0).choice(len(values), most, replace=False)
-    return values.take(np.sort(places))
+    positions = np.random.default_rng(0).choice(len(values), most, replace=False)
+    return values.take(np.sort(positions))
 
 
 def chance_of(met: Sequence[Wrong]) -> float:
-    """The share of wrong values that are met, of the ways that meet most, at least `LEAST`.
+    """The share of wrong values that match, for the ways with the most matches, at least `LEAST`.
 
-    `ways` are 1 where a wrong value is met, 0 where it is not, and -1 where there is none.
+    `ways` are 1 where a wrong value matches, 0 where it does not, and -1 where there is none.
     """
     chance = 0.0
-    for one in met:
-        hits, asked = (one.ways > 0).sum(axis=1), (one.ways >= 0).sum(axis=1)
-        chance += one.share * float((hits / np.maximum(asked, 1)).max())
+    for group in met:
+        hits, tried = (group.ways > 0).sum(axis=1), (group.ways >= 0).sum(axis=1)
+        chance += group.share * float((hits / np.maximum(tried, 1)).max())
     return max(LEAST, chance)
 
 
 def evidence(values: float, share: float, chance: float) -> float:
-    """How much sharing that share of so many values says, in nats; 0 where chance gives as much.
+    """The evidence, in nats, that a share of the values matches; 0 if chance explains it.
 
     >>> round(evidence(100, 1.0, 0.5)), evidence(100, 0.4, 0.5)
     (69, 0.0)
@@ -113,16 +110,16 @@ def evidence(values: float, share: float, chance: float) -> float:
     return values * (share * math.log(share / chance) + rest)
 
 
-def _held(ways: Sequence[Sequence[str | None]], held: Held) -> Array:
-    """1 where a text is held, 0 where it is not, -1 where there is none.
+def _matched(ways: Sequence[Sequence[str | None]], lookup: Lookup) -> Array:
+    """1 where a text is found, 0 where it is not, -1 where there is none.
 
-    All ways are asked for at once: what holds them may be large, and made ready for each question.
+    All texts are looked up at once, because every lookup may have to prepare a large column.
     """
     import pyarrow as pa
 
     wrong = pa.array([text for way in ways for text in way], pa.large_string())
-    made = np.asarray(wrong.is_valid())
-    met = np.full(len(wrong), -1, np.int8)
-    if made.any():
-        met[made] = np.asarray(held(wrong.drop_null()).fill_null(False))
-    return met.reshape(len(ways), -1)
+    exists = np.asarray(wrong.is_valid())
+    matched = np.full(len(wrong), -1, np.int8)
+    if exists.any():
+        matched[exists] = np.asarray(lookup(wrong.drop_null()).fill_null(False))
+    return matched.reshape(len(ways), -1)

@@ -1,4 +1,4 @@
-"""Do the names of two columns say that they hold the same thing?"""
+"""Compare the names of two columns: do they suggest the same content?"""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
-# Words that say what kind of a thing a value is, and not of what.
-_IDENTIFIES = frozenset(("id", "ids", "key", "no", "nr", "number", "code", "uuid", "guid", "ref"))
-_SAYS_NOTHING = _IDENTIFIES | frozenset((
+# Words that only say that a value is an identifier, not of what.
+_ID_WORDS = frozenset(("id", "ids", "key", "no", "nr", "number", "code", "uuid", "guid", "ref"))
+_GENERIC_WORDS = _ID_WORDS | frozenset((
     "name", "names", "value", "values", "column", "col", "field", "index", "idx", "row", "rows",
     "unnamed", "num", "type", "kind", "label", "title", "text", "date", "time", "updated",
     "update", "created", "last", "at", "the", "of", "in", "a", "an", "pk", "fk", "x", "y", "record",
 ))  # fmt: skip
-# Ends of words that are written together: custkey, productcode, orderid.
-_ENDS = ("key", "code", "id")
-_SHORT = 2  # letters that say nothing: c_custkey and o_custkey are the customer's key
+# Endings of compound words: custkey, productcode, orderid.
+_ID_ENDINGS = ("key", "code", "id")
+_SHORT = 2  # letters; shorter words say nothing: c_custkey and o_custkey are both custkey
 SAME, CONTAINED, VAGUE, DIFFERENT = 1.0, 0.7, 0.3, 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class NamesAlike:
-    """How alike two names are, 0 to 1, and whether both are names of identifiers (`film_no`).
+    """How similar two names are, 0 to 1, and whether both name identifiers (`film_no`).
 
-    `are_ids` says that both have the word id in them.
+    `are_ids` means that both contain the word id.
     """
 
     alike: float
@@ -33,12 +33,12 @@ class NamesAlike:
 
     @property
     def say_identifier(self) -> bool:
-        """Whether the names alone say that the columns are one identifier."""
+        """Whether the names alone suggest that both columns are the same identifier."""
         return self.alike >= CONTAINED and self.identify
 
 
 def names_alike(left: str, right: str, left_table: str = "", right_table: str = "") -> NamesAlike:
-    """How alike the names of two columns are; the tables' names help where they are known.
+    """Compare the names of two columns; the names of the tables help if they are known.
 
     >>> names_alike("film_id", "FilmID")
     NamesAlike(alike=1.0, identify=True, are_ids=True)
@@ -47,31 +47,31 @@ def names_alike(left: str, right: str, left_table: str = "", right_table: str = 
     >>> names_alike("film_id", "id", right_table="films").alike, names_alike("warno", "WarNo").alike
     (1.0, 1.0)
     """
-    mine, theirs = _words(left), _words(right)
-    if left.casefold() == right.casefold():  # warno and WarNo: one is written so that words show
-        mine = theirs = max(mine, theirs, key=len)
-    ways = {(mine, theirs)}
-    if right_table and not _telling(frozenset(theirs)):
-        ways.add((mine, _words(right_table) + theirs))
-    if left_table and not _telling(frozenset(mine)):
-        ways.add((_words(left_table) + mine, theirs))
-    alike = max(_alike(frozenset(a), frozenset(b)) for a, b in ways)
-    words = set(mine), set(theirs)
-    identify = all(any(map(_identifies, each)) for each in words)
-    return NamesAlike(alike, identify, all("id" in each for each in words))
+    left_words, right_words = _words(left), _words(right)
+    if left.casefold() == right.casefold():  # warno and WarNo: only one of them shows its words
+        left_words = right_words = max(left_words, right_words, key=len)
+    readings = {(left_words, right_words)}
+    if right_table and not _specific(frozenset(right_words)):
+        readings.add((left_words, _words(right_table) + right_words))
+    if left_table and not _specific(frozenset(left_words)):
+        readings.add((_words(left_table) + left_words, right_words))
+    alike = max(_similarity(frozenset(a), frozenset(b)) for a, b in readings)
+    both = set(left_words), set(right_words)
+    identify = all(any(map(_identifies, words)) for words in both)
+    return NamesAlike(alike, identify, all("id" in words for words in both))
 
 
 def telling_words(name: str) -> frozenset[str]:
-    """The words of a name that say of what a value is.
+    """The words of a name that say what a value is about.
 
     >>> sorted(telling_words("FilmActor_id")), telling_words("key_id")
     (['actor', 'film'], frozenset())
     """
-    return _telling(frozenset(_words(name)))
+    return _specific(frozenset(_words(name)))
 
 
 def identifies(column: str) -> bool:
-    """Whether a name is one of an identifier.
+    """Whether a name looks like that of an identifier.
 
     >>> identifies("film_no"), identifies("custkey"), identifies("title")
     (True, True, False)
@@ -80,28 +80,31 @@ def identifies(column: str) -> bool:
 
 
 def is_named_for(column: str, table: str) -> bool:
-    """Whether a column's name says nothing but what the table is about.
+    """Whether a column's name says no more than what its table is about.
 
     >>> is_named_for("film_name", "films"), is_named_for("director_name", "films")
     (True, False)
     """
-    told, about = (_telling(frozenset(_words(name))) for name in (column, table))
-    of = {one for word in told for one in about if _abbreviates(_stem(word), one)}
-    return not told or (len(of) == len(about) and len(told) <= len(about))
+    words, subject = (_specific(frozenset(_words(name))) for name in (column, table))
+    named = {topic for word in words for topic in subject if _abbreviates(_stem(word), topic)}
+    return not words or (len(named) == len(subject) and len(words) <= len(subject))
 
 
 def hints_at(column: str, table: str) -> bool:
-    """Whether a column's name has all words of a table's name, or what is short for them.
+    """Whether a column's name has all words of a table's name, or abbreviations of them.
 
     >>> hints_at("ShipVia", "Shippers"), hints_at("reports_to", "employees")
     (True, False)
     """
-    told, about = (_telling(frozenset(_words(name))) for name in (column, table))
-    return bool(about) and all(any(_abbreviates(_stem(w), one) for w in told) for one in about)
+    words, subject = (_specific(frozenset(_words(name))) for name in (column, table))
+    stems = [_stem(word) for word in words]
+    return bool(subject) and all(
+        any(_abbreviates(stem, topic) for stem in stems) for topic in subject
+    )
 
 
 def _abbreviates(short: str, word: str) -> bool:
-    """Whether a word is another one, or some of its letters in their order, the first among them.
+    """Whether a word equals another, or has some of its letters in order, starting with the first.
 
     >>> _abbreviates("dept", "department"), _abbreviates("part", "department")
     (True, False)
@@ -115,37 +118,37 @@ def _abbreviates(short: str, word: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    """The word without an end that only says that it identifies: custkey."""
-    ends = (end for end in _ENDS if word.endswith(end) and len(word) > len(end) + _SHORT)
-    return word.removesuffix(next(ends, ""))
+    """The word without an ending that only marks an identifier: custkey -> cust."""
+    endings = (end for end in _ID_ENDINGS if word.endswith(end) and len(word) > len(end) + _SHORT)
+    return word.removesuffix(next(endings, ""))
 
 
-def _alike(mine: frozenset[str], theirs: frozenset[str]) -> float:
-    both = mine & theirs
-    telling = _telling(both)
-    if telling and _telling(mine) == _telling(theirs):
+def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
+    both = left & right
+    shared = _specific(both)
+    if shared and _specific(left) == _specific(right):
         return SAME
-    if telling and telling in (_telling(mine), _telling(theirs)):
+    if shared and shared in (_specific(left), _specific(right)):
         return CONTAINED
-    return VAGUE if both and not (_telling(mine) and _telling(theirs)) else DIFFERENT
+    return VAGUE if both and not (_specific(left) and _specific(right)) else DIFFERENT
 
 
-def _telling(words: frozenset[str]) -> frozenset[str]:
-    """The words that say of what a value is."""
+def _specific(words: frozenset[str]) -> frozenset[str]:
+    """The words that say what a value is about."""
     return frozenset(
         word
         for word in words
-        if word not in _SAYS_NOTHING and len(word) > _SHORT and not word.isdigit()
+        if word not in _GENERIC_WORDS and len(word) > _SHORT and not word.isdigit()
     )
 
 
 def _identifies(word: str) -> bool:
-    return word in _IDENTIFIES or (len(word) > 4 and word.endswith(_ENDS))
+    return word in _ID_WORDS or (len(word) > 4 and word.endswith(_ID_ENDINGS))
 
 
 @lru_cache(maxsize=4096)
 def _words(name: str) -> tuple[str, ...]:
-    """The words of a name, in small letters and without an s at the end."""
+    """The words of a name, in lower case and singular."""
     return tuple(_singular(word.lower()) for word in _WORDS.findall(name))
 
 

@@ -1,5 +1,4 @@
-"""The pipeline: a lake is indexed as a Spark job, and searched with many tables by another; tables
-that live in Spark are joined there."""
+"""Runs lakejoin on Spark: builds indexes and join graphs, searches in batches, joins DataFrames."""
 
 from __future__ import annotations
 
@@ -12,11 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkJoin", "join", "make_graph", "search"]
 
-_MODULES = {"make_graph": "graph", "search": "searching"}  # the others are in joining
+_MODULES = {"make_graph": "graph", "search": "searching"}  # other names are in joining
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used; no module may have the name of one."""
+    """Import a public name on first use; no module may share its name."""
     if name in __all__:
         from importlib import import_module
 

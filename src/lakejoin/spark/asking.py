@@ -1,8 +1,8 @@
-"""What tasks do for a batch of queries. Nothing in here, or below it, knows of Spark.
+"""The tasks of a batch search; this module and everything it imports is free of Spark.
 
-First every part of the index says what it has for a chunk of queries: numbers of columns, and their
-scores. These are put together for each query, and then, by another task, the evidence of what is
-best is gathered from the few segments that hold it.
+First every group of segments is searched for a chunk of queries and returns column ids with their
+scores. The driver merges them for each query, and a second task collects the evidence for the best
+ones from the few segments that have it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BatchQuery:
-    """A table to search with: a file, at `path`, or the table `home` of the lake (the numbers of
-    its segment and its own); a `problem` where it is neither. `name` is how the caller wrote it."""
+    """A query table: a file at `path`, or a table of the lake, given by `home` (segment and table
+    index); a `problem` if it is neither. `name` is what the caller wrote."""
 
     name: str
     on: On
@@ -49,25 +49,25 @@ class BatchQuery:
 
     @property
     def in_parts(self) -> bool:
-        """Whether parts of the index are searched by themselves."""
+        """Whether groups of segments are searched separately."""
         return self.options.by != "fused" and self.problem is None
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The index that a batch is searched in, by all tasks in the same version."""
+    """The version of the index that all tasks of a batch search."""
 
     index: str
     manifest: Manifest
 
 
-# What came of a query in one part, or why it cannot be answered.
+# The hits of a query in one group of segments, or why it cannot be answered.
 Part = list[Gathered] | LakejoinError
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a query: answers set apart, or of a fused search its JSON and its text; or why
+    """The outcome of a query: its detached answers, or the JSON and text of a fused answer; or why
     it failed."""
 
     answers: tuple[Answer, ...] = ()
@@ -76,66 +76,66 @@ class Done:
 
 
 def located(asked: Sequence[tuple[str, On, SearchOptions]], snapshot: Snapshot) -> list[BatchQuery]:
-    """Each query with where its table is."""
+    """Locate the table of each query."""
     from lakejoin.lake.read import file_and_part
 
-    known = _homes([name for name, _, _ in asked], snapshot)
-    found: list[BatchQuery] = []
+    homes = _homes([name for name, _, _ in asked], snapshot)
+    queries: list[BatchQuery] = []
     for name, on, options in asked:
         path, part = file_and_part(name)
-        home = known.get(name)
+        home = homes.get(name)
         if path:
-            whole = Place.of(path).uri + (f"#{part}" if part else "")
+            uri = Place.of(path).uri + (f"#{part}" if part else "")
             notes = (also_a_table(name),) if home else ()
-            found.append(BatchQuery(name, on, options, path=whole, notes=notes))
+            queries.append(BatchQuery(name, on, options, path=uri, notes=notes))
         elif home:
-            found.append(BatchQuery(name, on, options, home=home))
+            queries.append(BatchQuery(name, on, options, home=home))
         else:
-            problem = _why_not(name, snapshot)
-            found.append(BatchQuery(name, on, options, problem=problem))
-    return found
+            problem = _explain_missing(name, snapshot)
+            queries.append(BatchQuery(name, on, options, problem=problem))
+    return queries
 
 
 def _homes(names: Sequence[str], snapshot: Snapshot) -> dict[str, tuple[int, int]]:
-    """The live tables of these names, by segment and number; as `Snapshot.find_table`."""
+    """The (segment index, table index) of the live tables with these names, like `find_table`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found: dict[str, tuple[int, int]] = {}
+    homes: dict[str, tuple[int, int]] = {}
     left = pa.array(dict.fromkeys(names), pa.string())
-    for number in reversed(range(len(snapshot.segments))):
-        segment = snapshot.segments[number]
-        places = pc.index_in(left, value_set=segment.catalog.tables["name"].combine_chunks())
-        here = np.asarray(places.fill_null(-1))
-        here = np.where(np.isin(here, segment.record.dead), -1, here)
-        for at in np.flatnonzero(here >= 0).tolist():
-            found[left[at].as_py()] = (number, int(here[at]))
-        left = left.filter(pa.array(here < 0))
-    return found
+    for segment_index in reversed(range(len(snapshot.segments))):
+        segment = snapshot.segments[segment_index]
+        tables = pc.index_in(left, value_set=segment.catalog.tables["name"].combine_chunks())
+        tables = np.asarray(tables.fill_null(-1))
+        tables = np.where(np.isin(tables, segment.record.dead), -1, tables)
+        for at in np.flatnonzero(tables >= 0).tolist():
+            homes[left[at].as_py()] = (segment_index, int(tables[at]))
+        left = left.filter(pa.array(tables < 0))
+    return homes
 
 
-def _why_not(name: str, snapshot: Snapshot) -> LakejoinError:
+def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
     try:
         table_of(name, snapshot)
     except LakejoinError as problem:
         return problem
-    return LakejoinError(f"{name} appeared while it was looked for; search again")
+    return LakejoinError(f"{name} appeared during the search; search again")
 
 
 # -- what a task does ------------------------------------------------------------------------------
 
 
 def find(searched: Searched, numbers: Sequence[int], queries: Sequence[BatchQuery]) -> list[Part]:
-    """What the segments of these numbers have for each query."""
+    """Search the segments with these indexes for each query."""
     return [_find_one(searched, tuple(numbers), query) for query in queries]
 
 
 def _find_one(searched: Searched, numbers: tuple[int, ...], query: BatchQuery) -> Part:
-    part = _opened(searched, numbers).part
+    searcher = _opened(searched, numbers).part
     try:
-        mine = _mine(searched, numbers, query)
-        choice = choose(mine, query.on, searched.manifest.options.all_columns, query.options.by)
-        return list(part.gather(mine, choice, query.options))
+        table = _query_table(searched, numbers, query)
+        choice = choose(table, query.on, searched.manifest.options.all_columns, query.options.by)
+        return list(searcher.gather(table, choice, query.options))
     except LakejoinError as problem:
         return problem
 
@@ -143,63 +143,63 @@ def _find_one(searched: Searched, numbers: tuple[int, ...], query: BatchQuery) -
 def put_together(
     query: BatchQuery, parts: Sequence[Part], numbers: Sequence[Sequence[int]]
 ) -> Part:
-    """What all parts of the index have for a query."""
+    """Merge the hits of all groups of segments for a query."""
     for part in parts:
         if isinstance(part, LakejoinError):
             return part
-    told = [np.array(own, dtype=np.int64) for own in numbers]
+    groups = [np.array(group, dtype=np.int64) for group in numbers]
     by_search = zip(*[part for part in parts if isinstance(part, list)], strict=True)
-    return [merged(one, told, query.options) for one in by_search]
+    return [merged(hits, groups, query.options) for hits in by_search]
 
 
 def complete(searched: Searched, queries: Sequence[tuple[BatchQuery, Part]]) -> Iterator[Done]:
-    """The answers, with their evidence."""
+    """Complete the answers with their evidence."""
     for query, part in queries:
         if isinstance(part, LakejoinError):
             yield Done(error=part)
             continue
         try:
-            mine = _mine(searched, None, query)
-            yield _complete_one(searched, query, part, mine)
+            table = _query_table(searched, None, query)
+            yield _complete_one(searched, query, part, table)
         except LakejoinError as problem:
             yield Done(error=problem)
 
 
-def _complete_one(searched: Searched, query: BatchQuery, part: Any, mine: MyTable) -> Done:
+def _complete_one(searched: Searched, query: BatchQuery, part: Any, table: MyTable) -> Done:
     opened = _opened(searched)
     if not query.in_parts:
-        answer = _fused(opened.plain, query, mine)
+        answer = _fused(opened.plain, query, table)
         return Done(fused=(answer.to_dict(), repr(answer)))
-    choice = choose(mine, query.on, searched.manifest.options.all_columns, query.options.by)
+    choice = choose(table, query.on, searched.manifest.options.all_columns, query.options.by)
     notes = (*query.notes, *([choice.said] if choice.said else []))
-    answers = opened.whole.complete(mine, choice, query.options, notes, part)
+    answers = opened.whole.complete(table, choice, query.options, notes, part)
     return Done(tuple(map(set_apart, answers)))
 
 
-def _fused(searcher: Searcher, query: BatchQuery, mine: MyTable) -> FusedAnswer:
+def _fused(searcher: Searcher, query: BatchQuery, table: MyTable) -> FusedAnswer:
     from lakejoin.discovery.fused.searching import Asked, fused_search
 
     all_columns = searcher.snapshot.manifest.options.all_columns
-    choice = None if query.on is None else choose(mine, query.on, all_columns)
+    choice = None if query.on is None else choose(table, query.on, all_columns)
     asked = Asked(choice, query.options.k, query.notes, time.perf_counter())
-    return fused_search(searcher, mine, asked)
+    return fused_search(searcher, table, asked)
 
 
-def _mine(searched: Searched, numbers: tuple[int, ...] | None, query: BatchQuery) -> MyTable:
-    """The table of a query, for a search in the segments of these numbers, or in all."""
+def _query_table(searched: Searched, numbers: tuple[int, ...] | None, query: BatchQuery) -> MyTable:
+    """The table of a query, for a search in the segments with these indexes, or in all."""
     if query.home is None:
         return file_table(query.path, searched.manifest.options.rules, query.name)
-    number, table = query.home
-    if numbers is not None and number not in numbers:
-        one = _opened(searched, (number,)).snapshot
-        return KnownElsewhere(one, 0, one.segments[0].catalog.table(table))
-    some = _opened(searched, numbers).snapshot
-    own = number if numbers is None else numbers.index(number)
-    return KnownTable(some, own, some.segments[own].catalog.table(table))
+    segment, table = query.home
+    if numbers is not None and segment not in numbers:
+        elsewhere = _opened(searched, (segment,)).snapshot
+        return KnownElsewhere(elsewhere, 0, elsewhere.segments[0].catalog.table(table))
+    snapshot = _opened(searched, numbers).snapshot
+    at = segment if numbers is None else numbers.index(segment)
+    return KnownTable(snapshot, at, snapshot.segments[at].catalog.table(table))
 
 
 class _Opened:
-    """Some segments of an index, and what searches in them."""
+    """Some segments of an index, with the searchers for them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -217,18 +217,18 @@ class _Opened:
         return Searcher(self.snapshot)
 
 
-# A worker's process serves many tasks, most of them with the same segments.
+# A worker process runs many tasks, mostly on the same segments.
 _KEPT = 8
 _OPENED: dict[tuple[Any, ...], _Opened] = {}
 
 
 def _opened(searched: Searched, numbers: tuple[int, ...] | None = None) -> _Opened:
-    """The segments of these numbers, or all."""
+    """Open the segments with these indexes, or all; recently opened ones are reused."""
     manifest = searched.manifest
     key = (searched.index, manifest.version, manifest.created, numbers)
     if key not in _OPENED:
         if numbers is not None:
-            records = tuple(manifest.segments[number] for number in numbers)
+            records = tuple(manifest.segments[index] for index in numbers)
             manifest = replace(manifest, segments=records)
         while len(_OPENED) >= _KEPT:
             _OPENED.pop(next(iter(_OPENED)))

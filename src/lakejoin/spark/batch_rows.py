@@ -1,4 +1,4 @@
-"""Answers as rows of a Spark DataFrame."""
+"""Converts answers to rows of a Spark DataFrame."""
 
 from __future__ import annotations
 
@@ -24,29 +24,28 @@ FUSED_SCHEMA = (
 
 
 def rows_of(name: str, done: Done) -> pa.RecordBatch:
-    """A row for each result of a query; one without a rank where there is none."""
+    """One row per result of a query; a row without a rank if there are none."""
     rows = []
     for answer in done.answers:
         about = {"query": name, "mine": list(answer.query.columns), "notes": list(answer.notes)}
-        found = [{**about, **_flat(result.to_dict())} for result in answer]
-        rows += found or [about]
+        rows += [{**about, **_flat(result.to_dict())} for result in answer] or [about]
     if done.error is not None:
         rows.append({"query": name, "problem": str(done.error)})
     return _batch(rows, SCHEMA)
 
 
 def fused_rows(name: str, done: Done) -> pa.RecordBatch:
-    """The same of a fused search; `result` is each result as JSON has it."""
+    """The same for a fused search; `result` is the JSON of each result."""
     rows: list[dict[str, Any]] = []
     if done.fused is not None:
         answer = done.fused[0]
         about = {"query": name, "notes": answer["notes"]}
-        told = ("rank", "table", "score", "reason")
-        found = [
-            {**about, **{key: one[key] for key in told}, "result": json.dumps(one, default=str)}
-            for one in answer["results"]
+        keys = ("rank", "table", "score", "reason")
+        results = [
+            {**about, **{key: found[key] for key in keys}, "result": json.dumps(found, default=str)}
+            for found in answer["results"]
         ]
-        rows += found or [about]
+        rows += results or [about]
     if done.error is not None:
         rows.append({"query": name, "problem": str(done.error)})
     return _batch(rows, FUSED_SCHEMA)
@@ -66,7 +65,7 @@ def _batch(rows: list[dict[str, Any]], schema: str) -> pa.RecordBatch:
         "bigint": pa.int64(),
         "double": pa.float64(),
     }
-    fields = [one.split(" ") for one in schema.split(", ")]
+    fields = [field.split(" ") for field in schema.split(", ")]
     return pa.RecordBatch.from_pylist(
         rows, pa.schema([(name.strip("`"), kinds[kind]) for name, kind in fields])
     )

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from lakejoin.store.components import Component
 
 
-_UNLISTED = -1  # the size of what could not be listed
+_UNLISTED = -1  # the size recorded for what could not be listed
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where to run: a session that the caller keeps, or how to make one."""
+    """Where to run: the caller's Spark session, or how to start one."""
 
     spark: SparkSession | None = None
     master: str | None = None
@@ -53,13 +53,12 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did. Files are counted; `totals` are those of the index after it.
+    """What a build did, in numbers of files; `totals` are those of the index after it.
 
     `seconds` has the wall time of the stages `list`, `encoder` (opening it), `start` (Spark),
-    `tasks`, `commit`, `costs` (measuring what reading the index costs here) and `total`, and,
+    `tasks`, `commit`, `costs` (measuring the cost of reading the index here) and `total`, and,
     summed over the tasks, `read` (parsing and encoding) and `build` (segments). A stage that did
-    not run has no key. `notes` are sentences about what was decided unasked, and what was made of
-    old segments.
+    not run has no key. `notes` are sentences about default decisions and rebuilt components.
     """
 
     version: int
@@ -76,7 +75,7 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The lake against the index: what to read, and which sources' old tables are to go."""
+    """The lake compared with the index: which files to read, and whose old tables to remove."""
 
     new: tuple[SourceFile, ...]
     changed: tuple[SourceFile, ...]
@@ -99,7 +98,7 @@ def build_index(
     cluster: Cluster,
     listener: Listener,
 ) -> BuildReport:
-    """Makes the index that of the lakes: reads what is new or changed, drops what has gone."""
+    """Bring the index up to date: read new and changed files, remove tables of deleted ones."""
     clock = _Clock()
     check_place(index)
     with build_lock(index, options.wait):
@@ -107,7 +106,7 @@ def build_index(
         try:
             return _build(lakes, index, old, options, cluster, listener, clock)
         except BaseException:
-            clean_up(index)  # nothing of what failed stays
+            clean_up(index)
             raise
 
 
@@ -132,15 +131,17 @@ def _build(
     new = old.version == 0 or options.full
     chosen = choose_parts(settings, options, new, sum(file.size for file in files))
     settings = chosen.options
-    records = () if options.full else _bury(index, old, difference.dropped)
+    records = () if options.full else _mark_dead(index, old, difference.dropped)
     records = tuple(without_others(record, settings) for record in records)
-    wanted = components_of(settings, chosen.opened)
-    behind = [r for r in records if lacking(r, wanted)]
+    components = components_of(settings, chosen.opened)
+    behind = [r for r in records if lacking(r, components)]
     outcomes: list[Outcome] = []
     if difference.read or behind:
         memory = segment_memory(settings, options.memory)
         job = Job(index.uri, build_name(old), settings, options.limits, memory)
-        encode = settings.meaning is not None and (difference.read or lack_meaning(behind, wanted))
+        encode = settings.meaning is not None and (
+            difference.read or lack_meaning(behind, components)
+        )
         encoder = chosen.opened() if encode else None
         if encoder is not None:
             clock.lap("encoder")
@@ -148,31 +149,31 @@ def _build(
         outcomes = _run(job, work, cluster, listener, clock)
     sources = _sources(difference, outcomes)
     if options.strict:
-        _be_strict(sources)
-    notes = (*chosen.notes, *_made_from_within(behind, wanted))
+        _raise_if_skipped(sources)
+    notes = (*chosen.notes, *_note_rebuilt(behind, components))
     same = settings == old.options and tuple(records) == old.segments
     if not outcomes and same and not (new or difference.gone):
         return _report(old, difference, sources, clock, notes)
     listener(Progress("committing"))
     segments = _segments(records, outcomes)
-    made = commit(index, old, lakes, settings, segments, sources)
-    clean(index, made)
+    committed = commit(index, old, lakes, settings, segments, sources)
+    clean(index, committed)
     clock.lap("commit")
     _measure(index)
     clock.lap("costs")
-    return _report(made, difference, sources, clock, notes)
+    return _report(committed, difference, sources, clock, notes)
 
 
-def _made_from_within(
-    behind: Sequence[SegmentRecord], wanted: Sequence[Component]
+def _note_rebuilt(
+    behind: Sequence[SegmentRecord], components: Sequence[Component]
 ) -> Iterator[str]:
-    names = sorted({component.name for record in behind for component in lacking(record, wanted)})
+    names = sorted({missing.name for record in behind for missing in lacking(record, components)})
     if names:
-        yield f"made from what the index held: {', '.join(names)}"
+        yield f"added to existing segments without reading files again: {', '.join(names)}"
 
 
 def _measure(index: Place) -> None:
-    """Measures what reading the index costs on this machine; a search does without, if need be."""
+    """Measure the cost of reading the index on this machine; a search works without it."""
     from lakejoin.search.overlap import OverlapIndex
     from lakejoin.search.overlap.costs import keep_costs, kept_costs, measured_costs
 
@@ -185,7 +186,7 @@ def _measure(index: Place) -> None:
 
 
 class _Clock:
-    """Wall time by stage, and what the tasks report of theirs."""
+    """Wall time by stage, and the times that tasks report."""
 
     def __init__(self) -> None:
         self._begin = self._last = time.perf_counter()
@@ -201,7 +202,7 @@ class _Clock:
 
 
 def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> list[str]:
-    """The lakes as absolute places; another lake than the index's own needs --full."""
+    """The lakes as absolute URIs; raises if they are not the index's own, without --full."""
     if not lakes:
         if not old.lakes:
             raise InputError("name the files or folders to index: lakejoin index LAKE")
@@ -209,44 +210,44 @@ def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> l
     named = [Place.of(lake).uri for lake in lakes]
     if old.lakes and not options.full and sorted(named) != sorted(old.lakes):
         raise InputError(
-            f"this index was made from {', '.join(old.lakes)}: name the same, or another --index, "
-            "or replace it with --full"
+            f"this index was built from {', '.join(old.lakes)}: name the same files or folders, "
+            "choose another --index, or replace it with --full"
         )
     return named
 
 
 def build_name(old: Manifest) -> str:
-    """A name for the build that follows a version, also the beginning of its segments' names."""
+    """A name for the next build, which is also the prefix of its segments' names."""
     return f"{old.version + 1:06d}{secrets.token_hex(2)}"
 
 
 def _compare(
     files: Sequence[SourceFile], known: Mapping[str, SourceState], unlisted: Sequence[Skipped]
 ) -> _Difference:
-    """What is new, changed or gone; what could not be listed is kept as skipped, never read."""
+    """Find new, changed and deleted files; what could not be listed is recorded as skipped."""
     new, changed = [], []
-    kept = {s.name: SourceState(_UNLISTED, 0, (s,)) for s in unlisted}
+    unchanged = {s.name: SourceState(_UNLISTED, 0, (s,)) for s in unlisted}
     for file in files:
         before = known.get(file.name)
         if before is None:
             new.append(file)
         elif before.same_as(file):
-            kept[file.name] = before
+            unchanged[file.name] = before
         else:
             changed.append(file)
-    names = {f.name for f in files} | set(kept)
+    names = {f.name for f in files} | set(unchanged)
     gone = tuple(n for n, s in known.items() if n not in names and s.size != _UNLISTED)
-    return _Difference(tuple(new), tuple(changed), gone, kept)
+    return _Difference(tuple(new), tuple(changed), gone, unchanged)
 
 
-def _bury(index: Place, old: Manifest, dropped: set[str]) -> tuple[SegmentRecord, ...]:
-    """The old segments with the tables of dropped sources marked dead; empty ones go."""
+def _mark_dead(index: Place, old: Manifest, dropped: set[str]) -> tuple[SegmentRecord, ...]:
+    """The old segments with the tables of dropped sources marked dead, without empty segments."""
     if not dropped:
         return old.segments
     alive = []
     for segment in Snapshot(index).segments:
         sources = segment.catalog.tables["source"].to_pylist()
-        dead = {number for number, source in enumerate(sources) if source in dropped}
+        dead = {table_id for table_id, source in enumerate(sources) if source in dropped}
         record = with_dead(segment.record, dead)
         if len(record.dead) < record.tables:
             alive.append(record)
@@ -255,7 +256,7 @@ def _bury(index: Place, old: Manifest, dropped: set[str]) -> tuple[SegmentRecord
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What the tasks have to do: read files, and complete segments; `encoder` makes vectors."""
+    """The work of the tasks: files to read, segments to complete; `encoder` computes vectors."""
 
     files: Sequence[SourceFile]
     behind: Sequence[SegmentRecord]
@@ -284,23 +285,21 @@ def _sources(difference: _Difference, outcomes: Sequence[Outcome]) -> dict[str, 
     skipped: dict[str, list[Skipped]] = {}
     for outcome in outcomes:
         if outcome.kind == "skipped":
-            source, what = outcome.value
-            skipped.setdefault(source, []).append(what)
+            source, item = outcome.value
+            skipped.setdefault(source, []).append(item)
     fresh = {
         f.name: SourceState(f.size, f.mtime_ns, tuple(skipped.get(f.name, ())))
         for f in difference.read
     }
-    both = {**difference.kept, **fresh}
-    return dict(sorted(both.items()))
+    sources = {**difference.kept, **fresh}
+    return dict(sorted(sources.items()))
 
 
-def _be_strict(sources: Mapping[str, SourceState]) -> None:
+def _raise_if_skipped(sources: Mapping[str, SourceState]) -> None:
     bad = [str(s) for state in sources.values() for s in state.skipped]
     if bad:
         more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
-        raise BuildFailed(
-            f"{bad[0]}{more}; nothing was changed, since --strict allows no skipped file"
-        )
+        raise BuildFailed(f"{bad[0]}{more}; nothing was changed, because of --strict")
 
 
 def _segments(records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]) -> list[SegmentRecord]:

@@ -1,4 +1,4 @@
-"""Compaction: merges small segments, and drops the tables that have gone, without the lake."""
+"""Compaction: merges small segments and drops removed tables, without reading the lake."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from lakejoin.store.segment import SegmentRecord
 from lakejoin.store.sources import read_sources
 
 _MEMORY = 1600 << 20
-_TEXT_BYTES = 24  # expected length of a value's text and spelling
+_TEXT_BYTES = 24  # expected bytes of a value's text and spelling
 
 
 @dataclass(frozen=True, slots=True)
 class CompactReport:
-    """What a compaction did: how many segments it merged, into how many, and how many there are."""
+    """What a compaction did: segments merged, segments written, and segments in the index now."""
 
     version: int
     merged: int
@@ -43,14 +43,14 @@ def compact_index(
     wait: float = 0.0,
     memory: int = _MEMORY,
 ) -> CompactReport:
-    """Merges what can be merged within a worker's memory; readers keep the previous version."""
+    """Merge segments as far as a worker's memory allows; readers keep the previous version."""
     with build_lock(index, wait):
         old = read_manifest(index)
         clean(index, old)
         try:
             return _merge(index, old, cluster, listener, memory)
         except BaseException:
-            clean_up(index)  # nothing of what failed stays
+            clean_up(index)
             raise
 
 
@@ -65,15 +65,15 @@ def _merge(
         return CompactReport(old.version, 0, 0, count, before, before)
     job = Job(index.uri, build_name(old), old.options, memory=memory)
     meaning = old.options.meaning
-    known = meaning is None or all(are_kept(group) for group in groups)
-    encoder = None if meaning is None or known else open_again(meaning)
+    reuse = meaning is None or all(are_kept(group) for group in groups)
+    encoder = None if meaning is None or reuse else open_again(meaning)
     listener(Progress("starting Spark"))
     with session(cluster.spark, cluster.master, cluster.conf) as spark:
         job.scratch.make_folder()
         if encoder is not None:
             hand_over(job, encoder)
-        for number, group in enumerate(groups):
-            write_work(job, number, "merge", group)
+        for batch, group in enumerate(groups):
+            write_work(job, batch, "merge", group)
         stage = Progress("merging segments")
         outcomes = run_tasks(spark, job, range(len(groups)), stage, listener)
     fresh = [o.value for o in outcomes if o.kind == "segment"]
@@ -89,7 +89,7 @@ def _merge(
 
 
 def choose(records: Sequence[SegmentRecord], memory: int) -> list[list[SegmentRecord]]:
-    """Groups of segments to write anew: small ones together, and those with dead tables.
+    """Choose groups of segments to rewrite: small ones together, and those with dead tables.
 
     >>> from dataclasses import replace
     >>> small = SegmentRecord("a", 1, 1, 1, 1, 1, 1, {})
@@ -113,6 +113,6 @@ def choose(records: Sequence[SegmentRecord], memory: int) -> list[list[SegmentRe
 
 
 def _need(record: SegmentRecord) -> int:
-    """About what finishing such a segment takes; see `SegmentBuilder.memory`."""
+    """The estimated memory to finish such a segment; see `SegmentBuilder.memory`."""
     alive = 1 - len(record.dead) / max(1, record.tables)
     return int(max(record.pairs, record.values) * (PAIR_BYTES + _TEXT_BYTES) * alive)

@@ -1,4 +1,4 @@
-"""How the workers get the encoder: through a file of the build, opened once in each process."""
+"""Hands the encoder to the workers in a file of the build; each process opens it once."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _FILE = "encoder"
 
 
 def hand_over(job: Job, encoder: Encoder) -> None:
-    """The driver's side: leaves what opens the encoder where the tasks will find it."""
+    """Driver: write the encoder's spec to the scratch folder."""
     from pyspark import cloudpickle
 
     try:
         body = cloudpickle.dumps(encoder.spec)
-    except Exception as problem:  # noqa: BLE001 (what cannot be pickled says so in many ways)
+    except Exception as problem:  # noqa: BLE001 (pickling fails with any type of exception)
         raise InputError(
-            f"the encoder {encoder.name} cannot be sent to Spark's workers ({problem}): let it "
-            "hold nothing that is open, such as a file, a lock or a connection"
+            f"the encoder {encoder.name} cannot be sent to Spark's workers ({problem}): it must "
+            "not hold an open file, a lock or a connection"
         ) from None
     job.scratch.make_folder()
     (job.scratch / _FILE).replace_quickly(body)
 
 
 def handed_over(job: Job) -> Encoder:
-    """The task's side: the encoder."""
+    """Task: open the encoder that the driver handed over."""
     return _opened((job.scratch / _FILE).uri)
 
 
@@ -37,12 +37,12 @@ def handed_over(job: Job) -> Encoder:
 def _opened(uri: str) -> Encoder:
     try:
         spec = pickle.loads(Place.of(uri).read_bytes())
-        found: Encoder = spec.open()
+        encoder: Encoder = spec.open()
     except LakejoinError:
         raise
     except Exception as problem:
         raise BuildFailed(
-            f"a worker cannot open the encoder ({type(problem).__name__}: {problem}): what it is "
-            "made of must be installed on every worker"
+            f"a worker cannot open the encoder ({type(problem).__name__}: {problem}): install its "
+            "packages and files on every worker"
         ) from problem
-    return found
+    return encoder

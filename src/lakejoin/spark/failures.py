@@ -1,4 +1,4 @@
-"""What a Spark job that failed is to be told as."""
+"""Turns the failure of a Spark job into a readable error."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ _ERROR = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)\b: ")
 
 
 def why(problem: BaseException) -> BaseException:
-    """What a failed Spark job is to be told as. One that was ended by Ctrl-C fails as well, and
-    PySpark lets that error stand in for the interrupt."""
-    before: BaseException | None = problem
-    while before is not None:
-        if isinstance(before, KeyboardInterrupt):
+    """The error to raise for a failed Spark job.
+
+    A job ended by Ctrl-C fails too, and PySpark raises that failure instead of the interrupt.
+    """
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
             return KeyboardInterrupt()
-        before = before.__cause__ or before.__context__
+        cause = cause.__cause__ or cause.__context__
     return BuildFailed(f"the Spark job failed: {essence(problem)}")
 
 
 def essence(problem: BaseException) -> str:
-    """The line of a Spark error that says most: the last that names an error, else the first.
+    """The most useful line of a Spark error: the last that names an error, else the first.
 
-    >>> told = "An error occurred while calling o1.x.\\n: org.apache.SparkException: No such master"
-    >>> essence(RuntimeError(told))
+    >>> text = "An error occurred while calling o1.x.\\n: org.apache.SparkException: No such master"
+    >>> essence(RuntimeError(text))
     'org.apache.SparkException: No such master'
     """
     lines = [line.strip().removeprefix(": ") for line in str(problem).splitlines()]

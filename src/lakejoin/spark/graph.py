@@ -1,10 +1,10 @@
-"""The join graph as a Spark job: made, or refreshed where segments are new or have gone.
+"""Builds the join graph as a Spark job, or updates it for new and removed segments.
 
-First a task for each range of hashes says which values the segments share; then tasks of two
-segments each count the pairs of columns; then a task for each segment puts together its best pairs,
-and another sees them from the larger columns. What they tell each other lies in the index's scratch
-folder, and what they make in the graph's own: the driver only names it. Only twos with a new
-segment are counted; the other pairs are those of the graph before.
+First a task per range of hashes finds which values the segments share; then tasks per pair of
+segments count the column pairs; then a task per segment collects its best pairs, and another
+reverses them for the larger columns. Tasks exchange files in the index's scratch folder and write
+their results to the graph's folder; the driver only passes names. Only segment pairs with a new
+segment are counted; the other pairs come from the previous graph.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Files = dict[int, tuple[str, ...]]  # by segment
 
-_VALUES = 4 << 20  # of all segments, in one range of hashes
-_TWOS = 256  # segments, two and two, in one range of hashes
-_TILE = 64  # segments that are compared with each other, or with as many others, at a time
-_ROUNDS = 3  # tasks a core
-_HERE = 1 << 24  # pairs that this process drops some of, without Spark
+_VALUES = 4 << 20  # values of all segments in one range of hashes
+_TWOS = 256  # segment pairs in one range of hashes
+_TILE = 64  # segments compared with each other, or with as many others, at a time
+_ROUNDS = 3  # tasks per core
+_HERE = 1 << 24  # pairs that this process can filter itself, without Spark
 
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """What making a graph did: `pairs` of columns join, of which `counted` were counted now and the
-    others kept; `cut` columns have more partners than they keep. `seconds` are by stage."""
+    """What a graph build did: `pairs` of columns join, of which `counted` were counted now and the
+    others reused; `cut` columns have more partners than are kept. `seconds` are by stage."""
 
     version: int
     pairs: int
@@ -69,8 +69,10 @@ def make_graph(
     wait: float = 0.0,
     full: bool = False,
 ) -> GraphReport:
-    """Makes the join graph of an index that of its tables now; `options` left out are those that
-    the graph has, or the usual ones. `full` counts everything anew.
+    """Build or update the join graph of an index.
+
+    Without `options`, those of the existing graph or the defaults are used. `full` recounts all
+    pairs.
 
     >>> from lakejoin.spark import make_graph
     >>> make_graph("data.index", cluster=Cluster(master="spark://host:7077"))  # doctest: +SKIP
@@ -85,20 +87,20 @@ def make_graph(
         options = options or (stored.options if stored else GraphOptions())
         if stored and stored.is_of(manifest) and stored.options == options and not full:
             seconds = {"total": time.perf_counter() - begin}
-            number = len(manifest.segments)
-            return GraphReport(manifest.version, stored.count, 0, stored.cut, number, 0, seconds)
+            segments = len(manifest.segments)
+            return GraphReport(manifest.version, stored.count, 0, stored.cut, segments, 0, seconds)
         kept = Kept(stored, snapshot) if stored and stored.options == options else None
         if full or (kept is not None and not kept.in_order):
             kept = None
         try:
             return _make(snapshot, kept, options, cluster or Cluster(), listener)
         except BaseException:
-            clean_up(index)  # nothing of what failed stays
+            clean_up(index)
             raise
 
 
 def usable_graph(snapshot: Snapshot) -> StoredGraph | None:
-    """The graph that there is; one that is damaged or older is made anew."""
+    """The existing graph; None if it is damaged or outdated and must be rebuilt."""
     try:
         return snapshot.graph()
     except NewerIndex:
@@ -123,29 +125,29 @@ def _make(
     fresh = np.ones(len(old.segments), dtype=bool) if kept is None else kept.fresh
     with ExitStack() as stack:
         stages = _Stages(job, cluster, listener, stack)
-        again = {} if kept is None else _lost(stages, snapshot, kept)
+        again = {} if kept is None else _find_lost(stages, snapshot, kept)
         files, counted = _count(stages, old.segments, fresh, again, options)
         small = kept is not None and not counted and kept.stored.count <= _HERE
-        where = Gathering(
+        work = Gathering(
             old, old.graph if kept else None, (), files, again, options.most, folder.name
         )
-        parts = _write(stages, where, here=small)
+        parts = _write(stages, work, here=small)
         seconds = stages.seconds
     listener(Progress("committing"))
-    for left in set(folder.children()) - {one.name for one in parts}:
-        (folder / left).remove()  # of a task that died and was run again
+    for leftover in set(folder.children()) - {part.name for part in parts}:
+        (folder / leftover).remove()  # of a task that died and was retried
     named = write_graph(index, name, old.segments, options, parts)
     new = commit_graph(index, old, named)
     clean(index, new)
     seconds["total"] = time.perf_counter() - begin
-    pairs = sum(one.pairs for one in parts if not one.turned)
-    cut = sum(one.cut for one in parts)
-    numbers = pairs, counted, cut, len(old.segments), int(np.count_nonzero(fresh))
-    return GraphReport(new.version, *numbers, seconds)
+    pairs = sum(part.pairs for part in parts if not part.turned)
+    cut = sum(part.cut for part in parts)
+    counts = pairs, counted, cut, len(old.segments), int(np.count_nonzero(fresh))
+    return GraphReport(new.version, *counts, seconds)
 
 
 class _Stages:
-    """Runs the tasks of a graph, one stage after the other; Spark starts when it is needed."""
+    """Runs the stages of a graph build; starts Spark only if it is needed."""
 
     def __init__(self, job: Job, cluster: Cluster, listener: Listener, stack: ExitStack) -> None:
         self.seconds: dict[str, float] = {}
@@ -158,52 +160,52 @@ class _Stages:
 
     @property
     def spark(self) -> Any:
-        """The session."""
+        """The Spark session."""
         if self._spark is None:
             begin = time.perf_counter()
             self._listener(Progress("starting Spark"))
-            how = self._cluster.spark, self._cluster.master, self._cluster.conf
-            self._spark = self._stack.enter_context(session(*how))
+            cluster = self._cluster.spark, self._cluster.master, self._cluster.conf
+            self._spark = self._stack.enter_context(session(*cluster))
             self.seconds["start"] = time.perf_counter() - begin
         return self._spark
 
     @property
     def tasks(self) -> int:
-        """How many tasks a stage has where there is much to do."""
+        """The number of tasks of a large stage."""
         return _ROUNDS * parallelism(self.spark)
 
     def run(
         self, kind: str, works: Sequence[Any], stage: Progress, here: bool = False
     ) -> list[Outcome]:
-        """Runs a task for each piece of work, `here` in this process."""
+        """Run a task for each item of work; in this process if `here`."""
         if not works:
             return []
         spark = None if here else self.spark
         begin, first = time.perf_counter(), self._next
         self._next += len(works)
-        for number, work in enumerate(works, start=first):
-            write_work(self.job, number, kind, work)
+        for batch, work in enumerate(works, start=first):
+            write_work(self.job, batch, kind, work)
         batches = range(first, self._next)
         if here:
-            told = run_here(self.job, batches, stage, self._listener)
+            outcomes = run_here(self.job, batches, stage, self._listener)
         else:
-            told = run_tasks(spark, self.job, batches, stage, self._listener)
+            outcomes = run_tasks(spark, self.job, batches, stage, self._listener)
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - begin
-        return told
+        return outcomes
 
 
-def _lost(stages: _Stages, snapshot: Snapshot, kept: Kept) -> dict[int, str]:
-    """By segment, the files of columns that need partners which they did not keep."""
+def _find_lost(stages: _Stages, snapshot: Snapshot, kept: Kept) -> dict[int, str]:
+    """By segment, the files with the columns that need partners beyond those kept."""
     named = snapshot.manifest.graph
-    some = [one.segment for one in kept.stored.parts if one.cut and kept.now[one.segment] >= 0]
-    if kept.is_whole or not some or named is None:
+    cut = [part.segment for part in kept.stored.parts if part.cut and kept.now[part.segment] >= 0]
+    if kept.is_whole or not cut or named is None:
         return {}
     here = kept.stored.count <= _HERE
-    pieces = [tuple(some)] if here else _even(some, stages.tasks)
-    works = [Lost(snapshot.manifest, named, piece) for piece in pieces]
-    stage = Progress("looking for what has gone", total=len(some), unit="segments")
-    told = stages.run("lost", works, stage, here)
-    return dict(one.value for one in told if one.kind == "again")
+    groups = [tuple(cut)] if here else _spread(cut, stages.tasks)
+    works = [Lost(snapshot.manifest, named, group) for group in groups]
+    stage = Progress("finding removed partners", total=len(cut), unit="segments")
+    outcomes = stages.run("lost", works, stage, here)
+    return dict(outcome.value for outcome in outcomes if outcome.kind == "again")
 
 
 def _count(
@@ -213,115 +215,116 @@ def _count(
     again: Mapping[int, str],
     options: GraphOptions,
 ) -> tuple[Files, int]:
-    """The files of the pairs that were counted, by segment, and how many pairs these are."""
-    asking = fresh.copy()
-    asking[list(again)] = True
-    every = dict(enumerate(records))
+    """Count pairs; returns their files by segment, and the number of pairs."""
+    recount = fresh.copy()
+    recount[list(again)] = True
+    by_index = dict(enumerate(records))
     new = frozenset(np.flatnonzero(fresh).tolist())
-    waves = list(_waves(asking))
+    waves = list(_waves(recount))
     counted: list[Any] = []
     for number, wave in enumerate(waves, start=1):
         which = f" ({number:,} of {len(waves):,})" if len(waves) > 1 else ""
-        ranges = _ranges(every, wave, parallelism(stages.spark))
-        stage = Progress(f"finding what segments share{which}", total=len(ranges), unit="ranges")
-        told = [one.value for one in stages.run("shared", ranges, stage)]
-        files = tuple(name for name, _ in told)
-        twos = {two for _, found in told for two in found}
-        twos |= {(one, other) for one, other in wave if one == other}
+        ranges = _ranges(by_index, wave, parallelism(stages.spark))
+        stage = Progress(f"finding shared values{which}", total=len(ranges), unit="ranges")
+        shared = [outcome.value for outcome in stages.run("shared", ranges, stage)]
+        files = tuple(name for name, _ in shared)
+        twos = {two for _, found in shared for two in found}
+        twos |= {(first, second) for first, second in wave if first == second}
         works = [
             Counting(
-                {n: every[n] for two in batch for n in two},
+                {n: by_index[n] for two in batch for n in two},
                 tuple(batch),
                 files,
                 options,
                 new,
                 {n: again[n] for two in batch for n in two if n in again},
             )
-            for batch in _cut(sorted(twos), every, stages.tasks)
+            for batch in _cut(sorted(twos), by_index, stages.tasks)
         ]
         stage = Progress(f"counting pairs{which}", total=len(twos), unit="pairs of segments")
-        counted += [one.value for one in stages.run("counted", works, stage)]
+        counted += [outcome.value for outcome in stages.run("counted", works, stage)]
         for name in files:
             (stages.job.scratch / name).remove()
     return _by_segment(counted), sum(count for _, _, count in counted)
 
 
-def _waves(asking: Array) -> Iterator[list[Two]]:
-    """The twos to be counted, at least one of them `asking`, in parts of not too many segments: a
-    value of all segments is shared by every two, and what they share is in files for a while."""
-    every = np.arange(len(asking))
+def _waves(recount: Array) -> Iterator[list[Two]]:
+    """The segment pairs to count, with at least one segment to `recount`, a limited number of
+    segments at a time: a value of all segments is shared by every pair, and the files with shared
+    values take space."""
+    every = np.arange(len(recount))
     tiles = [every[at : at + _TILE] for at in range(0, len(every), _TILE)]
     for n, tile in enumerate(tiles):
         for other in tiles[n:]:
-            one, two = (end.ravel() for end in np.meshgrid(tile, other, indexing="ij"))
-            wanted = (one <= two) & (asking[one] | asking[two])
-            if wanted.any():
-                yield list(zip(one[wanted].tolist(), two[wanted].tolist(), strict=True))
+            first, second = (end.ravel() for end in np.meshgrid(tile, other, indexing="ij"))
+            chosen = (first <= second) & (recount[first] | recount[second])
+            if chosen.any():
+                yield list(zip(first[chosen].tolist(), second[chosen].tolist(), strict=True))
 
 
 def _write(stages: _Stages, work: Gathering, here: bool) -> list[PartRecord]:
-    """Writes the files of the graph."""
+    """Write the files of the graph."""
     records = work.manifest.segments
-    every = list(range(len(records)))
-    pieces = [tuple(every)] if here else _even(every, stages.tasks)
-    works = [_of(work, piece) for piece in pieces if piece]
-    stage = Progress("choosing the best", total=len(records), unit="segments")
-    told = stages.run("gathered", works, stage, here)
-    parts = [one.value for one in told if one.kind == "part"]
-    turned = _by_segment([one.value for one in told if one.kind == "turned"])
-    some = sorted(turned)
-    pieces = [tuple(some)] if here else _even(some, stages.tasks)
+    segments = list(range(len(records)))
+    groups = [tuple(segments)] if here else _spread(segments, stages.tasks)
+    works = [_restrict(work, group) for group in groups if group]
+    stage = Progress("choosing the best pairs", total=len(records), unit="segments")
+    outcomes = stages.run("gathered", works, stage, here)
+    parts = [outcome.value for outcome in outcomes if outcome.kind == "part"]
+    turned = _by_segment([outcome.value for outcome in outcomes if outcome.kind == "turned"])
+    segments = sorted(turned)
+    groups = [tuple(segments)] if here else _spread(segments, stages.tasks)
     turning = [
-        Turning({n: records[n] for n in piece}, {n: turned[n] for n in piece}, work.folder)
-        for piece in pieces
-        if piece
+        Turning({n: records[n] for n in group}, {n: turned[n] for n in group}, work.folder)
+        for group in groups
+        if group
     ]
-    stage = Progress("turning pairs", total=len(some), unit="segments")
-    told = stages.run("turned", turning, stage, here)
-    return [*parts, *(one.value for one in told if one.kind == "part")]
+    stage = Progress("reversing pairs", total=len(segments), unit="segments")
+    outcomes = stages.run("turned", turning, stage, here)
+    return [*parts, *(outcome.value for outcome in outcomes if outcome.kind == "part")]
 
 
-def _of(work: Gathering, numbers: tuple[int, ...]) -> Gathering:
-    """The part of the work that is about these segments."""
-    counted = {n: work.counted[n] for n in numbers if n in work.counted}
-    again = {n: work.again[n] for n in numbers if n in work.again}
-    return Gathering(work.manifest, work.old, numbers, counted, again, work.most, work.folder)
+def _restrict(work: Gathering, segments: tuple[int, ...]) -> Gathering:
+    """Restrict the work to these segments."""
+    counted = {n: work.counted[n] for n in segments if n in work.counted}
+    again = {n: work.again[n] for n in segments if n in work.again}
+    return Gathering(work.manifest, work.old, segments, counted, again, work.most, work.folder)
 
 
 def _by_segment(files: Sequence[tuple[str, Sequence[int], int]]) -> Files:
-    found: dict[int, list[str]] = {}
+    by_segment: dict[int, list[str]] = {}
     for name, segments, _ in files:
-        for number in segments:
-            found.setdefault(number, []).append(name)
-    return {number: tuple(names) for number, names in found.items()}
+        for segment in segments:
+            by_segment.setdefault(segment, []).append(name)
+    return {segment: tuple(names) for segment, names in by_segment.items()}
 
 
-def _even(numbers: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
-    """Numbers in so many parts at most."""
-    parts = min(max(1, tasks), len(numbers))
-    return [tuple(numbers[n::parts]) for n in range(parts)]
+def _spread(segments: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
+    """Spread segments evenly over at most `tasks` groups."""
+    groups = min(max(1, tasks), len(segments))
+    return [tuple(segments[n::groups]) for n in range(groups)]
 
 
 def _ranges(records: Mapping[int, SegmentRecord], twos: Sequence[Two], cores: int) -> list[Range]:
-    """Ranges of hashes that are small enough, and as many as there are cores; none for one segment,
-    which shares with no other."""
-    wanted = tuple((one, other) for one, other in twos if one != other)
-    if not wanted:
+    """Ranges of hashes that fit in memory, enough for all cores; none for a single segment, which
+    shares values with no other."""
+    pairs = tuple((first, second) for first, second in twos if first != second)
+    if not pairs:
         return []
-    own = {n: records[n] for two in wanted for n in two}
-    values = sum(record.values for record in own.values())
+    compared = {n: records[n] for two in pairs for n in two}
+    values = sum(record.values for record in compared.values())
     enough = max(
-        -(-values // _VALUES), len(wanted) // _TWOS, min(_ROUNDS * cores, values * 8 // _VALUES)
+        -(-values // _VALUES), len(pairs) // _TWOS, min(_ROUNDS * cores, values * 8 // _VALUES)
     )
     parts = 1
     while parts < min(enough, MOST_PARTS):
         parts *= 2
-    return [Range(own, wanted, part, parts) for part in range(parts)]
+    return [Range(compared, pairs, part, parts) for part in range(parts)]
 
 
 def _cut(twos: Sequence[Two], records: Mapping[int, SegmentRecord], tasks: int) -> list[list[Two]]:
-    """Twos in as many batches of about equal work; those of one segment stay together."""
-    work = [records[one].pairs + records[other].pairs for one, other in twos]
+    """Cut segment pairs into batches of about equal work; those of one segment stay together."""
+    work = [records[first].pairs + records[second].pairs for first, second in twos]
     each = max(1, -(-sum(work) // tasks))
     batches: list[list[Two]] = []
     done = each

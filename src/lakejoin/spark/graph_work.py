@@ -1,5 +1,5 @@
-"""What a task does for the join graph: finds what segments share, counts pairs of columns, and
-writes the files of the graph."""
+"""The tasks of a join graph build: find values that segments share, count column pairs, and write
+the files of the graph."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
 
-Two = tuple[int, int]  # segments, by their numbers, the smaller first
+Two = tuple[int, int]  # a pair of segment indexes, the smaller first
 
-_HELD = 1 << 22  # pairs, before they are written
+_HELD = 1 << 22  # pairs in memory before they are written
 _NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Segments, by their numbers in the graph before, in which columns may have lost partners."""
+    """Segments of the previous graph, by index, whose columns may have lost partners."""
 
     manifest: Manifest
     graph: NamedFile
@@ -44,7 +44,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """One of `parts` ranges of hashes, in which segments are compared: the `wanted` twos."""
+    """One of `parts` ranges of hashes, in which the `wanted` segment pairs are compared."""
 
     records: dict[int, SegmentRecord]
     wanted: tuple[Two, ...]
@@ -54,9 +54,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """Segments, two and two, whose pairs of columns are to be counted: all with a `fresh` one, else
-    those of the columns in the files `again`. `shared` are the files that say which values the
-    segments share."""
+    """Segment pairs whose column pairs are counted: all if one of them is `fresh`, else those of
+    the columns in the files `again`. `shared` are the files with the values that segments share."""
 
     records: dict[int, SegmentRecord]
     twos: tuple[Two, ...]
@@ -68,8 +67,8 @@ class Counting:
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """Segments whose pairs are put together: those of the graph before (`old`), but for columns in
-    the files `again`, and those in the files `counted`, by segment."""
+    """Segments whose pairs are collected: from the previous graph (`old`), except for the columns
+    in the files `again`, and from the files `counted`, by segment."""
 
     manifest: Manifest
     old: NamedFile | None
@@ -82,7 +81,7 @@ class Gathering:
 
 @dataclass(frozen=True, slots=True)
 class Turning:
-    """Segments whose pairs with smaller columns are put together from files, by segment."""
+    """Segments whose pairs with smaller columns are collected from files, by segment."""
 
     records: dict[int, SegmentRecord]
     turned: dict[int, tuple[str, ...]]
@@ -90,72 +89,70 @@ class Turning:
 
 
 def find_lost(job: Job, batch: int, work: Lost) -> Iterator[tuple[str, Any]]:
-    """Writes which columns need partners that they did not keep; tells of which segments, by their
-    numbers now."""
+    """Write the columns that need partners beyond those kept; yields the current indexes of their
+    segments with the files."""
     index = Place.of(job.index)
     kept = Kept(StoredGraph(index, work.graph), Snapshot(index, work.manifest))
     reporter = Reporter(job.scratch, batch)
-    for number in work.numbers:
-        columns = kept.lacking(number)
+    for segment in work.numbers:
+        columns = kept.lacking(segment)
         if len(columns):
             name = f"again-{batch:06d}-{secrets.token_hex(4)}.lj"
             with ArrayFileWriter(job.scratch / name) as out:
                 out.add("column", columns)
-            yield "again", (int(kept.now[number]), name)
+            yield "again", (int(kept.now[segment]), name)
         reporter.end_file(0, 0)
     reporter.finish()
 
 
 def find_shared(job: Job, batch: int, work: Range) -> Iterator[tuple[str, Any]]:
-    """Writes which values segments share in a range of hashes; tells which segments share any."""
+    """Write the values that segments share in a range of hashes; yields the sharing pairs."""
     reporter = Reporter(job.scratch, batch)
     numbers = sorted(work.records)
     segments = [Segment(job.segments / work.records[n].id, work.records[n]) for n in numbers]
     wanted = np.zeros((len(numbers), len(numbers)), dtype=bool)
     wanted[tuple(np.searchsorted(numbers, np.array(work.wanted)).T)] = True
     found = [
-        ((numbers[one], numbers[other]), shared)
-        for (one, other), shared in shared_in(segments, work.part, work.parts, wanted)
+        ((numbers[first], numbers[second]), shared)
+        for (first, second), shared in shared_in(segments, work.part, work.parts, wanted)
     ]
-    name = f"shared-{batch:06d}-{secrets.token_hex(4)}.lj"  # of this attempt
+    name = f"shared-{batch:06d}-{secrets.token_hex(4)}.lj"  # unique to this attempt
     with ArrayFileWriter(job.scratch / name) as out:
         start = np.cumsum([0, *(len(shared) for _, shared in found)])
         out.add("two", np.array([two for two, _ in found], dtype=np.int64).reshape(-1))
         out.add("start", start.astype(np.int64))
-        for name_ in ("mine", "theirs", "count"):
-            parts = [getattr(shared, name_).astype(np.uint32) for _, shared in found]
-            out.add(name_, np.concatenate([np.zeros(0, dtype=np.uint32), *parts]))
+        for array in ("mine", "theirs", "count"):
+            parts = [getattr(shared, array).astype(np.uint32) for _, shared in found]
+            out.add(array, np.concatenate([np.zeros(0, dtype=np.uint32), *parts]))
     reporter.end_file(0, 0)
     reporter.finish()
     yield "shared", (name, [two for two, _ in found])
 
 
 def count_between(job: Job, batch: int, work: Counting) -> Iterator[tuple[str, Any]]:
-    """Writes the pairs of columns of some segments; tells in which files they are, and of which
-    segments."""
+    """Write the column pairs of some segment pairs; yields the files and their segments."""
     reporter = Reporter(job.scratch, batch)
-    opened = {number: Segment(job.segments / one.id, one) for number, one in work.records.items()}
+    opened = {n: Segment(job.segments / record.id, record) for n, record in work.records.items()}
     files = [_SharedFile(ArrayFile(job.scratch / name)) for name in work.shared]
     again = {
-        number: ArrayFile(job.scratch / name).array("column").all()
-        for number, name in work.again.items()
+        n: ArrayFile(job.scratch / name).array("column").all() for n, name in work.again.items()
     }
     sides: dict[int, Side] = {}
     options = work.options
     found: list[Pairs] = []
     held = 0
-    for one, other in work.twos:  # sorted: the first of two stays the same for a while
-        for number in (one, other):
-            if number not in sides:
-                sides = {n: side for n, side in sides.items() if n == one}
-                sides[number] = Side(opened[number], options.least)
-        whole = one in work.fresh or other in work.fresh
-        mine, theirs = (
-            Asks(sides[n], None if whole else again.get(n, _NO_COLUMNS)) for n in (one, other)
+    for first, second in work.twos:  # sorted, so the first segment stays open for a while
+        for segment in (first, second):
+            if segment not in sides:
+                sides = {n: side for n, side in sides.items() if n == first}
+                sides[segment] = Side(opened[segment], options.least)
+        whole = first in work.fresh or second in work.fresh
+        left, right = (
+            Asks(sides[n], None if whole else again.get(n, _NO_COLUMNS)) for n in (first, second)
         )
-        shared = with_itself(sides[one]) if one == other else _all(files, (one, other))
-        how = options.containment, options.most + 1  # so that it is seen which have more
-        found.append(pairs_between(mine, theirs, shared, (one, other), *how))
+        shared = with_itself(sides[first]) if first == second else _all(files, (first, second))
+        limits = options.containment, options.most + 1  # one more shows which columns have more
+        found.append(pairs_between(left, right, shared, (first, second), *limits))
         held += len(found[-1])
         if held > _HELD:
             yield "counted", _write_slices(job, "counted", batch, together(found))
@@ -167,50 +164,50 @@ def count_between(job: Job, batch: int, work: Counting) -> Iterator[tuple[str, A
 
 
 def gather_pairs(job: Job, batch: int, work: Gathering) -> Iterator[tuple[str, Any]]:
-    """Writes the files of the graph for some segments; tells what they are, and in which files
-    their pairs are turned."""
+    """Write the files of the graph for some segments; yields their records, and the files with
+    their pairs reversed."""
     index = Place.of(job.index)
     snapshot = Snapshot(index, work.manifest)
     kept = Kept(StoredGraph(index, work.old), snapshot) if work.old else None
     reporter = Reporter(job.scratch, batch)
-    for number in work.numbers:
-        sizes = _sizes(snapshot.segments[number])
-        files = [ArrayFile(job.scratch / name) for name in work.counted.get(number, ())]
-        counted = [Slices(file, number, sizes) for file in files]
+    for segment in work.numbers:
+        sizes = _sizes(snapshot.segments[segment])
+        files = [ArrayFile(job.scratch / name) for name in work.counted.get(segment, ())]
+        counted = [Slices(file, segment, sizes) for file in files]
         old = None
-        if kept is not None and kept.before[number] >= 0:
+        if kept is not None and kept.before[segment] >= 0:
             again = _NO_COLUMNS
-            if number in work.again:
-                again = ArrayFile(job.scratch / work.again[number]).array("column").all()
-            old = Old(kept, int(kept.before[number]), again)
+            if segment in work.again:
+                again = ArrayFile(job.scratch / work.again[segment]).array("column").all()
+            old = Old(kept, int(kept.before[segment]), again)
         turned: list[tuple[str, list[int], int]] = []
 
         def keep(pairs: Pairs, turned: list[tuple[str, list[int], int]] = turned) -> None:
             turned.append(_write_slices(job, "turned", batch, pairs))
 
-        name = f"pairs-{number:06d}-{secrets.token_hex(4)}.lj"
+        name = f"pairs-{segment:06d}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(index / work.folder / name) as out:
             figures = gather(out, sizes, counted, old, work.most, keep)
         record = out.record
-        yield "part", PartRecord(number, False, name, record.bytes, record.checksum, *figures)
-        for one in turned:
-            yield "turned", one
+        yield "part", PartRecord(segment, False, name, record.bytes, record.checksum, *figures)
+        for reversed_pairs in turned:
+            yield "turned", reversed_pairs
         reporter.end_file(0, 0)
     reporter.finish()
 
 
 def turn_pairs(job: Job, batch: int, work: Turning) -> Iterator[tuple[str, Any]]:
-    """Writes the files of the graph that see its pairs from the larger columns."""
+    """Write the files of the graph with its pairs seen from the larger columns."""
     index = Place.of(job.index)
     reporter = Reporter(job.scratch, batch)
-    for number, record in work.records.items():
+    for segment, record in work.records.items():
         sizes = _sizes(Segment(job.segments / record.id, record))
-        files = [ArrayFile(job.scratch / name) for name in work.turned[number]]
-        name = f"turned-{number:06d}-{secrets.token_hex(4)}.lj"
+        files = [ArrayFile(job.scratch / name) for name in work.turned[segment]]
+        name = f"turned-{segment:06d}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(index / work.folder / name) as out:
-            count = turn(out, sizes, [Slices(file, number, sizes) for file in files])
-        told = out.record
-        yield "part", PartRecord(number, True, name, told.bytes, told.checksum, count, 0)
+            count = turn(out, sizes, [Slices(file, segment, sizes) for file in files])
+        written = out.record
+        yield "part", PartRecord(segment, True, name, written.bytes, written.checksum, count, 0)
         reporter.end_file(0, 0)
     reporter.finish()
 
@@ -220,7 +217,7 @@ def _sizes(segment: Segment) -> Array:
 
 
 def _write_slices(job: Job, kind: str, batch: int, pairs: Pairs) -> tuple[str, list[int], int]:
-    """(name of the file, segments whose pairs are in it, how many pairs)."""
+    """Write pairs; returns (name of the file, segments in it, number of pairs)."""
     name = f"{kind}-{batch:06d}-{secrets.token_hex(4)}.lj"
     with ArrayFileWriter(job.scratch / name) as out:
         write_slices(out, pairs)
@@ -228,22 +225,24 @@ def _write_slices(job: Job, kind: str, batch: int, pairs: Pairs) -> tuple[str, l
 
 
 class _SharedFile:
+    """A file with the values that segments share in a range of hashes."""
+
     def __init__(self, file: ArrayFile) -> None:
         self._file = file
         twos = file.array("two").all().reshape(-1, 2).tolist()
-        self._place = {(one, other): place for place, (one, other) in enumerate(twos)}
+        self._position = {(first, second): at for at, (first, second) in enumerate(twos)}
         self._start = file.array("start").all()
 
     def of(self, two: Two) -> list[Array]:
-        """(mine, theirs, count) of two segments."""
-        place = self._place.get(two)
-        begin, end = (0, 0) if place is None else self._start[place : place + 2].tolist()
+        """(mine, theirs, count) of a segment pair."""
+        at = self._position.get(two)
+        begin, end = (0, 0) if at is None else self._start[at : at + 2].tolist()
         return [self._file.array(name).part(begin, end) for name in ("mine", "theirs", "count")]
 
 
 def _all(files: Sequence[_SharedFile], two: Two) -> Shared:
     parts = [file.of(two) for file in files]
-    none = [np.zeros(0, dtype=np.int64)] * 3
+    empty = [np.zeros(0, dtype=np.int64)] * 3
     return Shared(
-        *(np.concatenate([part[i] for part in (none, *parts)]).astype(np.int64) for i in range(3))
+        *(np.concatenate([part[i] for part in (empty, *parts)]).astype(np.int64) for i in range(3))
     )

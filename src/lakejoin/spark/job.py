@@ -1,7 +1,7 @@
-"""What a build's driver and its tasks tell each other.
+"""What the driver of a build and its tasks exchange.
 
-A task is told only the number of its batch and finds the rest in the build's scratch folder. What
-it returns is small: records of segments, what was skipped, how long it took.
+A task gets only the number of its batch and reads the rest from the build's scratch folder. It
+returns little: records of segments, what was skipped, and times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lakejoin.store.manifest import IndexOptions
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every task of a build knows. `memory` bounds what finishing a segment may take."""
+    """The settings of a build that every task gets; `memory` limits finishing a segment."""
 
     index: str
     build: str
@@ -28,7 +28,7 @@ class Job:
 
     @property
     def scratch(self) -> Place:
-        """The folder where this build's tasks and driver meet."""
+        """The folder where tasks and driver of this build exchange files."""
         return Place.of(self.index) / "scratch" / self.build
 
     @property
@@ -39,27 +39,27 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One thing that a task returns: `kind` says what `value` is."""
+    """One item that a task returns: `kind` says what `value` is."""
 
     batch: int
     kind: str
     value: Any
 
 
-# A worker takes the job, the number of its batch and its items, and gives (kind, value) pairs.
+# A worker takes the job, its batch number and its items, and yields (kind, value) pairs.
 Worker = Callable[[Job, int, Any], Iterator[tuple[str, Any]]]
 
 
 def write_work(job: Job, batch: int, kind: str, items: Any) -> None:
-    """The driver's side: leaves the work of a batch where its task will find it."""
-    _place(job, batch).replace_quickly(pickle.dumps((kind, items)))
+    """Driver: write the work of a batch to the scratch folder."""
+    _batch_file(job, batch).replace_quickly(pickle.dumps((kind, items)))
 
 
 def read_work(job: Job, batch: int) -> tuple[str, Any]:
-    """The task's side: the kind of its work, and the items."""
-    kind, items = pickle.loads(_place(job, batch).read_bytes())
+    """Task: read the kind of its work, and the items."""
+    kind, items = pickle.loads(_batch_file(job, batch).read_bytes())
     return kind, items
 
 
-def _place(job: Job, batch: int) -> Place:
+def _batch_file(job: Job, batch: int) -> Place:
     return job.scratch / f"batch-{batch:06d}"

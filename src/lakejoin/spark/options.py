@@ -1,4 +1,4 @@
-"""How an index is to be built, and which of that an index that exists can still take."""
+"""The options of a build, and which of them can change for an existing index."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from lakejoin.store.superkeys import SuperKeyOptions
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How to build. What is left at None is as the index was built with; to change it, an index
-    has to be built anew (`full`); but super keys, parts and vectors are then made from what the
-    index holds.
+    """How to build. An option left at None stays as the index was built with; changing it needs a
+    rebuild (`full`), except that super keys, parts and vectors are rebuilt from the index itself.
 
-    `permutations` is how many entries a signature has (128; a power of two from 16 to 256): twice
-    as many take twice the room and halve the variance of a containment estimated from sketches.
-    `super_key_bits` is how many bits of a row the search for composite keys looks at first (128;
-    256 or 512), and `super_key_kind` how they are made (one of `lakejoin.store.superkeys.KINDS`).
-    `parts` are to be added: "meaning", "distance"; the empty tuple takes both away, and a new index
-    of a small lake gets both. `encoder` makes the vectors of "meaning": a name, a path or a
-    function, as `lakejoin.encoders.open_encoder` takes it; `keep_vectors` keeps them whole, as is
-    done anyway with those of models and functions.
-    `memory` bounds what one worker may take to finish a segment; a file more than twice as large
-    as `piece_bytes` is parsed in pieces of about that size; `wait` is how many seconds to wait for
-    another builder; `strict` fails, and changes nothing, where a file gives no table.
+    `permutations` is the number of entries of a signature (128; a power of two from 16 to 256):
+    twice as many take twice the space and halve the variance of containment estimates.
+    `super_key_bits` is the number of bits per row that the search for composite keys checks first
+    (128; 256 or 512), and `super_key_kind` how they are computed (one of
+    `lakejoin.store.superkeys.KINDS`). `parts` are optional features to add: "meaning", "distance";
+    the empty tuple removes both, and a new index of a small lake gets both. `encoder` computes the
+    vectors of "meaning": a name, a path or a function, as for `lakejoin.encoders.open_encoder`;
+    `keep_vectors` stores full vectors, which is the default for models and functions.
+    `memory` limits what one worker may use to finish a segment; a file more than twice as large as
+    `piece_bytes` is parsed in chunks of about that size; `wait` is the number of seconds to wait
+    for another builder; `strict` fails, and changes nothing, if a file gives no table.
 
     >>> BuildOptions(parts=("colour",))
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: an index has no part 'colour'; there are meaning, distance
+    lakejoin.errors.InputError: unknown part 'colour'; use meaning, distance
     """
 
     full: bool = False
@@ -53,29 +52,29 @@ class BuildOptions:
 
     def __post_init__(self) -> None:
         if self.permutations is not None:
-            SketchOptions(self.permutations)  # tells what is wrong before anything is begun
+            SketchOptions(self.permutations)  # raises early if it is invalid
         self.super_keys(SuperKeyOptions())
         for part in self.parts or ():
             if part not in PARTS:
-                raise InputError(f"an index has no part {part!r}; there are {', '.join(PARTS)}")
+                raise InputError(f"unknown part {part!r}; use {', '.join(PARTS)}")
         if self.parts == () and (self.encoder is not None or self.keep_vectors is not None):
-            raise InputError("an encoder makes the part that --with none leaves out: choose one")
+            raise InputError("an encoder and --with none contradict each other: leave one out")
 
     def super_keys(self, before: SuperKeyOptions) -> SuperKeyOptions:
-        """What super keys are wanted of an index that has had such ones."""
+        """The super keys of an index that had `before`."""
         kind = before.kind if self.super_key_kind is None else self.super_key_kind
         bits = before.bits if self.super_key_bits is None else self.super_key_bits
         return SuperKeyOptions(kind, bits)
 
 
 def index_options(old: Manifest, options: BuildOptions) -> IndexOptions:
-    """The options of the index; a change of them needs --full, since old segments keep theirs.
+    """The options of the index; changing them needs --full, since old segments keep theirs.
 
-    Super keys may change without it: all segments get new ones, since these need no file read. So
-    may the parts, which are decided once the lake is listed: here they are as before.
+    Super keys can change without it, since they are rebuilt without reading files. So can the
+    parts, which are decided once the lake is listed: here they stay as before.
     """
     before = old.options
-    wanted = IndexOptions(
+    after = IndexOptions(
         before.rules if options.fold is None else ValueRules(fold=options.fold),
         before.all_columns if options.all_columns is None else options.all_columns,
         before.permutations if options.permutations is None else options.permutations,
@@ -83,18 +82,18 @@ def index_options(old: Manifest, options: BuildOptions) -> IndexOptions:
         before.parts,
         before.meaning,
     )
-    pairs = zip(_spelled(before), _spelled(wanted), strict=True)
+    pairs = zip(_as_arguments(before), _as_arguments(after), strict=True)
     differs = " and ".join(was for was, now in pairs if was != now)
     if old.version and differs and not options.full:
         raise InputError(
-            f"this index was built with {differs}: leave that out or as it was, or rebuild the "
-            "index with --full to change it"
+            f"this index was built with {differs}: keep that, or rebuild the index with --full to "
+            "change it"
         )
-    return wanted
+    return after
 
 
-def _spelled(options: IndexOptions) -> tuple[str, ...]:
-    """The options of an index as the command takes them."""
+def _as_arguments(options: IndexOptions) -> tuple[str, ...]:
+    """The options of an index as command line arguments."""
     return (
         "--values " + ("folded" if options.rules.fold else "exact"),
         "--all-columns" if options.all_columns else "--key-columns",

@@ -1,4 +1,4 @@
-"""The parts that not every index has: which are wanted, with which encoder, made of what."""
+"""Decides the optional parts of an index (meaning, distance) and opens its encoder."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from lakejoin.encoders.opening import NAMES, Given
 from lakejoin.encoders.protocol import difference, is_cheap
 from lakejoin.errors import InputError, MissingPart
 from lakejoin.spark.options import BuildOptions
-from lakejoin.store import components
-from lakejoin.store.components import Component
+from lakejoin.store.components import Component, components
 from lakejoin.store.manifest import PARTS, IndexOptions
 from lakejoin.store.meaning import MeaningComponent, MeaningOptions, TextEncoder
 from lakejoin.store.points import PointsComponent
 from lakejoin.store.segment import SegmentRecord, lacking
 
-SMALL_LAKE = 512 << 20  # bytes of files up to which a new index gets all parts unasked
+SMALL_LAKE = 512 << 20  # bytes of files up to which a new index gets all parts by default
 _COMPONENT = {"meaning": MeaningComponent.name, "distance": PointsComponent.name}
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An index's options with its parts decided; `encoder` where it had to be opened for that.
+    """An index's options with its parts decided; `encoder` if it had to be opened for that.
 
-    `notes` are sentences about what was decided unasked.
+    `notes` are sentences about default decisions.
     """
 
     options: IndexOptions
@@ -34,7 +33,7 @@ class Chosen:
     notes: tuple[str, ...] = ()
 
     def opened(self) -> Encoder:
-        """The encoder of the index, which must still be the one that it was."""
+        """Open the encoder of the index, which must not have changed."""
         if self.encoder is not None:
             return self.encoder
         assert self.options.meaning is not None
@@ -42,7 +41,7 @@ class Chosen:
 
 
 def choose_parts(before: IndexOptions, asked: BuildOptions, new: bool, size: int) -> Chosen:
-    """Decides the parts: as asked or as before; those of a `new` index by the size of its lake."""
+    """Decide the parts: as requested or as before; for a `new` index by the size of the lake."""
     if asked.parts == ():
         return Chosen(replace(before, parts=(), meaning=None))
     named = {*(before.parts or ()), *(asked.parts or ())}
@@ -56,15 +55,15 @@ def choose_parts(before: IndexOptions, asked: BuildOptions, new: bool, size: int
 
 
 def _by_size(before: IndexOptions, asked: BuildOptions, named: set[str], size: int) -> Chosen:
-    """All parts for a small lake, as far as the packages for them are there."""
+    """All parts for a small lake, as far as their packages are installed."""
     if size > SMALL_LAKE:
         missing = [part for part in PARTS if part not in named]
         note = (
-            f"no search by {' or '.join(missing)}, since the files have more than "
-            f"{SMALL_LAKE >> 20} MB: add it with: lakejoin index --with {' --with '.join(missing)}"
+            f"search by {' and '.join(missing)} is left out, since the files exceed "
+            f"{SMALL_LAKE >> 20} MB; add it with: lakejoin index --with {' --with '.join(missing)}"
         )
         return replace(_with(before, asked, named), notes=(note,))
-    if "meaning" in named:  # an encoder was asked for: if it is not there, that is an error
+    if "meaning" in named:  # requested, so a missing encoder is an error
         return _with(before, asked, set(PARTS))
     try:
         return _with(before, asked, set(PARTS))
@@ -77,14 +76,14 @@ def _with(before: IndexOptions, asked: BuildOptions, named: set[str]) -> Chosen:
     parts = tuple(part for part in PARTS if part in named)
     if "meaning" not in parts:
         return Chosen(replace(before, parts=parts, meaning=None))
-    kept = before.meaning
-    if kept is not None and asked.encoder is None:
-        keep = kept.keep if asked.keep_vectors is None else asked.keep_vectors
-        return Chosen(replace(before, parts=parts, meaning=replace(kept, keep=keep)))
+    current = before.meaning
+    if current is not None and asked.encoder is None:
+        keep = current.keep if asked.keep_vectors is None else asked.keep_vectors
+        return Chosen(replace(before, parts=parts, meaning=replace(current, keep=keep)))
     encoder = open_encoder(asked.encoder)
     keep = not is_cheap(encoder)
-    if kept is not None and kept.identity == encoder.identity:
-        keep = kept.keep
+    if current is not None and current.identity == encoder.identity:
+        keep = current.keep
     if asked.keep_vectors is not None:
         keep = asked.keep_vectors
     meaning = MeaningOptions(_name(asked.encoder), encoder.identity, keep)
@@ -92,7 +91,7 @@ def _with(before: IndexOptions, asked: BuildOptions, named: set[str]) -> Chosen:
 
 
 def _name(given: Given) -> str | None:
-    """How another process may be told of an encoder; None where it cannot."""
+    """The name by which another process can open an encoder; None if it cannot."""
     if given is None:
         return "default"
     if not isinstance(given, str | Path):
@@ -101,24 +100,24 @@ def _name(given: Given) -> str | None:
 
 
 def open_again(meaning: MeaningOptions) -> Encoder:
-    """The encoder of an index, opened for new texts; refused where it is another one by now."""
+    """Open the encoder of an index for new texts; raises if it has changed."""
     if meaning.encoder is None:
         name = meaning.identity.partition(" {")[0]
         raise InputError(
-            f"the vectors of this index were made by {name}, which was given in Python: refresh it "
-            "with lakejoin.index(..., encoder=...), or make other vectors with --encoder, or take "
-            "them out with --with none"
+            f"the vectors of this index were computed by {name}, which was passed in Python: "
+            "refresh it with lakejoin.index(..., encoder=...), compute other vectors with "
+            "--encoder, or remove them with --with none"
         )
     try:
         encoder = open_encoder(meaning.encoder)
     except MissingPart as problem:
-        way_out = "or take the vectors out of this index with: lakejoin index --with none"
+        way_out = "or remove the vectors from this index with: lakejoin index --with none"
         raise MissingPart(f"{problem}, {way_out}") from None
     if encoder.identity != meaning.identity:
         raise InputError(
-            f"the encoder {meaning.encoder} is not the one that the vectors of this index were "
-            f"made with ({difference(meaning.identity, encoder.identity)}): install that one, or "
-            f"make all vectors anew with: lakejoin index --encoder {meaning.encoder}"
+            f"the encoder {meaning.encoder} has changed since the vectors of this index were "
+            f"computed ({difference(meaning.identity, encoder.identity)}): install the old one, or "
+            f"recompute all vectors with: lakejoin index --encoder {meaning.encoder}"
         )
     return encoder
 
@@ -126,26 +125,26 @@ def open_again(meaning: MeaningOptions) -> Encoder:
 def components_of(
     options: IndexOptions, encoder: Callable[[], TextEncoder]
 ) -> tuple[Component, ...]:
-    """The components of an index with such options; `encoder` opens its encoder."""
-    made: list[Component] = list(components.components(options.permutations, options.super_keys))
+    """The components of an index with these options; `encoder` opens its encoder."""
+    chosen: list[Component] = list(components(options.permutations, options.super_keys))
     meaning = options.meaning
     if meaning is not None:
-        made.append(MeaningComponent(encoder, meaning.identity, meaning.keep, meaning.encoder))
+        chosen.append(MeaningComponent(encoder, meaning.identity, meaning.keep, meaning.encoder))
     if "distance" in (options.parts or ()):
-        made.append(PointsComponent())
-    return tuple(made)
+        chosen.append(PointsComponent())
+    return tuple(chosen)
 
 
 def segment_memory(options: IndexOptions, memory: int) -> int:
-    """How large segments may grow, as `SegmentBuilder.memory` counts, for a worker of so much.
+    """How large segments may grow (see `SegmentBuilder.memory`) for a worker with this memory.
 
-    Making the vectors of a value takes twice what the rest takes, so they hold half as many.
+    Computing vectors needs twice the memory, so segments with vectors are half as large.
     """
     return memory // 2 if options.meaning is not None else memory
 
 
 def without_others(record: SegmentRecord, options: IndexOptions) -> SegmentRecord:
-    """A segment without the components of parts that the index is not to have."""
+    """A segment record without the components of parts that the index does not have."""
     gone = {_COMPONENT[part] for part in PARTS if part not in (options.parts or ())}
     if not gone & set(record.components):
         return record
@@ -153,6 +152,6 @@ def without_others(record: SegmentRecord, options: IndexOptions) -> SegmentRecor
 
 
 def lack_meaning(records: Iterable[SegmentRecord], wanted: Iterable[Component]) -> bool:
-    """Whether vectors have to be made for some of these segments."""
+    """Whether vectors must be computed for some of these segments."""
     meaning = [component for component in wanted if component.name == MeaningComponent.name]
     return any(lacking(record, meaning) for record in records)

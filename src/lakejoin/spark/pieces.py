@@ -1,9 +1,9 @@
-"""A file too large for one task: its pieces are parsed in parallel, then put together.
+"""The tasks for a huge file: its pieces are parsed in parallel, then assembled to one table.
 
-Three rounds: cuts are *scanned* for where records begin (see `lakejoin.lake.split`); *pieces* are
-parsed, each to one file of the scratch folder with its columns encoded against themselves; the
-table is *assembled* column by column, so that one column at a time is in memory. A file of which a
-piece fails is read as a whole instead.
+Three rounds: *scan* finds where records begin near each cut (see `lakejoin.lake.split`); *parse*
+writes each piece to a file in the scratch folder, with its columns encoded on their own; *assemble*
+builds the table column by column, with one column in memory at a time. If a piece fails, the file
+is read as a whole instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPiece:
-    """A piece that was parsed, and the file that holds its columns."""
+    """A parsed piece, and the file with its columns."""
 
     source: SourceFile
     number: int
@@ -45,25 +45,25 @@ class ParsedPiece:
 
 
 def scan_cut(job: Job, batch: int, item: tuple[Split, int]) -> Iterator[tuple[str, Any]]:
-    """Scans one cut of a file for where its records begin."""
+    """Find where records begin near one cut of a file."""
     from lakejoin.lake.split import scan_piece
 
-    split, number = item
+    split, cut = item
     if suspects(job.scratch, batch):
         yield "broken", split.source.name
         return
     reporter = Reporter(job.scratch, batch)
     reporter.begin_file(0, split.source.name)
     try:
-        (scan,) = watched(job, (scan_piece(split, n) for n in (number,)))
-        yield "scan", (split.source.name, number, scan)
-    except Exception:  # noqa: BLE001 (reading the whole file will say what is wrong)
+        (scan,) = watched(job, (scan_piece(split, n) for n in (cut,)))
+        yield "scan", (split.source.name, cut, scan)
+    except Exception:  # noqa: BLE001 (reading the whole file reports the problem)
         yield "broken", split.source.name
     reporter.finish()
 
 
 def parse_piece(job: Job, batch: int, piece: Piece) -> Iterator[tuple[str, Any]]:
-    """Parses one piece and leaves its columns in the scratch folder."""
+    """Parse one piece and write its columns to the scratch folder."""
     if suspects(job.scratch, batch):
         yield "broken", piece.source.name
         return
@@ -87,19 +87,19 @@ def _parse(job: Job, batch: int, piece: Piece, attempt: str) -> ParsedPiece:
 
     stream = open_piece(piece, job.limits)
     encoders, rows = encode_stream(job, stream, watched)
-    place = job.scratch / f"piece-{batch:06d}-{attempt}.lj"
-    with ArrayFileWriter(place) as out:
-        for number, encoder in enumerate(encoders):
+    location = job.scratch / f"piece-{batch:06d}-{attempt}.lj"
+    with ArrayFileWriter(location) as out:
+        for index, encoder in enumerate(encoders):
             part = encoder.part()
             offsets, data = string_buffers(part.dictionary)
-            out.add(f"{number}.offsets", offsets - offsets[0])
-            out.add(f"{number}.bytes", data[int(offsets[0]) : int(offsets[-1])])
-            out.add(f"{number}.cells", part.cells)
+            out.add(f"{index}.offsets", offsets - offsets[0])
+            out.add(f"{index}.bytes", data[int(offsets[0]) : int(offsets[-1])])
+            out.add(f"{index}.cells", part.cells)
     return ParsedPiece(
         piece.source,
         piece.number,
         piece.count,
-        place.uri,
+        location.uri,
         out.record,
         rows,
         stream.column_names,
@@ -111,17 +111,17 @@ def _parse(job: Job, batch: int, piece: Piece, attempt: str) -> ParsedPiece:
 
 
 def assemble(job: Job, batch: int, pieces: Sequence[ParsedPiece]) -> Iterator[tuple[str, Any]]:
-    """Puts the pieces of one table together, into a segment of its own."""
+    """Assemble the pieces of one table into a segment of its own."""
     reporter = Reporter(job.scratch, batch)
     begin = time.perf_counter()
     segments = SegmentWriter(job, batch)
     try:
         segments.add(_table(job, sorted(pieces, key=lambda p: p.number)))
-    except (MemoryError, ValueError) as problem:  # one bad file never stops the job
+    except (MemoryError, ValueError) as problem:  # one bad file must not stop the job
         segments.abandon()
         name = pieces[0].source.name
-        what = f"{type(problem).__name__}: {problem}"[:300]
-        yield "skipped", (name, Skipped(name, "could not be put together", what))
+        detail = f"{type(problem).__name__}: {problem}"[:300]
+        yield "skipped", (name, Skipped(name, "could not be assembled", detail))
     reading = time.perf_counter() - begin - segments.seconds
     yield from segments.outcomes()
     yield "seconds", {"read": reading, "build": segments.seconds}
@@ -133,13 +133,13 @@ def _table(job: Job, pieces: Sequence[ParsedPiece]) -> TableData:
     first = pieces[0]
     counted: dict[str, Loss] = {}
     for loss in (loss for piece in pieces for loss in piece.losses):
-        known = counted.get(loss.reason, Loss(loss.reason, 0, loss.detail))
-        counted[loss.reason] = Loss(loss.reason, known.count + loss.count, known.detail)
+        total = counted.get(loss.reason, Loss(loss.reason, 0, loss.detail))
+        counted[loss.reason] = Loss(loss.reason, total.count + loss.count, total.detail)
     return TableData(
         first.source.name,
         first.source.name,
         sum(p.rows for p in pieces),
-        (_column(job, name, number, pieces) for number, name in enumerate(first.names)),
+        (_column(job, name, index, pieces) for index, name in enumerate(first.names)),
         first.format,
         first.dialect,
         tuple(counted.values()),
@@ -147,23 +147,23 @@ def _table(job: Job, pieces: Sequence[ParsedPiece]) -> TableData:
     )
 
 
-def _column(job: Job, name: str, number: int, pieces: Sequence[ParsedPiece]) -> ColumnData:
+def _column(job: Job, name: str, index: int, pieces: Sequence[ParsedPiece]) -> ColumnData:
     from lakejoin.lake.columns import ColumnEncoder
 
     encoder = ColumnEncoder(name, job.options.rules)
     for piece in pieces:
-        # Opened anew for each column: what is mapped counts as this worker's memory.
-        encoder.append_part(_part(ArrayFile(Place.of(piece.place), piece.record), number))
+        # Reopened for each column: mapped pages count as this worker's memory.
+        encoder.append_part(_part(ArrayFile(Place.of(piece.place), piece.record), index))
     return encoder.finish()
 
 
-def _part(file: ArrayFile, number: int) -> ColumnPart:
+def _part(file: ArrayFile, index: int) -> ColumnPart:
     import pyarrow as pa
 
     from lakejoin.lake.columns import ColumnPart
 
     offsets, data, cells = (
-        file.array(f"{number}.{name}").all() for name in ("offsets", "bytes", "cells")
+        file.array(f"{index}.{name}").all() for name in ("offsets", "bytes", "cells")
     )
     dictionary = pa.LargeStringArray.from_buffers(
         len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data)

@@ -1,8 +1,8 @@
-"""Which files go into which task: whole files packed into batches of about equal work.
+"""Packs whole files into batches of about equal work, one per task.
 
-A batch becomes one segment (or a few, where its files turn out larger than they looked). There are
-enough batches to keep every core busy, few enough that segments do not get tiny, and none larger
-than a worker's memory allows. Thousands of small files become a few batches.
+A batch becomes one segment (or a few, if its files are larger than expected). There are enough
+batches to keep every core busy, but few enough that segments do not get tiny, and none exceeds a
+worker's memory. Thousands of small files become a few batches.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _PACKED = {
 
 @dataclass(frozen=True, slots=True)
 class PlanLimits:
-    """`batch_bytes`: at most this much text in a batch (unless one file is larger);
-    `least_bytes`: no more batches than this much text each; `cores`: how many tasks run at once.
+    """`cores` is the number of tasks that run at once, `batch_bytes` the most text in a batch
+    (unless one file is larger), and `least_bytes` the least text that justifies another batch.
     """
 
     cores: int = 2
@@ -47,7 +47,7 @@ class _Bin:
 
 
 def expected_bytes(file: SourceFile) -> int:
-    """About how many bytes of text a file unfolds to, judged by its ending.
+    """Estimate the uncompressed size of a file from its ending.
 
     >>> expected_bytes(SourceFile("a.csv.gz", "/a.csv.gz", 100, 0))
     500
@@ -58,7 +58,7 @@ def expected_bytes(file: SourceFile) -> int:
 
 
 def pack(files: Sequence[SourceFile], limits: PlanLimits) -> list[list[SourceFile]]:
-    """Splits files into batches: the largest first, each into the batch with the least work.
+    """Pack files into batches: the largest first, each into the batch with the least work.
 
     >>> files = [SourceFile(f"{i}.csv", "", 200 << 20, 0) for i in range(4)]
     >>> [len(batch) for batch in pack(files, PlanLimits(cores=2))]
@@ -71,7 +71,7 @@ def pack(files: Sequence[SourceFile], limits: PlanLimits) -> list[list[SourceFil
     by_size = -(-total // limits.batch_bytes)
     by_cores = min(limits.cores, total // limits.least_bytes)
     count = max(1, by_size, by_cores)
-    if by_size > 1:  # full rounds of tasks, so that no core idles in the last one
+    if by_size > 1:  # full rounds, so that no core idles in the last one
         count = -(-count // limits.cores) * limits.cores
     bins = [_Bin(0, n) for n in range(min(count, len(files)))]
     for file in sorted(files, key=lambda f: (-costs[f.name], f.name)):

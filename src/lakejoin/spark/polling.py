@@ -1,4 +1,4 @@
-"""How many tasks of a Spark job have ended, asked of Spark itself: nothing is written for it."""
+"""Polls Spark for the number of completed tasks of the running jobs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SECONDS = 0.5
 
 @contextlib.contextmanager
 def polled(spark: SparkSession, stage: Progress, listener: Listener) -> Iterator[None]:
-    """Tells now and then how far the running jobs are, until the block ends; over Spark Connect,
-    which cannot be asked, only that the stage has begun."""
+    """Report the progress of the running jobs until the block ends; with Spark Connect, which has
+    no status tracker, only that the stage has begun."""
     listener(stage)
     tracker = _tracker(spark)
     if tracker is None:
@@ -29,7 +29,7 @@ def polled(spark: SparkSession, stage: Progress, listener: Listener) -> Iterator
 
     def poll() -> None:
         while not stop.wait(_SECONDS):
-            with contextlib.suppress(Exception):  # a session that is ending: nothing to tell
+            with contextlib.suppress(Exception):  # the session is ending
                 listener(replace(stage, files=min(_ended(tracker), stage.total)))
 
     thread = threading.Thread(target=poll, daemon=True)
@@ -42,7 +42,7 @@ def polled(spark: SparkSession, stage: Progress, listener: Listener) -> Iterator
 
 
 def _tracker(spark: Any) -> Any:
-    with contextlib.suppress(Exception):  # Spark Connect has no context, and says so in some way
+    with contextlib.suppress(Exception):  # Spark Connect has no context
         return spark.sparkContext.statusTracker()
     return None
 

@@ -1,7 +1,7 @@
-"""How far the tasks are, told through small files in the build's scratch folder.
+"""The progress of tasks, reported in small files ("notes") in the build's scratch folder.
 
-They work on any cluster and through Spark Connect, where tasks and driver share only the storage.
-A note also says which file is being read, so that a retry knows what killed its predecessor.
+This works on any cluster and with Spark Connect, where tasks and driver share only storage. A note
+also names the file being read, so that a retry knows what killed its predecessor.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lakejoin.storage import Place
 
 _REMOTE_SECONDS = 2.0
 _NAME = 200
-_WIDTH = 2048  # the longest note: all notes have this width, so that none is cut short
+_WIDTH = 2048  # fixed width of a note, longer than any
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What one attempt at one batch has done so far; `position` counts the files begun."""
+    """The progress of one attempt at one batch; `position` is that of the current file."""
 
     batch: int
     attempt: str
@@ -33,27 +33,27 @@ class Note:
 
 
 class Reporter:
-    """A task's side: keeps a note and writes it now and then.
+    """Task: updates its note and writes it from time to time.
 
-    On a local disk the note is written over in place, because renaming a file for every table
-    read would wait for the disk each time; a reader passes over what it catches half-written.
+    On a local disk the note is overwritten in place, because renaming a file for every table would
+    wait for the disk each time; readers ignore a half-written note.
     """
 
     def __init__(self, scratch: Place, batch: int) -> None:
         self.note = Note(batch, secrets.token_hex(4))
         folder = scratch / "progress"
         folder.make_folder()
-        self._place = folder / f"{batch:06d}-{self.note.attempt}.json"
-        self._file = self._place.create() if scratch.local else None
+        self._location = folder / f"{batch:06d}-{self.note.attempt}.json"
+        self._file = self._location.create() if scratch.local else None
         self._written = 0.0
 
     def begin_file(self, position: int, name: str) -> None:
-        """A file is about to be read: on a local disk this is written before anything can fail."""
+        """Note that a file is about to be read; on a local disk, before anything can fail."""
         self.note = replace(self.note, position=position, current=name[:_NAME])
         self._write(force=self._file is not None)
 
     def end_file(self, cells: int, skipped: int) -> None:
-        """A file was read, with so many cells in all and so many things skipped."""
+        """Note that a file was read, with its numbers of cells and skipped tables."""
         self.note = replace(
             self.note,
             files=self.note.files + 1,
@@ -64,11 +64,11 @@ class Reporter:
         self._write(force=self._file is not None)
 
     def add_cells(self, cells: int) -> None:
-        """A part of a file was read."""
+        """Count the cells of a chunk of a file."""
         self.note = replace(self.note, cells=self.note.cells + cells)
 
     def finish(self) -> None:
-        """The batch is done."""
+        """Note that the batch is done."""
         self.note = replace(self.note, done=True, current="")
         self._write(force=True)
         if self._file is not None:
@@ -81,7 +81,7 @@ class Reporter:
         self._written = now
         data = json.dumps(asdict(self.note)).encode()
         if self._file is None:
-            self._place.replace(data)
+            self._location.replace(data)
             return
         self._file.seek(0)
         self._file.write(data.ljust(_WIDTH))
@@ -89,7 +89,7 @@ class Reporter:
 
 
 def read_notes(scratch: Place, batch: int | None = None) -> list[Note]:
-    """All notes, or those of one batch's attempts; half-written ones are passed over."""
+    """Read all notes, or those of one batch; ignores half-written ones."""
     folder = scratch / "progress"
     prefix = "" if batch is None else f"{batch:06d}-"
     notes = []
@@ -104,13 +104,13 @@ def read_notes(scratch: Place, batch: int | None = None) -> list[Note]:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Files that may have killed an earlier attempt: some positions, or all from one on."""
+    """Files that may have killed an earlier attempt: some positions, or all from one onwards."""
 
     positions: frozenset[int] = frozenset()
     since: int | None = None
 
     def holds(self, position: int) -> bool:
-        """Whether a file is to be read in a child process.
+        """Whether a file must be read in a child process.
 
         >>> Suspects(frozenset({2}), 7).holds(2), Suspects(frozenset({2}), 7).holds(3)
         (True, False)
@@ -122,10 +122,10 @@ class Suspects:
 
 
 def suspects(scratch: Place, batch: int) -> Suspects:
-    """What earlier attempts at a batch were reading when they died.
+    """Find the files that earlier attempts at a batch were reading when they died.
 
-    After a second death, and where notes are not written for every file, everything from the last
-    known place on is suspect: the next attempt then gets through, whatever the files are.
+    After a second death, or if notes are not written for every file, all files from the last known
+    position onwards are suspect, so that the next attempt succeeds in any case.
     """
     died = [n.position for n in read_notes(scratch, batch) if not n.done]
     if not died:

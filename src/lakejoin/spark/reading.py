@@ -1,7 +1,7 @@
-"""What a task does with files: reads and encodes them, and writes segments.
+"""The tasks that read files, encode their columns and write segments.
 
-Segments go to folders of the task's own attempt; only what it returns, and the driver then names
-in the manifest, exists. So a task that dies midway leaves no trace in the result.
+Each attempt of a task writes to its own segment folders, and only segments that it returns get into
+the manifest. So a task that dies leaves no trace in the result.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from lakejoin.store.meaning import TextEncoder
     from lakejoin.store.segment import SegmentRecord
 
-# With a table of 20,000 columns more (none is wider) 16 bits still number a segment's columns: that
-# halves its posting lists and keeps the counts of a search in a processor's cache.
+# Even with one more table of 20,000 columns (the widest allowed), column ids fit 16 bits: that
+# halves the posting lists and keeps the counts of a search in the processor's cache.
 _ENOUGH_COLUMNS = 45_000
 
 
 class SegmentWriter:
-    """Collects tables into segments, closing one when it has grown to its bound.
+    """Collects tables into segments, and starts a new one when the limit is reached.
 
-    `encoder` opens what makes vectors, where it is not the encoder that the driver has handed over.
+    `encoder` opens the encoder for vectors; by default the one handed over by the driver.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SegmentWriter:
         self.seconds = 0.0
 
     def add(self, table: TableData) -> int:
-        """Adds a table; returns how many cells it has."""
+        """Add a table; returns its number of cells."""
         if self._builder is None:
             name = f"{self._job.build}-{self._batch:06d}-{secrets.token_hex(4)}"
             self._builder = SegmentBuilder(self._job.segments / name, self._job.options.all_columns)
@@ -60,29 +60,29 @@ class SegmentWriter:
         return cells
 
     def close(self) -> None:
-        """Finishes the segment that is open, if there is one."""
+        """Finish the current segment, if there is one."""
         if self._builder is not None:
             begin = time.perf_counter()
-            wanted = components_of(self._job.options, self._encoder)
-            self.records.append(self._builder.finish(wanted))
+            components = components_of(self._job.options, self._encoder)
+            self.records.append(self._builder.finish(components))
             self._builder = None
             self.seconds += time.perf_counter() - begin
 
     def abandon(self) -> None:
-        """Drops the segment that is open: a table could not be added whole."""
+        """Drop the current segment, because a table could not be added completely."""
         if self._builder is not None:
             self._builder.abandon()
             self._builder = None
 
     def outcomes(self) -> Iterator[tuple[str, Any]]:
-        """Closes, and gives what a task returns of its segments."""
+        """Finish, and yield the outcomes for the segments."""
         self.close()
         for record in self.records:
             yield "segment", record
 
 
 def read_files(job: Job, batch: int, files: list[SourceFile]) -> Iterator[tuple[str, Any]]:
-    """Reads whole files into segments."""
+    """Read whole files into segments."""
     deadly = suspects(job.scratch, batch)
     reporter = Reporter(job.scratch, batch)
     segments = SegmentWriter(job, batch)
@@ -104,9 +104,9 @@ def read_files(job: Job, batch: int, files: list[SourceFile]) -> Iterator[tuple[
 
 
 def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | Skipped]:
-    """The tables of a file; what fails is tried once more in a child process, then skipped.
+    """Read the tables of a file; a failure is retried in a child process, then skipped.
 
-    A `deadly` file killed an earlier attempt at its batch: it is read in a child from the start.
+    A `deadly` file killed an earlier attempt at its batch: it is read in a child right away.
     """
     from lakejoin.lake.isolate import open_tables_isolated
     from lakejoin.lake.read import open_tables
@@ -114,22 +114,22 @@ def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | 
     done: set[str] = set()
     if not deadly:
         try:
-            for found in watched(job, open_tables(file, job.limits)):
-                yield (result := _encoded(job, file, found, watched))
-                done.add(result.name)
+            for stream in watched(job, open_tables(file, job.limits)):
+                yield (table := _encode(job, file, stream, watched))
+                done.add(table.name)
             return
         except (UnreadableFile, MissingPart) as problem:
             yield _skipped(file, problem)
             return
-        except Exception:  # noqa: BLE001 (any failure of a reader: the child says more)
+        except Exception:  # noqa: BLE001 (any failure: the child reports more)
             pass
     try:
-        for found in open_tables_isolated(file, job.limits):
-            if found.name not in done:
-                yield _encoded(job, file, found, unwatched)
+        for stream in open_tables_isolated(file, job.limits):
+            if stream.name not in done:
+                yield _encode(job, file, stream, unwatched)
     except (UnreadableFile, MissingPart) as problem:
         yield _skipped(file, problem)
-    except Exception as problem:  # noqa: BLE001 (one bad file never stops the job)
+    except Exception as problem:  # noqa: BLE001 (one bad file must not stop the job)
         yield Skipped(file.name, "reader failed", f"{type(problem).__name__}: {problem}"[:300])
 
 
@@ -139,23 +139,23 @@ def _skipped(file: SourceFile, problem: UnreadableFile | MissingPart) -> Skipped
     return Skipped(file.name, "a library is missing", str(problem))
 
 
-def _encoded(
-    job: Job, file: SourceFile, found: TableStream | Skipped, guard: Guard
+def _encode(
+    job: Job, file: SourceFile, stream: TableStream | Skipped, guard: Guard
 ) -> TableData | Skipped:
-    if isinstance(found, Skipped):
-        return found
+    if isinstance(stream, Skipped):
+        return stream
     try:
-        encoders, rows = encode_stream(job, found, guard)
+        encoders, rows = encode_stream(job, stream, guard)
     except UnreadableFile as problem:
-        return Skipped(found.name, problem.reason, problem.detail)
-    encoders.reverse()  # each encoder's memory goes as its column is finished
+        return Skipped(stream.name, problem.reason, problem.detail)
+    encoders.reverse()  # frees each encoder's memory when its column is finished
     columns = tuple(encoders.pop().finish() for _ in range(len(encoders)))
-    about = (found.format, found.dialect, tuple(found.losses), found.notes)
-    return TableData(found.name, file.name, rows, columns, *about)
+    about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
+    return TableData(stream.name, file.name, rows, columns, *about)
 
 
 def encode_stream(job: Job, stream: TableStream, guard: Guard) -> tuple[list[ColumnEncoder], int]:
-    """Takes a table's batches into one encoder a column; also the number of rows."""
+    """Read a table into one encoder per column; returns them with the number of rows."""
     from lakejoin.lake.columns import ColumnEncoder
 
     encoders = [ColumnEncoder(name, job.options.rules) for name in stream.column_names]
@@ -172,23 +172,23 @@ _GRACE = 30.0
 
 
 class Guard(Protocol):
-    """Hands on what a reader gives, and may end the worker when the reader hangs."""
+    """Passes on a reader's items, and may end the worker if the reader hangs."""
 
     def __call__(self, job: Job, items: Iterator[Item]) -> Iterator[Item]:
         """The same items."""
 
 
 def unwatched(job: Job, items: Iterator[Item]) -> Iterator[Item]:
-    """For what a child process has read: the child has limits of its own."""
+    """For items read by a child process, which has its own limits."""
     del job
     return items
 
 
 def watched(job: Job, items: Iterator[Item]) -> Iterator[Item]:
-    """Ends this worker when a reader hangs in native code; the retry then isolates the file.
+    """End this worker if a reader hangs in native code; the retry then isolates the file.
 
-    The clock runs only while the reader works, and longer than a child process may take, which
-    the reader may itself be waiting for.
+    The clock runs only while the reader works, and longer than a child process may take, since the
+    reader may itself be waiting for one.
     """
     source = iter(items)
     while True:

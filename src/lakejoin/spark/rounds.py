@@ -1,4 +1,4 @@
-"""The rounds of tasks that read a lake: most files in one, the pieces of huge ones in three."""
+"""Runs the rounds of tasks that read a lake: one for most files, three for huge ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Work = tuple[str, Any]
 
 
 class Rounds:
-    """Runs rounds of batches of one build; batches are numbered through."""
+    """Runs rounds of batches of one build; batch numbers continue across rounds."""
 
     def __init__(self, spark: SparkSession, job: Job, stage: Progress, listener: Listener) -> None:
         self._spark = spark
@@ -34,10 +34,10 @@ class Rounds:
         job.scratch.make_folder()
 
     def run(self, work: Sequence[Work]) -> list[Outcome]:
-        """One task for each kind and items."""
+        """Run one task for each (kind, items)."""
         first, self._next = self._next, self._next + len(work)
-        for number, (kind, items) in enumerate(work, start=first):
-            write_work(self._job, number, kind, items)
+        for batch, (kind, items) in enumerate(work, start=first):
+            write_work(self._job, batch, kind, items)
         batches = range(first, self._next)
         return run_tasks(self._spark, self._job, batches, self._stage, self._listener)
 
@@ -50,20 +50,20 @@ def read_lake(
     piece_bytes: int,
     listener: Listener,
 ) -> list[Outcome]:
-    """Reads files into segments and completes the segments that lack a component."""
+    """Read files into segments and complete the segments that lack a component."""
     stage = Progress("reading and encoding", total=len(files))
     rounds = Rounds(spark, job, stage, listener)
     splits = _splits(job, files, piece_bytes)
     pieces = _pieces(job, rounds, splits)
-    cut = {name for name, found in pieces.items() if found}
-    whole = [f for f in files if f.name not in cut]
+    in_pieces = {name for name, found in pieces.items() if found}
+    whole = [f for f in files if f.name not in in_pieces]
     work: list[Work] = [
         ("files", batch) for batch in pack(whole, PlanLimits(cores=parallelism(spark)))
     ]
     work += [("components", record) for record in behind]
-    work += [("piece", piece) for name in sorted(cut) for piece in pieces[name]]
+    work += [("piece", piece) for name in sorted(in_pieces) for piece in pieces[name]]
     outcomes = rounds.run(work)
-    parsed: dict[str, list[ParsedPiece]] = {name: [] for name in sorted(cut)}
+    parsed: dict[str, list[ParsedPiece]] = {name: [] for name in sorted(in_pieces)}
     for outcome in outcomes:
         if outcome.kind == "piece":
             parsed[outcome.value.source.name].append(outcome.value)
@@ -75,24 +75,24 @@ def read_lake(
 
 
 def _splits(job: Job, files: Sequence[SourceFile], piece_bytes: int) -> dict[str, Split]:
-    """Where the large files may be cut; one that cannot be cut is read as a whole."""
+    """Where large files can be cut; a file that cannot be cut is read as a whole."""
     from lakejoin.lake.split import plan_pieces
 
-    found = {}
+    splits = {}
     for file in files:
         if expected_bytes(file) <= 2 * piece_bytes:
             continue
         try:
             split = plan_pieces(file, piece_bytes, job.limits)
         except (LakejoinError, OSError, ValueError):
-            continue  # reading it will say what is wrong
+            continue  # reading it reports the problem
         if split is not None:
-            found[file.name] = split
-    return found
+            splits[file.name] = split
+    return splits
 
 
 def _pieces(job: Job, rounds: Rounds, splits: dict[str, Split]) -> dict[str, list[Piece]]:
-    """The pieces of each split file, exactly at record ends; none where that fails."""
+    """The pieces of each split file, cut exactly between records; none if that fails."""
     from lakejoin.lake.split import resolve
 
     counts = {n: len(s.row_groups) or len(s.cuts) for n, s in splits.items()}
@@ -100,8 +100,8 @@ def _pieces(job: Job, rounds: Rounds, splits: dict[str, Split]) -> dict[str, lis
     scans: dict[str, dict[int, Any]] = {name: {} for name in splits}
     for outcome in rounds.run(work):
         if outcome.kind == "scan":
-            name, number, scan = outcome.value
-            scans[name][number] = scan
+            name, cut, scan = outcome.value
+            scans[name][cut] = scan
     pieces: dict[str, list[Piece]] = {}
     for name, split in splits.items():
         if len(scans[name]) < counts[name]:

@@ -1,7 +1,7 @@
-"""Which rows of two Spark tables are learned from? As many as hold enough pairs that join.
+"""Samples two Spark tables so that the samples contain enough rows that join.
 
-The smaller table is taken whole, up to a limit, since rows whose partners are not in the other
-sample say nothing; of the other one, so many rows that `SampleOptions` keeps its promise.
+The smaller table is taken whole, up to a limit, since rows without a match in the other sample are
+useless; from the other one, as many rows as `SampleOptions` requires.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-WHOLE = 200_000  # rows of a table that is taken whole
-_FEWEST = 10_000  # of the other one, where it has so many
+WHOLE = 200_000  # rows up to which a table is taken whole
+_FEWEST = 10_000  # rows of the other one, if it has as many
 _MOST = 1_000_000
 
-# What is brought to the driver; timestamps as the text that Spark makes of them.
+# Column types collected on the driver; timestamps as Spark's text.
 _SIMPLE = ("string", "tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "date")
 _MADE_TEXT = ("timestamp", "timestamp_ntz")
 
 
 def sizes(left: int, right: int, options: SampleOptions | None = None) -> tuple[int, int]:
-    """How many rows of each table, which have `left` and `right` rows.
+    """The sample sizes for tables with `left` and `right` rows.
 
     >>> sizes(5_000, 300), sizes(100_000_000, 300), sizes(100_000_000, 150_000)
     ((5000, 300), (1000000, 300), (1000000, 150000))
@@ -38,16 +38,16 @@ def sizes(left: int, right: int, options: SampleOptions | None = None) -> tuple[
         return first, second
     options = options or SampleOptions()
     small = min(right, WHOLE)
-    # Of the pairs that join, at least the share `participation` of the smaller table's rows, both
-    # rows are sampled with the product of the two rates: so many are expected.
+    # A pair that joins is sampled with the product of the two rates. At least the share
+    # `participation` of the smaller table's rows join, so this many pairs are expected.
     joining = options.participation * right * (small / right if right else 0)
     rate = options.expected / joining if joining else 1.0
     return min(left, max(_FEWEST, min(_MOST, math.ceil(rate * left)))), small
 
 
 def sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table:
-    """About so many of its rows, as Arrow, with the columns that can be compared."""
-    from pyspark.sql import functions as F  # noqa: N812 (as everybody calls it)
+    """Sample about `wanted` rows as Arrow, with the columns that can be compared."""
+    from pyspark.sql import functions as F  # noqa: N812 (the usual name)
 
     columns = []
     for name, kind in frame.dtypes:
@@ -57,7 +57,7 @@ def sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table:
         elif kind in _MADE_TEXT:
             columns.append(column.cast("string").alias(name))
     if not columns:
-        raise InputError("a table without columns of text, numbers or dates joins nothing")
+        raise InputError("a table needs a column of text, numbers or dates to be joined")
     taken = frame.select(*columns)
     if wanted < rows:
         taken = taken.sample(withReplacement=False, fraction=wanted / rows, seed=seed)
@@ -65,5 +65,5 @@ def sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table:
 
 
 def quoted(name: str) -> str:
-    """The name of a column, whatever characters it has."""
+    """Quote a column name for Spark."""
     return "`" + name.replace("`", "``") + "`"

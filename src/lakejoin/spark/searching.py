@@ -1,9 +1,9 @@
-"""Many query tables against one index, as a Spark job over its segments.
+"""Searches one index with many query tables, as a Spark job over its segments.
 
-A task is a group of segments times a chunk of queries: it opens only its segments, runs the same
-engine as a search in one process, and returns numbers of columns with their scores, packed into one
-cell. The driver puts them together, and a second stage gathers the evidence of what is best. No
-value of a table passes through Spark but as an example in an answer, and the index is only read.
+A task searches a group of segments for a chunk of queries: it opens only its segments, runs the
+same engine as a local search, and returns column ids with their scores, packed into one cell. The
+driver merges them, and a second stage collects the evidence for the best ones. Values of tables
+pass through Spark only as examples in an answer, and the index is only read.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
 
 Asked = tuple[str, "On", SearchOptions]
 
-_HITS = 40_000  # queries times groups whose hits are handed over at a time
-_NAMES = ("table", "on", "k", "min")  # the columns that a frame of queries may have
+_HITS = 40_000  # queries times groups whose hits are collected at a time
+_NAMES = ("table", "on", "k", "min")  # columns allowed in a DataFrame of queries
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """How a batch is cut: a group of segments has about `group_bytes` of files, a chunk at most so
-    many queries, and a wave is what goes into one Spark job: fewer where there are many groups, as
-    each gives hits for every query. There are `rounds` tasks a core, so that a slow one does not
-    keep the others waiting."""
+    """How a batch is divided: a group of segments has about `group_bytes` of files, a task at most
+    `chunk` queries, and a Spark job at most `wave` queries (fewer with many groups, since each
+    returns hits for every query). There are `rounds` tasks per core, so that a slow task does not
+    delay the others."""
 
     group_bytes: int = 2 << 30
     chunk: int = 200
@@ -73,15 +73,15 @@ def search(
     plan: BatchPlan | None = None,
     **options: Any,
 ) -> DataFrame:
-    """The answers for many query tables, as a DataFrame with a row for each result.
+    """Search with many query tables; returns a DataFrame with one row per result.
 
-    `queries` has a column `table`: a path that the workers can read, or the name of a table of the
+    `queries` has a column `table`: a path that the workers can read, or the name of a table in the
     lake. It may have columns `on` (a name, or an array of names for a composite key), `k` and
-    `min`, which stand above the arguments where they are not null. `index` is a place or an opened
-    `Lake`. The options are those of `Lake.search`, and so are the answers.
+    `min`, which override the arguments if not null. `index` is a path or an opened `Lake`. Options
+    and answers are those of `Lake.search`.
 
-    A query that found nothing has one row without a rank, whose `notes` say why; one that could not
-    be answered has the reason in `problem`.
+    A query without results has one row without a rank, whose `notes` say why; one that failed has
+    the reason in `problem`.
 
     >>> from lakejoin.spark import search
     >>> queries = spark.createDataFrame([("a.csv",), ("b.csv",)], ["table"])  # doctest: +SKIP
@@ -109,10 +109,10 @@ def options_of(
     initial: str | int | None = None,
     **near: Any,
 ) -> SearchOptions:
-    """The options of `Lake.search` as one."""
-    unknown = near.keys() - {one.name for one in fields(NearAsked)}
+    """The options of `Lake.search` as a `SearchOptions`."""
+    unknown = near.keys() - {field.name for field in fields(NearAsked)}
     if unknown:
-        raise InputError(f"a search has no option {sorted(unknown)[0]!r}")
+        raise InputError(f"unknown search option {sorted(unknown)[0]!r}")
     how = NearAsked(**near).near(by)
     return SearchOptions(by, k, min, others, verified, algorithm, initial, how)
 
@@ -124,7 +124,7 @@ def search_batch(
     plan: BatchPlan | None = None,
     listener: Listener = lambda progress: None,
 ) -> Iterator[Done]:
-    """The answers for many queries, in their order; a wave of queries is worked on at a time."""
+    """The answers for many queries, in their order, one wave of queries at a time."""
     searched = Searched(snapshot.place.uri, snapshot.manifest)
     run = _Run(spark, searched, plan or BatchPlan(), listener)
     for wave in _waves(asked, run.wave):
@@ -136,7 +136,7 @@ def search_batch(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One index, searched on one session."""
+    """A batch search of one index in one Spark session."""
 
     spark: SparkSession
     searched: Searched
@@ -145,47 +145,47 @@ class _Run:
 
     @property
     def wave(self) -> int:
-        """How many queries go into one job; Spark hands over a gigabyte of results at most."""
+        """The number of queries in one job; Spark collects at most a gigabyte of results."""
         size = sum(record.bytes for record in self.searched.manifest.segments)
         groups = max(1, size // self.plan.group_bytes)
         return max(1, min(self.plan.wave, _HITS // groups))
 
     def found(self, wave: Sequence[Asked], snapshot: Snapshot) -> list[bytes]:
-        """What the parts of the index have for each query of a wave, chunk by chunk."""
+        """Search a wave of queries; returns the work of the second stage, chunk by chunk."""
         queries = located(wave, snapshot)
-        parted = [one for one in queries if one.in_parts]
+        parted = [query for query in queries if query.in_parts]
         cores = parallelism(self.spark)
         groups, chunks = self._cut(parted, cores)
         work = [pickle.dumps((group, chunk)) for group in groups for chunk in chunks]
         cells = self.collect(partial(_find_packed, self.searched), work, "searching")
-        found: dict[int, list[Part]] = {id(query): [] for query in parted}
-        for number, cell in enumerate(cells):  # group by group, as the work was made
-            for query, part in zip(chunks[number % len(chunks)], pickle.loads(cell), strict=True):
-                found[id(query)].append(part)
-        together: list[tuple[BatchQuery, Part]] = []
+        hits: dict[int, list[Part]] = {id(query): [] for query in parted}
+        for n, cell in enumerate(cells):  # in the order of the work: group by group
+            for query, part in zip(chunks[n % len(chunks)], pickle.loads(cell), strict=True):
+                hits[id(query)].append(part)
+        merged: list[tuple[BatchQuery, Part]] = []
         for query in queries:
             if query.in_parts:
-                together.append((query, put_together(query, found.pop(id(query)), groups)))
+                merged.append((query, put_together(query, hits.pop(id(query)), groups)))
             else:
-                together.append((query, query.problem or []))
-        size = _even(len(together), self.plan.rounds * cores, self.plan.chunk)
-        return [pickle.dumps(together[i : i + size]) for i in range(0, len(together), size)]
+                merged.append((query, query.problem or []))
+        size = _chunk_size(len(merged), self.plan.rounds * cores, self.plan.chunk)
+        return [pickle.dumps(merged[i : i + size]) for i in range(0, len(merged), size)]
 
     def _cut(
         self, queries: Sequence[BatchQuery], cores: int
     ) -> tuple[list[list[int]], list[Sequence[BatchQuery]]]:
-        """Groups of segments, and chunks of queries: every core has something to do."""
-        wanted = self.plan.rounds * cores
-        size = _even(len(queries), wanted, self.plan.chunk)
+        """Cut groups of segments and chunks of queries, enough to keep every core busy."""
+        tasks = self.plan.rounds * cores
+        size = _chunk_size(len(queries), tasks, self.plan.chunk)
         chunks = [queries[i : i + size] for i in range(0, len(queries), size)]
         records = self.searched.manifest.segments
-        least = -(-wanted // max(1, len(chunks)))
+        least = -(-tasks // max(1, len(chunks)))
         return grouped(records, self.plan.group_bytes, least), chunks
 
     def collect(
         self, task: Callable[[bytes], bytes], work: Sequence[bytes], name: str
     ) -> list[bytes]:
-        """What the task makes of each piece of work, in their order."""
+        """Run the task for each item of work; returns the results in order."""
         if not work:
             return []
         frame = self.frame(partial(_one_cell, task), work, "number bigint, cell binary")
@@ -199,15 +199,15 @@ class _Run:
         return [cells[number] for number in range(len(work))]
 
     def frame(self, task: Callable[..., Any], work: Sequence[bytes], schema: str) -> DataFrame:
-        """A frame of what tasks make, one a piece of work; nothing is made yet."""
-        pieces = max(1, len(work))
-        numbers = self.spark.range(0, pieces, 1, pieces)
+        """A lazy DataFrame with the results of one task per item of work."""
+        tasks = max(1, len(work))
+        numbers = self.spark.range(0, tasks, 1, tasks)
         return numbers.mapInArrow(partial(_run_partition, task, tuple(work)), schema)
 
 
 def grouped(records: Sequence[SegmentRecord], group_bytes: int, least: int) -> list[list[int]]:
-    """The numbers of segments in groups of about equal size: at least `least` groups where there
-    are as many segments, and none much larger than `group_bytes`.
+    """Group segment indexes to about equal sizes: at least `least` groups if there are as many
+    segments, and none much larger than `group_bytes`.
 
     >>> from lakejoin.store.segment import SegmentRecord
     >>> grouped([SegmentRecord(name, 1, 1, 1, 1, 1, 1, {}) for name in "abc"], 1 << 30, 2)
@@ -216,16 +216,16 @@ def grouped(records: Sequence[SegmentRecord], group_bytes: int, least: int) -> l
     count = max(1, least, -(-sum(record.bytes for record in records) // group_bytes))
     groups: list[list[int]] = [[] for _ in range(max(1, min(count, len(records))))]
     sizes = [0] * len(groups)
-    for number in sorted(range(len(records)), key=lambda n: -records[n].bytes):
+    for segment in sorted(range(len(records)), key=lambda n: -records[n].bytes):
         smallest = min(range(len(groups)), key=lambda g: (sizes[g], len(groups[g])))
-        groups[smallest].append(number)
-        sizes[smallest] += records[number].bytes
+        groups[smallest].append(segment)
+        sizes[smallest] += records[segment].bytes
     return [sorted(group) for group in groups]
 
 
-def _even(things: int, parts: int, most: int) -> int:
-    """How many things go into a part."""
-    return max(1, min(most, -(-things // max(1, parts))))
+def _chunk_size(count: int, chunks: int, most: int) -> int:
+    """The number of items in each of about `chunks` chunks."""
+    return max(1, min(most, -(-count // max(1, chunks))))
 
 
 def _waves(asked: Iterable[Asked], size: int) -> Iterator[list[Asked]]:
@@ -239,26 +239,25 @@ def _snapshot(index: Any) -> Snapshot:
     if isinstance(opened, Snapshot):
         return opened
     if not isinstance(index, str | os.PathLike):
-        raise InputError("the index is a place, or an opened Lake")
+        raise InputError("index must be a path or an opened Lake")
     return Snapshot(Place.of(index))
 
 
 def _asked(queries: DataFrame, on: On, options: SearchOptions) -> list[Asked]:
-    """The rows of a frame as queries."""
+    """Read the queries from a DataFrame."""
     if "table" not in queries.columns:
-        raise InputError("the queries need a column 'table': paths, or names of tables of the lake")
+        raise InputError("the queries need a column 'table': paths, or names of tables in the lake")
     unknown = [name for name in queries.columns if name not in _NAMES]
     if unknown:
         raise InputError(
-            f"the queries have a column {unknown[0]!r} that says nothing here: they may have "
-            f"{', '.join(_NAMES)}"
+            f"unknown column {unknown[0]!r} in the queries; the columns may be {', '.join(_NAMES)}"
         )
-    found: list[Asked] = []
+    asked: list[Asked] = []
     for row in queries.toArrow().to_pylist():
-        given = {name: row[name] for name in ("k", "min") if row.get(name) is not None}
-        own = row.get("on")
-        found.append((row["table"], on if own is None else own, replace(options, **given)))
-    return found
+        overrides = {name: row[name] for name in ("k", "min") if row.get(name) is not None}
+        key = on if row.get("on") is None else row["on"]
+        asked.append((row["table"], key, replace(options, **overrides)))
+    return asked
 
 
 # -- in the workers --------------------------------------------------------------------------------

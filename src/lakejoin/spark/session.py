@@ -1,4 +1,4 @@
-"""A Spark session: the caller's, the running one, or one of our own that is stopped at the end."""
+"""Provides a Spark session: the caller's, the running one, or a temporary new one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lakejoin.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_TRIES = 4  # local mode retries a failed task only when asked to
+_TRIES = 4  # local mode does not retry a failed task by default
 
-# Short jobs: the quick compiler and the small collector start fastest.
+# Jobs are short: the quick compiler and the serial collector start fastest.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.level=ERROR"
 _CONF = {
     "spark.app.name": "lakejoin",
@@ -36,7 +36,7 @@ _LOCAL_CONF = {
 
 
 def default_master() -> str:
-    """All cores of this machine, with retries.
+    """The local master with all cores of this machine, and retries.
 
     >>> default_master().endswith(",4]")
     True
@@ -45,12 +45,12 @@ def default_master() -> str:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def with_retries(master: str) -> str:
-    """A local master with task retries; others as they are.
+    """Add task retries to a local master; other masters stay the same.
 
     >>> with_retries("local[2]"), with_retries("local[2,8]"), with_retries("spark://a:7077")
     ('local[2,4]', 'local[2,8]', 'spark://a:7077')
@@ -67,14 +67,14 @@ def session(
     given: SparkSession | None, master: str | None, conf: Mapping[str, str]
 ) -> Iterator[SparkSession]:
     """The given session, or the running one, or a new one; only a new one is stopped."""
-    found = given or _running()
-    if found is not None:
+    running = given or _running()
+    if running is not None:
         if given is None and master is not None:
             raise InputError(
-                "a Spark session is already running in this process: leave the master out to use "
-                "it, or stop it first"
+                "a Spark session is already running in this process: omit the master to use it, or "
+                "stop it first"
             )
-        yield found
+        yield running
         return
     started = _start(master, conf)
     try:
@@ -87,8 +87,8 @@ def _running() -> SparkSession | None:
     _need_pyspark()
     from pyspark.sql import SparkSession
 
-    # The active session is one of this thread; another thread's would be handed out, and then
-    # stopped, as if it were new.
+    # The active session is per thread; without this, another thread's session would be returned as
+    # new, and stopped.
     return SparkSession.getActiveSession() or getattr(SparkSession, "_instantiatedSession", None)
 
 
@@ -98,7 +98,7 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
 
     if master is not None and master.startswith("sc://"):
         return _connect(master, conf)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has chosen the master already
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has set the master
     builder: Any = SparkSession.builder
     settings = dict(_CONF)
     if not submitted:
@@ -115,7 +115,7 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
-    except Exception as problem:  # noqa: BLE001 (whatever the JVM says becomes one sentence)
+    except Exception as problem:  # noqa: BLE001 (any JVM error becomes one sentence)
         raise BuildFailed(f"Spark did not start: {essence(problem)}") from None
 
 
@@ -127,12 +127,12 @@ def _connect(master: str, conf: Mapping[str, str]) -> SparkSession:
         for key, value in conf.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
-    except Exception as problem:  # noqa: BLE001 (whatever the client says becomes one sentence)
-        raise BuildFailed(f"no Spark at {master}: {_first_line(problem)}") from None
+    except Exception as problem:  # noqa: BLE001 (any client error becomes one sentence)
+        raise BuildFailed(f"cannot connect to Spark at {master}: {_first_line(problem)}") from None
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks the session runs at once, as far as it tells."""
+    """The number of tasks the session runs at once, as far as it is known."""
     try:
         return max(1, int(spark.sparkContext.defaultParallelism))
     except Exception:  # noqa: BLE001 (Spark Connect has no context to ask)

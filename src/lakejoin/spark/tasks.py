@@ -1,4 +1,4 @@
-"""Runs the batches of a build as Spark tasks and watches how far they are."""
+"""Runs the batches of a build as Spark tasks and reports their progress."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _SCHEMA = "outcome binary"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is: `files` of `total`, or of what `unit` says; shown by the listener, which
-    must be quick."""
+    """The progress of a build: `files` of `total`, or whatever `unit` says. Listeners must be
+    quick."""
 
     stage: str
     files: int = 0
@@ -46,7 +46,7 @@ Listener = Callable[[Progress], None]
 def run_tasks(
     spark: SparkSession, job: Job, batches: range, stage: Progress, listener: Listener
 ) -> list[Outcome]:
-    """Runs a range of batches, one task each, without a shuffle; returns all they gave back."""
+    """Run a range of batches, one task each, without a shuffle; returns all outcomes."""
     if not batches:
         return []
     with _watching(job, batches, stage, listener):
@@ -62,7 +62,7 @@ def run_tasks(
 
 
 def run_here(job: Job, batches: range, stage: Progress, listener: Listener) -> list[Outcome]:
-    """The same in this process, for what is too little to start Spark for."""
+    """Run batches in this process, for work too small to start Spark."""
     with _watching(job, batches, stage, listener):
         return _checked([outcome for number in batches for outcome in run_batch(job, number)])
 
@@ -79,16 +79,16 @@ def _run_partition(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
     for numbers in batches:
         for number in numbers.column(0).to_pylist():
-            found = [pickle.dumps(outcome) for outcome in run_batch(job, number)]
-            yield pa.record_batch({"outcome": pa.array(found, pa.binary())})
+            outcomes = [pickle.dumps(outcome) for outcome in run_batch(job, number)]
+            yield pa.record_batch({"outcome": pa.array(outcomes, pa.binary())})
 
 
 class _watching:  # noqa: N801 (used as a function, in a with statement)
-    """Reads the tasks' notes in a thread and tells the listener, until the block ends."""
+    """Reads the tasks' notes in a thread and informs the listener, until the block ends."""
 
     def __init__(self, job: Job, batches: range, stage: Progress, listener: Listener) -> None:
         self._job = job
-        # Rounds of reading go on with the files of those before; other stages count anew.
+        # Rounds of reading continue the count of files; other stages start at zero.
         self._batches = range(batches.stop) if stage.unit == "files" else batches
         self._stage = stage
         self._listener = listener
@@ -103,15 +103,15 @@ class _watching:  # noqa: N801 (used as a function, in a with statement)
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        with contextlib.suppress(OSError):  # must not stand in for what went wrong inside
-            self._tell()
+        with contextlib.suppress(OSError):  # must not hide an error from inside the block
+            self._report()
 
     def _watch(self) -> None:
         pause = _POLL_SECONDS if self._job.scratch.local else _REMOTE_POLL_SECONDS
         while not self._stop.wait(pause):
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         best: dict[int, tuple[int, int, int]] = {}
         for note in read_notes(self._job.scratch):
             if note.batch not in self._batches:

@@ -1,4 +1,4 @@
-"""What a task does with segments that exist: adds components to them, merges them."""
+"""The tasks for existing segments: add components to them, merge them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from lakejoin.store.segment import Segment, SegmentRecord, add_components
 
 
 def complete(job: Job, batch: int, record: SegmentRecord) -> Iterator[tuple[str, Any]]:
-    """Builds the components that a segment lacks."""
+    """Build the components that a segment lacks."""
     del batch
     segment = Segment(job.segments / record.id, record)
-    wanted = components_of(job.options, partial(handed_over, job))
-    yield "components", add_components(segment, wanted)
+    components = components_of(job.options, partial(handed_over, job))
+    yield "components", add_components(segment, components)
 
 
 def merge(job: Job, batch: int, records: Sequence[SegmentRecord]) -> Iterator[tuple[str, Any]]:
-    """Writes the live tables of several segments anew."""
-    merged = [Segment(job.segments / record.id, record) for record in records]
-    encoder = partial(KnownTexts, merged) if are_kept(records) else None
+    """Write the live tables of several segments to new ones."""
+    old = [Segment(job.segments / record.id, record) for record in records]
+    encoder = partial(KnownTexts, old) if are_kept(records) else None
     segments = SegmentWriter(job, batch, encoder)
-    for segment in merged:
+    for segment in old:
         for table in live_tables(segment):
             segments.add(table)
     yield from segments.outcomes()

@@ -1,4 +1,4 @@
-"""What a task does, by the kind of its batch. Nothing in here, or below it, knows of Spark."""
+"""Runs a batch by its kind; this module and everything it imports is free of Spark."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _WORKERS: dict[str, Worker] = {
 
 
 def run_batch(job: Job, batch: int) -> Iterator[Outcome]:
-    """Does the work of a batch and says what came of it; `failed` ends the whole build."""
+    """Run a batch and yield its outcomes; the outcome `failed` ends the whole build."""
     kind, items = read_work(job, batch)
     try:
-        for what, value in _WORKERS[kind](job, batch, items):
-            yield Outcome(batch, what, value)
+        for outcome, value in _WORKERS[kind](job, batch, items):
+            yield Outcome(batch, outcome, value)
     except OSError as problem:
         if not disk_is_full(problem):
             raise

@@ -1,7 +1,7 @@
-"""Where files live: a local path or any URI that pyarrow.fs or fsspec opens, behind one noun.
+"""Locations: a local path or any URI that pyarrow.fs or fsspec opens, behind one class.
 
-Local places go through the operating system directly (no Arrow import, memory maps, `fsync`);
-the others through `pyarrow.fs`, or through fsspec for the schemes that Arrow does not know.
+Local locations use the operating system directly (no Arrow import, memory maps, `fsync`); remote
+ones use `pyarrow.fs`, or fsspec for schemes that Arrow does not know.
 """
 
 from lakejoin.storage.entries import Enter, Entry, Problem

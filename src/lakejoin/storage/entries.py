@@ -1,4 +1,4 @@
-"""What a walk through a folder finds."""
+"""The files and problems that walking a folder yields."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Enter = Callable[[str], bool]
-"""Whether a walk enters the folder of this relative path."""
+"""Whether to walk the folder with this relative path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file found by `Place.walk`: its path below the place, and what tells a change."""
+    """A file found by `Place.walk`: its relative path, and the size and time that show changes."""
 
     relative: str
     size: int
@@ -20,7 +20,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that a walk could not list: its path below the place, and why."""
+    """Something that could not be listed: its relative path, and why."""
 
     relative: str
     reason: str

@@ -1,4 +1,4 @@
-"""Walking through the folders of this machine, and bringing files to its disk."""
+"""Walk local folders, and flush files to disk."""
 # ruff: noqa: PTH115, PTH116
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ _Identity = tuple[int, int]
 class _Folder:
     path: str
     relative: str
-    above: tuple[_Identity, ...]  # the folders on the way here, this one included
+    ancestors: tuple[_Identity, ...]  # from the root to this folder
 
 
 def walk_local(root: str, problems: list[Problem], enter: Enter) -> Iterator[Entry]:
-    """Every file below `root`: a folder's files in order, then those of its folders.
+    """Yield every file below `root`: a folder's files in order, then those of its subfolders.
 
-    A linked folder is entered once, unless it leads back to a folder that it lies in. What cannot
-    be listed goes to `problems`; only where the root itself cannot, `OSError` is raised.
+    A linked folder is entered once, and never if it links back to one of its parents. What cannot
+    be listed goes to `problems`; `OSError` is raised only if the root itself cannot be listed.
     """
     stack = [_Folder(root, "", (_identity(os.stat(root)),))]
     linked: set[_Identity] = set()
     while stack:
         folder = stack.pop()
         try:
-            with os.scandir(folder.path) as found:
-                entries = sorted(found, key=lambda e: e.name)
+            with os.scandir(folder.path) as listing:
+                entries = sorted(listing, key=lambda e: e.name)
         except OSError as problem:
             if not folder.relative:
                 raise
             problems.append(_unlisted(folder.relative, problem))
             continue
-        inner: list[_Folder] = []
+        subfolders: list[_Folder] = []
         for entry in entries:
             relative = f"{folder.relative}/{entry.name}" if folder.relative else entry.name
             try:
                 if entry.is_dir():
                     if enter(relative):
-                        inner.extend(_entered(entry, relative, folder, linked, problems))
+                        subfolders.extend(_enter(entry, relative, folder, linked, problems))
                 elif entry.is_file():
                     stat = entry.stat()
                     yield Entry(relative, stat.st_size, stat.st_mtime_ns)
@@ -52,29 +52,29 @@ def walk_local(root: str, problems: list[Problem], enter: Enter) -> Iterator[Ent
                     problems.append(Problem(relative, "broken link", _target(entry.path)))
                 else:
                     problems.append(Problem(relative, "neither a file nor a folder"))
-            except OSError as problem:  # it vanished, or its link leads in a circle
+            except OSError as problem:  # it vanished, or its link is circular
                 problems.append(_unlisted(relative, problem))
-        stack.extend(reversed(inner))
+        stack.extend(reversed(subfolders))
 
 
-def _entered(
+def _enter(
     entry: os.DirEntry[str],
     relative: str,
     parent: _Folder,
     linked: set[_Identity],
     problems: list[Problem],
 ) -> Iterator[_Folder]:
-    """The folder to walk through, unless that was or is being done under another name."""
+    """Yield the folder to walk, unless it is already being walked under another name."""
     here = _identity(entry.stat())
-    if here in parent.above:
-        problems.append(Problem(relative, "linked folder", "leads back to a folder it lies in"))
+    if here in parent.ancestors:
+        problems.append(Problem(relative, "linked folder", "links back to one of its parents"))
         return
     if entry.is_symlink():
         if here in linked:
-            problems.append(Problem(relative, "linked folder", "another link leads there too"))
+            problems.append(Problem(relative, "linked folder", "already reached by another link"))
             return
         linked.add(here)
-    yield _Folder(entry.path, relative, (*parent.above, here))
+    yield _Folder(entry.path, relative, (*parent.ancestors, here))
 
 
 def _identity(stat: os.stat_result) -> _Identity:
@@ -87,23 +87,23 @@ def _unlisted(relative: str, problem: OSError) -> Problem:
 
 def _target(link: str) -> str:
     try:
-        return f"leads to {os.readlink(link)}"
+        return f"points to {os.readlink(link)}"
     except OSError:
         return ""
 
 
 def sync(file: BinaryIO) -> None:
-    """Brings what was written to the disk, where the file is one of the operating system's."""
+    """Flush to disk; a remote stream is only flushed."""
     file.flush()
     try:
         handle = file.fileno()
-    except (AttributeError, OSError, ValueError):  # a remote stream has no such thing
+    except (AttributeError, OSError, ValueError):  # a remote stream has no file number
         return
     os.fsync(handle)
 
 
 def sync_folder(folder: str) -> None:
-    """Brings the names in a folder to the disk."""
+    """Flush a folder's file names to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

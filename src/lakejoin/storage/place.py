@@ -1,4 +1,4 @@
-"""One file or folder, and all that is done with it."""
+"""Location: a file or folder, local or remote, and what can be done with it."""
 # ruff: noqa: PTH100, PTH105, PTH111, PTH116, PTH119, PTH120, PTH123, PTH202, PTH208
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Place:
 
     @staticmethod
     def of(uri: str | os.PathLike[str]) -> Place:
-        """The place that a path or URI names; `file://` URIs and plain paths are local."""
+        """The location of a path or URI; `file://` URIs and plain paths are local."""
         text = os.fspath(uri)
         if text.startswith("file://"):
             return Place(os.path.abspath(_path_of(text)), True)
@@ -70,8 +70,8 @@ class Place:
         fs, path_text = self._arrow()
         from pyarrow.fs import FileType
 
-        found = fs.get_file_info(path_text).type
-        return {FileType.File: "file", FileType.Directory: "folder"}.get(found, "missing")
+        file_type = fs.get_file_info(path_text).type
+        return {FileType.File: "file", FileType.Directory: "folder"}.get(file_type, "missing")
 
     def entry(self) -> Entry:
         """Size and change time of a file."""
@@ -83,22 +83,22 @@ class Place:
     def walk(
         self, problems: list[Problem] | None = None, enter: Enter | None = None
     ) -> Iterator[Entry]:
-        """Every file below this folder, in a stable order.
+        """Yield every file below this folder, in a stable order.
 
-        What cannot be listed is left out and goes to `problems`; folders whose relative path
-        `enter` refuses are left out. `OSError` is raised where the folder itself cannot be listed.
+        What cannot be listed goes to `problems`; folders that `enter` refuses are skipped.
+        Raises `OSError` if the folder itself cannot be listed.
         """
         report: list[Problem] = [] if problems is None else problems
         if self.local:
             yield from walk_local(self.uri, report, enter or _always)
             return
-        asked = cache(enter or _always)  # a flat listing names each folder once for every file
+        cached = cache(enter or _always)  # a flat listing repeats each folder for every file
         for entry in Remote.of(self.uri).walk(report):
-            if _all_entered(entry.relative, asked):
+            if _all_entered(entry.relative, cached):
                 yield entry
 
     def children(self) -> list[str]:
-        """The names directly inside this folder; none where it is missing."""
+        """The names directly inside this folder; empty if it is missing."""
         if self.local:
             try:
                 return sorted(os.listdir(self.uri))
@@ -107,13 +107,13 @@ class Place:
         fs, path = self._arrow()
         from pyarrow.fs import FileSelector
 
-        found = fs.get_file_info(FileSelector(path, allow_not_found=True))
-        return sorted(info.base_name for info in found)
+        infos = fs.get_file_info(FileSelector(path, allow_not_found=True))
+        return sorted(info.base_name for info in infos)
 
     # -- reading -------------------------------------------------------------------------------
 
     def open(self) -> BinaryIO:
-        """The file, open for reading with `seek`."""
+        """Open the file for reading; the stream can seek."""
         if self.local:
             return open(self.uri, "rb")
         fs, path = self._arrow()
@@ -137,7 +137,7 @@ class Place:
     # -- writing -------------------------------------------------------------------------------
 
     def make_folder(self) -> None:
-        """Creates the folder and its parents."""
+        """Create the folder and its parents."""
         if self.local:
             Path(self.uri).mkdir(parents=True, exist_ok=True)
         else:
@@ -145,16 +145,16 @@ class Place:
             fs.create_dir(path, recursive=True)
 
     def create(self) -> BinaryIO:
-        """The file, open for writing from the start."""
+        """Open the file for writing from the start."""
         if self.local:
             return open(self.uri, "wb")
         fs, path = self._arrow()
         return cast(BinaryIO, fs.open_output_stream(path))
 
     def replace(self, data: bytes) -> None:
-        """Puts `data` here in one step: a reader sees the old file or the new one, never a part.
+        """Write `data` atomically: a reader sees the old file or the new one.
 
-        Locally the bytes are on disk before the name changes; an object store's put is whole.
+        Locally the bytes are on disk before the name changes; an object store's put is atomic.
         """
         if not self.local:
             with self.create() as file:
@@ -172,7 +172,7 @@ class Place:
             raise
 
     def replace_quickly(self, data: bytes) -> None:
-        """As `replace`, but without waiting for the disk: for notes that may be lost."""
+        """Like `replace`, but without waiting for the disk: for data that may be lost."""
         if not self.local:
             self.replace(data)
             return
@@ -181,7 +181,7 @@ class Place:
         os.replace(draft, self.uri)
 
     def remove(self) -> None:
-        """Removes the file or the whole folder; nothing happens where it is missing."""
+        """Remove the file or the whole folder; does nothing if it is missing."""
         kind = self.kind()
         if kind == "missing":
             return
@@ -207,14 +207,14 @@ def _always(_relative: str) -> bool:
 
 
 def _all_entered(relative: str, enter: Enter) -> bool:
-    """Whether every folder that a file lies in is entered."""
+    """Whether `enter` accepts every folder above a file."""
     parts = relative.split("/")
     return all(enter("/".join(parts[:depth])) for depth in range(1, len(parts)))
 
 
 def _path_of(uri: str) -> str:
-    """The path in a `file://` URI, the one kind that is percent-encoded: as `Path.as_uri` does."""
+    """The path in a `file://` URI, the only kind that is percent-encoded (as by `Path.as_uri`)."""
     host, slash, path = uri.removeprefix("file://").partition("/")
     if host not in ("", "localhost"):
-        raise InputError(f"{uri} names a host; a file here is written file:///{host}{slash}{path}")
+        raise InputError(f"{uri} names a host; write a local file as file:///{host}{slash}{path}")
     return os.fsdecode(unquote_to_bytes(os.fsencode(f"/{path}")))

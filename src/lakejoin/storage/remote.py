@@ -1,4 +1,4 @@
-"""File systems behind a URI: Arrow's own, or fsspec's where Arrow does not know the scheme."""
+"""Remote file systems: Arrow's own, or fsspec's for schemes that Arrow does not know."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lakejoin.storage.uri import Address, split_query
 _CHAINED = re.compile(r"::[A-Za-z][A-Za-z0-9+.-]*://")  # as in zip://a.csv::s3://bucket/b.zip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BITS = (1 << 63) - 1
-# What file systems call the time of the last change, and then what else tells one content from
-# another; the time of creation comes last, since an append may leave it as it was.
+# Names that file systems use for the time of the last change, then for other marks of the content;
+# the creation time comes last, since an append may not change it.
 _STAMPS = (
     "mtime",
     "modified",
@@ -40,7 +40,7 @@ _STAMPS = (
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A file system as Arrow sees it, the path of its root, and fsspec's own if it has one."""
+    """An Arrow file system, the path of its root, and the fsspec file system behind it, if any."""
 
     arrow: Any
     path: str
@@ -56,7 +56,7 @@ class Remote:
 
     @staticmethod
     def of(uri: str) -> Remote:
-        """Finds the file system of a URI, opening each only once in a process."""
+        """Find the file system of a URI; each is opened once per process."""
         process = os.getpid()  # connections do not outlive a fork
         if _CHAINED.search(uri):
             root = _opened(uri, process)
@@ -66,16 +66,16 @@ class Remote:
         return Remote(root, address.below(root.path))
 
     def entry(self, name: str) -> Entry:
-        """Size and change stamp of the file, under this name."""
+        """Size and change stamp of the file, as an entry of this name."""
         if self.root.spec is None:
             info = self.root.arrow.get_file_info(self.path)
             return Entry(name, int(info.size or 0), int(info.mtime_ns or 0))
         self.root.spec.invalidate_cache()
-        found = self.root.spec.info(self.path)
-        return Entry(name, int(found.get("size") or 0), stamp(found))
+        info = self.root.spec.info(self.path)
+        return Entry(name, int(info.get("size") or 0), stamp(info))
 
     def walk(self, problems: list[Problem]) -> Iterator[Entry]:
-        """Every file below this path, in the order of their names."""
+        """Yield every file below this path, ordered by name."""
         if self.root.spec is not None:
             yield from self._walk_spec(problems)
             return
@@ -91,7 +91,7 @@ class Remote:
         spec.invalidate_cache()
         for path, info in sorted(spec.find(self.path, detail=True).items()):
             relative, known = self._below(path), info
-            if info.get("size") is None or not stamp(info):  # a listing may tell less than a file
+            if info.get("size") is None or not stamp(info):  # a listing may say less than a lookup
                 try:
                     known = {**info, **spec.info(path)}
                 except OSError as problem:
@@ -106,9 +106,9 @@ class Remote:
 
 
 def stamp(info: Mapping[str, Any]) -> int:
-    """A number that differs when a file has changed, from what its file system tells of it.
+    """A number that changes when a file does, from what its file system reports.
 
-    A time gives its nanoseconds, a text such as an ETag its hash; 0 means that nothing is known.
+    Nanoseconds of a time, or the hash of a text such as an ETag; 0 if nothing is known.
 
     >>> stamp({"mtime": 1.5}), stamp({"size": 3})
     (1500000000, 0)
@@ -121,7 +121,7 @@ def stamp(info: Mapping[str, Any]) -> int:
             moment = value if value.tzinfo else value.replace(tzinfo=UTC)
             return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
         if isinstance(value, int | float) and value:
-            return round(value * 1_000_000) * 1000 & _BITS  # a float holds no more of a time
+            return round(value * 1_000_000) * 1000 & _BITS  # a float is no more precise
         if isinstance(value, str) and value:
             digest = hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8)
             return int.from_bytes(digest.digest(), "big") & _BITS or 1

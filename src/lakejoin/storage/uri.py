@@ -1,8 +1,8 @@
-"""The parts of a URI, which is plain text here: nothing in a name is percent-encoded.
+"""Split and join URIs, in which nothing is percent-encoded.
 
-A query such as `?endpoint_override=localhost:9000` sets up the file system, so it belongs to the
-root and not to a name. Names may hold question marks, so only `key=value&key=value` at the very
-end counts as one; `?=` is the empty query, which ends a name that only looks like it had one.
+A query such as `?endpoint_override=localhost:9000` configures the file system, so it belongs to
+the root and not to a name. Names may contain question marks, so only `key=value&key=value` at the
+very end is a query; `?=` is the empty query, which ends a name that looks as if it had one.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _URL_SCHEMES = ("http", "https")
 
 
 def split_query(uri: str) -> tuple[str, str]:
-    """A URI without its query, and the query with its question mark.
+    """Split a URI into the part before its query, and the query with its question mark.
 
     >>> split_query("s3://bucket/lake?region=eu-west-1")
     ('s3://bucket/lake', '?region=eu-west-1')
     >>> split_query("s3://bucket/why?.csv")
     ('s3://bucket/why?.csv', '')
     """
-    found = _QUERY.search(uri)
-    return (uri[: found.start()], found.group()) if found else (uri, "")
+    match = _QUERY.search(uri)
+    return (uri[: match.start()], match.group()) if match else (uri, "")
 
 
 def joined(uri: str, name: str) -> str:
-    """The URI of what is called `name` below `uri`.
+    """The URI of `name` below `uri`.
 
     >>> joined("s3://bucket/lake?region=eu-west-1", "100%25 #1.csv")
     's3://bucket/lake/100%25 #1.csv?region=eu-west-1'
@@ -45,7 +45,7 @@ def joined(uri: str, name: str) -> str:
 
 
 def normal(uri: str) -> str:
-    """One spelling for one place: no slash at the end, and none before a memory path.
+    """Normalise a URI: no slash at the end, and none before a memory path.
 
     >>> normal("memory:///lake/"), normal("s3://bucket/lake/?region=eu-west-1")
     ('memory://lake', 's3://bucket/lake?region=eu-west-1')
@@ -58,7 +58,7 @@ def normal(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`root` opens a file system, and `rest` is a path below the root's own.
+    """`root` is the URI of a file system, `rest` the path below it.
 
     >>> Address.of("s3://bucket/a b#c?.csv?region=eu-west-1")
     Address(root='s3://bucket/?region=eu-west-1', rest='a b#c?.csv')
@@ -69,7 +69,7 @@ class Address:
 
     @staticmethod
     def of(uri: str) -> Address:
-        """Splits after the authority; the query of a web address stays with its path."""
+        """Split after the authority; the query of a web address stays with its path."""
         head, query = split_query(uri)
         scheme, _, below = head.partition("://")
         authority, _, rest = below.partition("/")
@@ -79,7 +79,7 @@ class Address:
         return Address(f"{scheme}://{authority}/{query}", rest)
 
     def below(self, base: str) -> str:
-        """The path of the file, where the root's own path is `base`.
+        """The path of the file, if the root's own path is `base`.
 
         >>> Address("s3://bucket/", "a/b").below("bucket"), Address("hdfs://h/", "a").below("/")
         ('bucket/a/b', '/a')

@@ -1,8 +1,8 @@
-"""One file of named flat arrays, with a checksum for every block.
+"""Reads and writes files of named flat arrays, with a checksum for every block.
 
 Every file of a segment has this form (see docs/format.md). A file is written once, from front to
 back. A reader maps it, checks its size and its footer on opening, and checks each 64 KiB block the
-first time that something in it is read: what comes out is right or a `DamagedIndex` is raised.
+first time something in it is read: the data is correct or `DamagedIndex` is raised.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ VERSION = 1
 BLOCK = 1 << 16
 _ALIGN = 64
 _REBUILD = "rebuild it with: lakejoin index --full"
-_TAIL = struct.Struct("<QQII8s")  # footer's beginning, its checksum, its length, version, magic
+_TAIL = struct.Struct("<QQII8s")  # footer offset, checksum and length, version, magic
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """What the manifest keeps of a file: enough to know it again."""
+    """The size and checksum by which the manifest recognizes a file."""
 
     bytes: int
     checksum: str
 
 
 class ArrayFileWriter:
-    """Writes named arrays to a place, one after another.
+    """Writes named arrays to one file, one after another.
 
     >>> import tempfile
     >>> place = Place.of(tempfile.mkdtemp()) / "x.lj"
@@ -66,26 +66,26 @@ class ArrayFileWriter:
         self._file.close()
 
     def add(self, name: str, array: Array) -> None:
-        """Writes one whole array."""
+        """Write a whole array."""
         self.begin(name, array.dtype)
         self.append(array)
 
     def begin(self, name: str, dtype: np.dtype[Any]) -> None:
-        """Starts an array whose parts follow by `append`."""
+        """Start an array; its elements follow with `append`."""
         self._write(b"\0" * (-self._at % _ALIGN))
         self._open = name
         self._arrays[name] = (np.dtype(dtype).str, 0, self._at)
 
-    def append(self, part: Array) -> None:
-        """Adds a part to the array begun last."""
+    def append(self, elements: Array) -> None:
+        """Append elements to the current array."""
         dtype, length, offset = self._arrays[self._open]
-        data = np.ascontiguousarray(part, dtype=np.dtype(dtype))
+        data = np.ascontiguousarray(elements, dtype=np.dtype(dtype))
         self._arrays[self._open] = (dtype, length + data.size, offset)
         if data.size:
             self._write(data.reshape(-1).view(np.uint8).data)
 
     def align(self) -> int:
-        """Pads the array of bytes begun last to 8 bytes; returns its length so far."""
+        """Pad the current byte array to a multiple of 8; returns its length so far."""
         dtype, length, offset = self._arrays[self._open]
         fill = -length % 8
         self._write(b"\0" * fill)
@@ -97,10 +97,10 @@ class ArrayFileWriter:
         self._file.write(view)
         while view:
             room = BLOCK - self._at % BLOCK
-            part = view[:room]
-            self._hash.update(part)
-            self._at += len(part)
-            view = view[len(part) :]
+            block = view[:room]
+            self._hash.update(block)
+            self._at += len(block)
+            view = view[len(block) :]
             if self._at % BLOCK == 0:
                 self._sums.append(self._hash.intdigest())
                 self._hash.reset()
@@ -118,8 +118,10 @@ class ArrayFileWriter:
 
 
 class ArrayFile:
-    """Reads what `ArrayFileWriter` wrote; `record` is what the manifest says of it, and `mend` the
-    way out where it is damaged."""
+    """Reads what `ArrayFileWriter` wrote.
+
+    `record` is the file's entry in the manifest; `mend` is the advice given if it is damaged.
+    """
 
     def __init__(
         self, place: Place, record: FileRecord | None = None, mend: str = _REBUILD
@@ -139,10 +141,10 @@ class ArrayFile:
             self._damaged("it is too short")
         begin, digest, length, version, magic = _TAIL.unpack(self._data[-_TAIL.size :].tobytes())
         if magic != MAGIC:
-            self._damaged("its last bytes are not those of an index file")
+            self._damaged("it does not end like an index file")
         if version != VERSION and record is not None:
-            # The manifest that names it is of this version: a newer file cannot be behind it.
-            self._damaged(f"it says that it is of version {version}")
+            # A manifest of this version cannot name a file of a newer one.
+            self._damaged(f"it claims to be version {version}")
         if version > VERSION:
             raise NewerIndex(
                 f"{self.place} was written by a newer lakejoin (file version {version}, this one "
@@ -152,7 +154,7 @@ class ArrayFile:
         if xxhash.xxh3_64_intdigest(footer) != digest:
             self._damaged("its footer does not match its checksum")
         if record is not None and f"{digest:016x}" != record.checksum:
-            self._damaged("it is not the file that the manifest names")
+            self._damaged("it is not the file named in the manifest")
         blocks = -(-begin // BLOCK)
         self._sums = np.frombuffer(footer, dtype="<u8", count=blocks)
         content = json.loads(footer[8 * blocks :])
@@ -163,11 +165,11 @@ class ArrayFile:
         self._end = begin
 
     def names(self) -> list[str]:
-        """The arrays in this file."""
+        """The names of the arrays in this file."""
         return list(self._arrays)
 
     def array(self, name: str) -> CheckedArray:
-        """One array, checked as it is read."""
+        """An array, checked as it is read."""
         dtype, length, offset = self._arrays[name]
         kind = np.dtype(dtype)
         raw = self._data[offset : offset + length * kind.itemsize].view(kind)
@@ -175,63 +177,63 @@ class ArrayFile:
 
     @property
     def verified(self) -> Array:
-        """Which blocks were found to match their checksums, one byte each; it changes in place."""
+        """Which blocks have matched their checksums, one byte each; updated in place."""
         return self._checked
 
     def check_all(self) -> None:
-        """Checks every block that was not checked yet."""
+        """Check every block not checked yet."""
         self.check_blocks(np.flatnonzero(~self._checked))
 
     def check_bytes(self, begin: int, end: int) -> None:
-        """Checks the blocks of the bytes [begin, end)."""
+        """Check the blocks of the bytes [begin, end)."""
         first, last = begin // BLOCK, -(-end // BLOCK)
         if end > begin and not self._checked[first:last].all():
             self.check_blocks(first + np.flatnonzero(~self._checked[first:last]))
 
     def check_spans(self, begin: Array, end: Array) -> None:
-        """Checks the blocks of many spans of bytes at once."""
+        """Check the blocks of many byte spans at once."""
         some = end > begin
         if not some.any():
             return
         first, last = begin[some] // BLOCK, (end[some] - 1) // BLOCK
         low, high = int(first.min()), int(last.max()) + 1
         unchecked = ~self._checked[low:high]
-        if unchecked.any():  # only the blocks between the first and the last are looked at
+        if unchecked.any():  # only blocks between the first and the last matter
             depth = np.bincount(first - low, minlength=high - low)
             depth[1:] -= np.bincount(last - low, minlength=high - low)[:-1]
             self.check_blocks(low + np.flatnonzero((np.cumsum(depth) > 0) & unchecked))
 
     @property
     def blocks(self) -> int:
-        """How many blocks of checksums there are."""
+        """The number of blocks with a checksum."""
         return len(self._checked)
 
     def check_marked(self, marked: Array) -> None:
-        """Checks the blocks that compiled code has read and marked, one mark a block."""
+        """Check the blocks that compiled code has marked as read; one mark per block."""
         if marked.any():
             self.check_blocks(np.flatnonzero((marked != 0) & ~self._checked))
 
     def check_blocks(self, blocks: Array) -> None:
-        """Checks the numbered blocks against their checksums."""
+        """Check blocks, given by their indexes, against their checksums."""
         for block in blocks.tolist():
             begin = block * BLOCK
-            part = self._data[begin : min(begin + BLOCK, self._end)]
-            if xxhash.xxh3_64_intdigest(part.data) != int(self._sums[block]):
+            data = self._data[begin : min(begin + BLOCK, self._end)]
+            if xxhash.xxh3_64_intdigest(data.data) != int(self._sums[block]):
                 self._damaged(
-                    f"bytes {begin:,} to {begin + len(part):,} do not match their checksum"
+                    f"bytes {begin:,} to {begin + len(data):,} do not match their checksum"
                 )
             self._checked[block] = True
         self.all_checked = bool(self._checked.all())
 
-    def _damaged(self, what: str) -> None:
-        raise DamagedIndex(f"the index is damaged: {self.place}: {what}; {self._mend}")
+    def _damaged(self, problem: str) -> None:
+        raise DamagedIndex(f"the index is damaged: {self.place}: {problem}; {self._mend}")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedArray:
-    """An array of a file, whose blocks are checked before they are handed out.
+    """An array of a file whose blocks are checked before they are returned.
 
-    `raw` is for compiled code that reads at places of its own: call `touch` for them first.
+    `raw` is for compiled code that chooses its own positions: call `touch` for them first.
     """
 
     file: ArrayFile
@@ -252,7 +254,7 @@ class CheckedArray:
         return self.raw[begin:end]
 
     def touch(self, begin: Array, end: Array) -> Array:
-        """Checks many spans of elements, then hands out the raw array to read them from."""
+        """Check many spans of elements; returns the raw array to read them from."""
         size = self.raw.itemsize
         self.file.check_spans(
             self.offset + np.asarray(begin, dtype=np.int64) * size,
@@ -260,9 +262,9 @@ class CheckedArray:
         )
         return self.raw
 
-    def take(self, where: Array) -> Array:
-        """The elements at many places, checked."""
+    def take(self, positions: Array) -> Array:
+        """The elements at many positions, checked."""
         if not self.file.all_checked:
-            places = np.asarray(where, dtype=np.int64)
-            self.touch(places, places + 1)
-        return np.asarray(self.raw[where])
+            begin = np.asarray(positions, dtype=np.int64)
+            self.touch(begin, begin + 1)
+        return np.asarray(self.raw[positions])

@@ -1,4 +1,4 @@
-"""What tables and columns a segment holds: two Arrow tables inside an array file."""
+"""The catalog of a segment: its tables and columns, as two Arrow tables in an array file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROFILE = [f.name for f in fields(ColumnProfile)]
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A table of a segment: `number` inside it, and its columns [first, first + width)."""
+    """A table of a segment: its `number` there, and its columns [first, first + width)."""
 
     number: int
     name: str
@@ -36,7 +36,7 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class ColumnEntry:
-    """A column of a segment: `number` inside it, its name, profile, and whether it is searched."""
+    """A column of a segment: its `number` there, its name, profile, and whether it is searched."""
 
     number: int
     name: str
@@ -52,7 +52,7 @@ class CatalogWriter:
         self._columns: list[dict[str, Any]] = []
 
     def add_table(self, table: TableData, width: int) -> None:
-        """Adds a table whose `width` columns were added last."""
+        """Add a table; its `width` columns were added just before."""
         self._tables.append(
             {
                 "name": table.name,
@@ -68,12 +68,12 @@ class CatalogWriter:
         )
 
     def add_column(self, column: ColumnData, indexed: bool) -> None:
-        """Adds a column that is searched or not."""
+        """Add a column, searched or not."""
         profile = {name: getattr(column.profile, name) for name in _PROFILE}
         self._columns.append({"name": column.name, "indexed": indexed, **profile})
 
     def write(self, out: ArrayFileWriter) -> None:
-        """Writes both tables."""
+        """Write both Arrow tables."""
         import pyarrow as pa
 
         out.add("tables", to_bytes(pa.Table.from_pylist(self._tables, _table_schema())))
@@ -111,7 +111,7 @@ def _column_schema() -> pa.Schema:
 
 
 def to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
-    """An Arrow table as the bytes of an IPC stream, to be kept in an array file."""
+    """Serialize an Arrow table to the bytes of an IPC stream, for an array file."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -121,7 +121,7 @@ def to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
 
 
 def from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
-    """The Arrow table that `to_bytes` wrote."""
+    """Read back an Arrow table written by `to_bytes`."""
     import pyarrow as pa
 
     return pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))).read_all()
@@ -135,13 +135,13 @@ class Catalog:
         self.columns = from_bytes(file.array("columns").all())
 
     def table(self, number: int) -> TableEntry:
-        """One table."""
+        """The entry of one table."""
         row = self.tables.slice(number, 1).to_pylist()[0]
         dialect = json.loads(row["dialect"]) if row["dialect"] else None
         if dialect is not None:
             dialect = Dialect(**{**dialect, "opinions": tuple(dialect["opinions"])})
         losses = tuple(Loss(**loss) for loss in json.loads(row["losses"]))
-        notes = tuple(json.loads(row.get("notes") or "[]"))  # older catalogs have none
+        notes = tuple(json.loads(row.get("notes") or "[]"))  # missing in older catalogs
         return TableEntry(
             number,
             row["name"],
@@ -157,10 +157,10 @@ class Catalog:
 
     def columns_of(self, table: TableEntry) -> list[ColumnEntry]:
         """The columns of a table, in order."""
-        found = []
+        entries = []
         for i, row in enumerate(self.columns.slice(table.first, table.width).to_pylist()):
             name, indexed = row.pop("name"), row.pop("indexed")
             row["type"] = ColumnType(row["type"])
             row["examples"] = tuple(row["examples"])
-            found.append(ColumnEntry(table.first + i, name, indexed, ColumnProfile(**row)))
-        return found
+            entries.append(ColumnEntry(table.first + i, name, indexed, ColumnProfile(**row)))
+        return entries

@@ -1,4 +1,4 @@
-"""How a new version of an index comes to be: one manifest replaced in one step, then a clean-up."""
+"""Commits a new version of an index by replacing its manifest in one step, then cleans up."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _BUILD = re.compile(r"\d{6,}[0-9a-f]{4}")
 _SEGMENT = re.compile(r"\d{6,}[0-9a-f]{4}-\d{6,}-[0-9a-f]{8}")
 _COMPONENT = re.compile(_SEGMENT.pattern + r"/[a-z]+-\d+-[0-9a-f]{8}\.lj")
 _LIST = re.compile(r"files-\d{6,}-[0-9a-f]{8}\.lj")
-_GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}(\.lj)?")  # a file, and a folder of its own
+_GRAPH = re.compile(r"graph-\d{6,}-[0-9a-f]{8}(\.lj)?")  # a file and its folder
 _DRAFT = re.compile(r"MANIFEST\.json\.\d+\.draft")
-_EXACT_VALUES = 1 << 22  # up to this many dictionary entries the distinct values are counted
+_EXACT_VALUES = 1 << 22  # up to this many dictionary entries, distinct values are counted exactly
 
 
 def commit(
@@ -45,16 +45,16 @@ def commit(
     segments: Sequence[SegmentRecord],
     sources: Mapping[str, SourceState],
 ) -> Manifest:
-    """Makes `segments` the current version; the previous one stays readable for a while."""
+    """Make `segments` the current version; the previous one stays readable for a while."""
     version = old.version + 1
     files = write_sources(index, f"files-{version:06d}-{secrets.token_hex(4)}.lj", sources)
-    kept = {s.id for s in segments}
+    current = {s.id for s in segments}
     now = time.time()
-    gone = [(s.id, now) for s in old.segments if s.id not in kept]
+    gone = [(s.id, now) for s in old.segments if s.id not in current]
     gone += [(name, now) for name in _replaced_files(old.segments, segments)]
     if old.files:
         gone.append((old.files.name, now))
-    retired = [r for r in old.retired if r[0] not in kept and r[1] > now - KEEP_SECONDS]
+    retired = [r for r in old.retired if r[0] not in current and r[1] > now - KEEP_SECONDS]
     new = Manifest(
         version=version,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -71,7 +71,7 @@ def commit(
 
 
 def commit_graph(index: Place, old: Manifest, graph: NamedFile) -> Manifest:
-    """Makes a new version that has another graph, and else is the old one."""
+    """Commit a new version that differs from the old one only in its graph."""
     now = time.time()
     gone = [(old.graph.name, now)] if old.graph else []
     retired = [r for r in old.retired if r[1] > now - KEEP_SECONDS]
@@ -87,7 +87,7 @@ def _replace(index: Place, old: Manifest, new: Manifest) -> None:
 
 
 def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) -> Iterator[str]:
-    """The files, `<segment>/<file>`, of components that kept segments have got anew."""
+    """The old files, `<segment>/<file>`, of components that were rebuilt."""
     before = {s.id: s.components for s in old}
     for segment in new:
         used = {c.file for c in segment.components.values()}
@@ -97,9 +97,9 @@ def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) 
 
 
 def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) -> list[str]:
-    """Removes what no reader can need: leftovers of dead builds, and versions retired long ago.
+    """Remove what no reader can need: leftovers of dead builds, and versions retired long ago.
 
-    Call it only while holding the build lock. Only names of our own making are touched. Returns
+    Hold the build lock when calling this. Touches only files with names that we generate; returns
     the names of what was removed.
     """
     limit = time.time() - keep_seconds
@@ -114,7 +114,7 @@ def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) 
             if pattern.fullmatch(name) and name not in named:
                 (folder / name).remove()
                 removed.append(name)
-    for name, since in manifest.retired:  # named here only, so that no folder has to be listed
+    for name, since in manifest.retired:  # listing every segment folder would be slow
         if since <= limit and _COMPONENT.fullmatch(name):
             (index / "segments" / name).remove()
             removed.append(name)
@@ -127,26 +127,28 @@ def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) 
 
 
 def clean_up(index: Place) -> None:
-    """Removes what a build that failed has left, by the manifest as it is now.
+    """Remove what a failed build left behind.
 
-    The build may have failed after its commit, so its own idea of the current version will not do.
-    Where the manifest cannot be read, nothing is touched.
+    Reads the manifest again, since the build may have failed after its commit. If the manifest
+    cannot be read, nothing is touched.
     """
     with contextlib.suppress(IndexProblem):
         clean(index, current_manifest(index))
 
 
 def check_place(index: Place) -> None:
-    """Refuses a folder that holds something else: an index gets a folder of its own."""
-    found = set(index.children()) - {"LOCK", "segments", "scratch"}
-    if found and FILE not in found:
-        raise InputError(f"{index} is not an index and not empty; name another folder with --index")
+    """Raise if the folder holds something else: an index needs its own folder."""
+    names = set(index.children()) - {"LOCK", "segments", "scratch"}
+    if names and FILE not in names:
+        raise InputError(
+            f"{index} is not an index and not empty; choose another folder with --index"
+        )
 
 
 def current_manifest(index: Place, replacing: bool = False) -> Manifest:
-    """The manifest to build upon: the current one, or an empty one.
+    """The current manifest, or an empty one for a new index.
 
-    A damaged one is no obstacle when the whole index is about to be replaced.
+    A damaged manifest is ignored if the whole index is being replaced.
     """
     try:
         return read_manifest(index)
@@ -170,11 +172,11 @@ def _totals(index: Place, manifest: Manifest, list_bytes: int) -> Totals:
         rows += record.rows
         cells += record.cells
         if record.dead:
-            gone = Segment(segment_place(index, record), record).catalog.tables.take(
+            dead = Segment(segment_place(index, record), record).catalog.tables.take(
                 list(record.dead)
             )
-            dead_rows = gone["rows"].to_numpy()
-            width = gone["width"].to_numpy()
+            dead_rows = dead["rows"].to_numpy()
+            width = dead["width"].to_numpy()
             tables -= len(record.dead)
             columns -= int(width.sum())
             rows -= int(dead_rows.sum())
@@ -185,11 +187,11 @@ def _totals(index: Place, manifest: Manifest, list_bytes: int) -> Totals:
 
 
 def count_values(index: Place, manifest: Manifest) -> tuple[int, bool]:
-    """How many distinct values the lake holds, and whether that is exact.
+    """The number of distinct values in the lake, and whether it is exact.
 
-    The dictionaries of small indexes are merged. Of large ones only the values whose hash begins
-    with some zero bits are, a fair sample of two to four million, whose share is known (the error
-    is about a tenth of a percent). Values of tables that have gone count until a compaction.
+    Dictionaries of small indexes are merged. For large ones only the values whose hash begins with
+    some zero bits are merged, a sample of two to four million (error about 0.1%). Values of removed
+    tables count until the next compaction.
     """
     records = manifest.segments
     total = sum(s.values for s in records)
@@ -197,19 +199,19 @@ def count_values(index: Place, manifest: Manifest) -> tuple[int, bool]:
     if len(records) <= 1:
         return total, exact
     if not index.local:
-        return total, False  # to look into remote dictionaries would be to fetch them
+        return total, False  # counting would download remote dictionaries
     dictionaries = [Segment(segment_place(index, r), r).dictionary for r in records]
     if total <= _EXACT_VALUES:
         return _distinct(np.concatenate([d.hashes() for d in dictionaries])), exact
     bits = min(8, (total // _EXACT_VALUES).bit_length())
     samples = [d.sample(bits) for d in dictionaries]
-    kept = min(own for own, _ in samples)
-    mask = np.uint64(((1 << kept) - 1) << (64 - kept) | 0xFFFFFFFF)
-    distinct = _distinct(np.concatenate([part for _, part in samples]) & mask)
+    top = min(known for known, _ in samples)
+    mask = np.uint64(((1 << top) - 1) << (64 - top) | 0xFFFFFFFF)
+    distinct = _distinct(np.concatenate([hashes for _, hashes in samples]) & mask)
     return distinct << bits, False
 
 
 def _distinct(hashes: np.ndarray[Any, Any]) -> int:
-    """How many different ones there are; sorting in place is faster than `np.unique`."""
+    """The number of distinct hashes; sorting in place is faster than `np.unique`."""
     hashes.sort()
     return int(np.count_nonzero(hashes[1:] != hashes[:-1])) + (len(hashes) > 0)

@@ -1,22 +1,22 @@
-"""Vectors in some 73 bytes each, enough to tell for nearly all of them that they are not near.
+"""Compact vectors: about 73 bytes each, enough to rule out nearly all vectors that are not near.
 
-A vector becomes its coordinates on the first principal axes of the collection, as bytes, and the
-length of what is left beside them (its *rest*). From a query with the coordinates a and the rest r,
-a point with the (rounded) coordinates b and the rest s is at a distance of at least
+A vector is stored as its coordinates on the first principal axes of the collection, as bytes, and
+the length of the remainder (its *rest*). For a query with coordinates a and rest r, a point with
+(rounded) coordinates b and rest s is at a distance of at least
 
     sqrt(|a - b|^2 + (r - s)^2) - e
 
-where e is how far its coordinates were rounded: what is left of both lies in one space, so it
-differs by at least the difference of its lengths. This does what the pivots of PEXESO do in its
-first lemma, and more tightly, since the axes are at right angles.
+where e is the rounding error of its coordinates: both remainders lie in the same space, so they
+differ by at least the difference of their lengths. This replaces the pivots of PEXESO's first
+lemma, with a tighter bound because the axes are orthogonal.
 
-The axes are kept in single precision, so they are not quite at right angles. That costs nothing: as
-long as the matrix A of the axes makes no vector longer, I - A'A has a square root R, the rest of x
-is |R x|, and |A x|^2 + |R x|^2 = |x|^2 as before. So the axes are made shorter than 1 by more than
-rounding can make them longer.
+The axes are stored in single precision, so they are not exactly orthogonal. The bound still holds:
+as long as the matrix A of the axes makes no vector longer, I - A'A has a square root R, the rest of
+x is |R x|, and |A x|^2 + |R x|^2 = |x|^2 as before. So the axes are shortened below 1 by more than
+rounding can lengthen them.
 
-The points lie in the order of a kd-tree (`kernels/vectors/ordering.py`), in leaves of 64, and every
-node has a box around its points.
+The points are in kd-tree order (`kernels/vectors/ordering.py`), in leaves of 64, and every node has
+a bounding box.
 """
 
 from __future__ import annotations
@@ -34,46 +34,46 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-AXES = 64  # coordinates that are kept; of fewer dimensions all are, of few vectors not so many
-WIDE = 16  # coordinates that the tree is built on, and that boxes have
+AXES = 64  # coordinates stored; all of them in fewer dimensions, fewer for few vectors
+WIDE = 16  # coordinates that the tree and its boxes use
 LEAF = 64  # as in kernels/vectors/ordering.py
-_SAMPLE = 16_384  # vectors from which the axes are found
+_SAMPLE = 16_384  # vectors from which the axes are computed
 _BATCH = 16_384
-# Bytes for a vector's coordinates and its share of the axes (14 others make 80), and what a file
-# takes beside that.
+# Bytes for a vector's coordinates and its share of the axes (80 with 14 others), and the fixed
+# size of a file.
 _BYTES, _FIXED = 66, 4096
-# Each row of 64 may be off by 2^-24 of its length, so all together by 2^-21 at most.
+# Each of 64 rows may be off by 2^-24 of its length, so all together by at most 2^-21.
 _SHORTER = 1.0 - 2.0**-20
-_REACH = 127  # a coordinate as a byte lies in [-127, 127]
-LARGEST = 1e12  # a number of a vector: squares of larger ones would not fit single precision
+_REACH = 127  # a coordinate, as a byte, is in [-127, 127]
+LARGEST = 1e12  # squares of larger numbers do not fit single precision
 _BY_LEAF = ("blocks", "rest", "order")
 _NAMES = ("mean", "axes", "scale", "blocks", "rest", "order", "low", "high", "span")
 
 
 class VectorSource(Protocol):
-    """Vectors by number."""
+    """Vectors by id."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of vectors."""
 
     @property
     def dimension(self) -> int:
-        """How many numbers each has."""
+        """The number of elements of each vector."""
 
     def take(self, ids: Array) -> Array:
-        """The vectors with these numbers, a row of float32 each."""
+        """The vectors with these ids, one row of float32 each."""
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
-        """A matrix that holds these vectors, and the row of each: without a copy where it can."""
+        """A matrix with these vectors, and the row of each; avoids a copy if possible."""
 
     def whole(self) -> Array | None:
-        """All vectors as a matrix of float32; None where they are made when they are needed."""
+        """All vectors as a float32 matrix; None if they are computed on demand."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixSource:
-    """The rows of a matrix as vectors.
+    """A `VectorSource` over the rows of a matrix.
 
     >>> MatrixSource(np.eye(3, dtype=np.float32)).take(np.array([2, 0])).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
@@ -83,25 +83,25 @@ class MatrixSource:
 
     @property
     def count(self) -> int:
-        """The rows."""
+        """The number of rows."""
         return len(self.matrix)
 
     @property
     def dimension(self) -> int:
-        """The columns."""
+        """The number of columns."""
         return int(self.matrix.shape[1])
 
     def take(self, ids: Array) -> Array:
-        """Some rows."""
+        """The rows with these ids."""
         return np.ascontiguousarray(self.matrix[np.asarray(ids)], dtype=np.float32)
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
-        """The matrix, as it is."""
+        """The matrix itself if it can be used directly."""
         matrix = self.whole()
         return (self.take(ids), np.arange(len(ids))) if matrix is None else (matrix, ids)
 
     def whole(self) -> Array | None:
-        """The matrix, if it is of float32 and row by row."""
+        """The matrix, if it is contiguous float32."""
         ready = self.matrix.dtype == np.float32 and self.matrix.flags.c_contiguous
         return np.asarray(self.matrix) if ready else None
 
@@ -110,14 +110,14 @@ class MatrixSource:
 class Compact:
     """The compact form of `count` vectors; zero vectors match nothing unless `zeros`.
 
-    `mean` and `axes` (one a row) turn a vector into coordinates; that on axis j is a byte times
-    `scale[j]`. By leaf, `blocks` has the coordinates, one dimension after the other. By position,
-    `rest` is what is left beside them (infinite where a vector matches nothing) and `order` the
-    vector's number. By node, `low` and `high` are its box and `span` (the least rest, the largest,
-    the largest error of rounding).
+    `mean` and `axes` (one per row) map a vector to coordinates; on axis j the coordinate is a byte
+    times `scale[j]`. Per leaf, `blocks` has the coordinates, one dimension after the other. Per
+    position, `rest` is the length of the remainder (infinite if the vector matches nothing) and
+    `order` the vector's id. Per node, `low` and `high` are its box and `span` is (smallest rest,
+    largest rest, largest rounding error).
 
-    In a file, what is by leaf or position is verified only as it is used: call `check` for the
-    leaves that were read before anything is answered.
+    In a file, what is stored per leaf or position is not verified on opening: call `check` for the
+    leaves that were read before returning results.
     """
 
     count: int
@@ -135,11 +135,11 @@ class Compact:
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The number of elements of a vector."""
         return len(self.mean)
 
     def coordinates(self, vectors: Array) -> tuple[Array, Array]:
-        """The coordinates of other vectors, not rounded, and their rests; float64."""
+        """The unrounded coordinates of other vectors, and their rests; float64."""
         return _coordinates(vectors, self.mean, self.axes)
 
     @cached_property
@@ -150,19 +150,19 @@ class Compact:
         return leaf_nodes(len(self.blocks))
 
     def check(self, leaves: Array) -> None:
-        """Verifies what a file holds of some leaves; raises where it is damaged."""
+        """Verify some leaves of the file; raises if they are damaged."""
         for array in self.mapped:
             size = self.blocks[0].size if len(array) == self.blocks.size else LEAF
             array.touch(leaves * size, np.minimum((leaves + 1) * size, len(array)))
 
     @classmethod
     def made(cls, source: VectorSource, *, zeros: bool = False) -> Self:
-        """The compact form of some vectors; zero vectors match nothing unless `zeros`."""
+        """Compute the compact form of vectors; zero vectors match nothing unless `zeros`."""
         return cls(source.count, zeros, *_arranged(source, *_principal(source), zeros))
 
     @classmethod
     def opened(cls, file: ArrayFile, prefix: str = "") -> Self:
-        """What `write_compact` wrote, mapped."""
+        """Map what `write_compact` wrote."""
         count, dimension, zeros = file.meta[prefix + "compact"]
         arrays = {name: file.array(prefix + name) for name in _NAMES}
         mapped = tuple(arrays[name] for name in _BY_LEAF)
@@ -195,10 +195,10 @@ class Compact:
 def write_compact(
     source: VectorSource, out: ArrayFileWriter, *, prefix: str = "", zeros: bool = False
 ) -> None:
-    """Writes the compact form of some vectors; `prefix` tells several in one file apart.
+    """Write the compact form of vectors; `prefix` separates several in one file.
 
-    Takes each vector once, and some of them twice. Beside one batch of vectors that needs some 150
-    bytes for each of them.
+    Reads each vector once, and a sample twice. Needs one batch of vectors in memory and about 150
+    bytes per vector.
     """
     made = Compact.made(source, zeros=zeros)
     out.meta[prefix + "compact"] = [made.count, made.dimension, zeros]
@@ -211,23 +211,23 @@ def _nodes(leaves: int) -> int:
 
 
 def _coordinates(vectors: Array, mean: Array, axes: Array) -> tuple[Array, Array]:
-    # In float64, since the rest is a small difference of large numbers.
+    # float64, since the rest is a small difference of large numbers.
     centred = vectors.astype(np.float64) - mean
-    found = centred @ axes.T.astype(np.float64)
+    coordinates = centred @ axes.T.astype(np.float64)
     if len(axes) == len(mean):
-        return found, np.zeros(len(vectors))  # next to nothing is left beside all axes
-    left = np.einsum("ij,ij->i", centred, centred) - np.einsum("ij,ij->i", found, found)
-    return found, np.sqrt(np.maximum(left, 0.0))
+        return coordinates, np.zeros(len(vectors))  # all axes leave no remainder
+    left = np.einsum("ij,ij->i", centred, centred)
+    left -= np.einsum("ij,ij->i", coordinates, coordinates)
+    return coordinates, np.sqrt(np.maximum(left, 0.0))
 
 
 def _principal(source: VectorSource) -> tuple[Array, Array, Array]:
-    """The mean of a sample, its principal axes, those of the largest variance first, and what a
-    step of a byte is on each.
+    """The mean of a sample, its principal axes by falling variance, and the step of a byte on each.
 
-    Few vectors have fewer axes, which would take more room than what they say of the vectors.
+    Few vectors get fewer axes, since the axes would take more space than they save.
     """
     dimension = source.dimension
-    kept = max((_BYTES * source.count - _FIXED) // (source.count + 4 * dimension), WIDE)
+    affordable = max((_BYTES * source.count - _FIXED) // (source.count + 4 * dimension), WIDE)
     ids = np.arange(source.count)
     if source.count > _SAMPLE:
         ids = np.sort(np.random.default_rng(0).choice(source.count, _SAMPLE, replace=False))
@@ -236,9 +236,10 @@ def _principal(source: VectorSource) -> tuple[Array, Array, Array]:
     mean = sample.mean(axis=0) if len(sample) else np.zeros(dimension)
     mean = mean.astype(np.float32)
     centred = sample - mean
-    _, found = np.linalg.eigh(centred.T @ centred)
-    axes = (_SHORTER * found[:, ::-1][:, : min(kept, AXES)].T).astype(np.float32, order="C")
-    # With some room, since others are larger; what lies outside is cut off, and has an error.
+    _, principal = np.linalg.eigh(centred.T @ centred)
+    principal = principal[:, ::-1][:, : min(affordable, AXES)]
+    axes = (_SHORTER * principal.T).astype(np.float32, order="C")
+    # Leave room for vectors outside the sample; what is beyond is clipped and adds to the error.
     reach = 1.25 * np.abs(centred @ axes.T).max(axis=0, initial=0.0)
     return mean, axes, np.where(reach > 0, reach, 1.0) / _REACH
 
@@ -246,24 +247,24 @@ def _principal(source: VectorSource) -> tuple[Array, Array, Array]:
 def _arranged(
     source: VectorSource, mean: Array, axes: Array, scale: Array, zeros: bool
 ) -> tuple[Any, ...]:
-    """The arrays of `Compact`."""
+    """The arrays of `Compact`, in kd-tree order."""
     from lakejoin.kernels.vectors.ordering import box_nodes, fill_blocks, order_points
 
     count, kept = source.count, len(axes)
     points = np.empty((count, kept), dtype=np.int8)
     rest, error = np.empty((2, count), dtype=np.float32)
     for begin in range(0, count, _BATCH):
-        part = slice(begin, min(begin + _BATCH, count))
-        vectors = source.take(np.arange(part.start, part.stop))
+        batch = slice(begin, min(begin + _BATCH, count))
+        vectors = source.take(np.arange(batch.start, batch.stop))
         matching = matches_any(vectors, zeros)
         if not matching.all():
             vectors = np.where(matching[:, None], vectors, np.float32(0))
         check_size(vectors)
-        found, left = _coordinates(vectors, mean, axes)
-        points[part] = rounded = np.clip(np.rint(found / scale), -_REACH, _REACH)
-        rest[part] = np.where(matching, left, np.inf)
-        gone = found - rounded * scale
-        error[part] = np.sqrt(np.einsum("ij,ij->i", gone, gone))
+        coordinates, left = _coordinates(vectors, mean, axes)
+        points[batch] = rounded = np.clip(np.rint(coordinates / scale), -_REACH, _REACH)
+        rest[batch] = np.where(matching, left, np.inf)
+        lost = coordinates - rounded * scale
+        error[batch] = np.sqrt(np.einsum("ij,ij->i", lost, lost))
     wide, leaves = min(kept, WIDE), -(-count // LEAF)
     order = np.arange(count, dtype=np.uint32)
     order_points(points, wide, order)
@@ -278,12 +279,12 @@ def _arranged(
 
 
 def check_size(vectors: Array) -> None:
-    """Raises where vectors have numbers that are too large to be computed with."""
+    """Raise if vectors have elements too large to compute with."""
     if np.abs(vectors).max(initial=0.0) > LARGEST:
         raise InputError(f"vectors must not have numbers beyond {LARGEST:g}")
 
 
 def matches_any(vectors: Array, zeros: bool) -> Array:
-    """Which vectors can match any: finite ones, and not zero unless `zeros`."""
+    """Which vectors can match others: finite ones, and nonzero ones unless `zeros`."""
     matching = np.isfinite(vectors).all(axis=1)
     return np.asarray(matching if zeros else matching & vectors.any(axis=1))

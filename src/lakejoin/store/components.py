@@ -1,9 +1,9 @@
-"""Components: named flat arrays, each answering one kind of question, one file a segment.
+"""Components: named flat arrays for one kind of search, one file per segment.
 
-The catalog, the dictionary and the rows are what a segment *is*; everything else is a component
-that is built from them, by the builder for a new segment and by `lakejoin index` for a segment that
-was built before the component existed, without reading the lake's files again. To add one, write a
-class with `name`, `version`, `made_with` and `build`, and put it into `components`.
+The catalog, the dictionary and the rows make up a segment; every other component is built from
+them: by the segment builder for a new segment, and by `lakejoin index` for a segment older than the
+component, without reading the lake's files again. To add one, write a class with `name`, `version`,
+`made_with` and `build`, and add it to `components`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class Component(Protocol):
 
     @property
     def name(self) -> str:
-        """The file's name begins with it."""
+        """The prefix of the file's name."""
 
     @property
     def version(self) -> int:
-        """Raised when the arrays change: older files are then built anew."""
+        """Increment it when the arrays change: older files are then rebuilt."""
 
     @property
     def made_with(self) -> str:
-        """The options that may change without a new version: other ones are then built anew."""
+        """The options it was built with: files built with others are rebuilt."""
 
     def build(self, source: Segment, out: ArrayFileWriter) -> None:
-        """Writes the arrays."""
+        """Write the arrays."""
 
 
 _SUPER_KEYS = SuperKeyOptions()
@@ -45,7 +45,7 @@ _SUPER_KEYS = SuperKeyOptions()
 def components(
     permutations: int = PERMUTATIONS, super_keys: SuperKeyOptions = _SUPER_KEYS
 ) -> tuple[Component, ...]:
-    """All components: signatures of so many entries, and such super keys."""
+    """The components that every index has, with these options."""
     return (
         PostingsComponent(),
         SketchComponent(SketchOptions(permutations)),

@@ -1,8 +1,8 @@
 """The dictionary of a segment: from a value to its code and back.
 
-Exact whatever the hash does: a look-up compares the texts of all candidates, and the builder
-chooses another seed when two of its texts share a hash. Per token it keeps 8 bytes of directory,
-a third of a byte of buckets and 1.5 bytes of bookkeeping beside the text itself.
+Lookups are exact: they compare texts, and the builder chooses another seed if two of its texts
+share a hash. Per token it stores the text, 8 bytes of directory, a third of a byte of buckets and
+1.5 bytes of bookkeeping.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def string_buffers(texts: pa.LargeStringArray) -> tuple[Array, Array]:
 
 
 def write_directory(out: ArrayFileWriter, seed: int, hashes: Array) -> None:
-    """Writes how codes 0, 1, 2, … are found by their hashes; their texts go beside it."""
+    """Write the hash directory of the codes 0, 1, 2, …; their texts are written separately."""
     from lakejoin.kernels.lookup import build_directory
 
     out.meta["seed"] = seed
@@ -68,10 +68,10 @@ class Dictionary:
         return len(self._tag)
 
     def find(self, values: pa.LargeStringArray) -> Array:
-        """The code of each value, or `NOT_FOUND`; nulls are found nowhere.
+        """The code of each value, or `NOT_FOUND`; nulls are never found.
 
-        The values are looked up in the order of their hashes and compared in the order of their
-        codes, so that a large query walks through the files instead of jumping about in them.
+        Looks values up in hash order and compares them in code order, so that a large query reads
+        the files sequentially.
         """
         from lakejoin.kernels.hashing import hash_strings
         from lakejoin.kernels.lookup import bucket_spans, find_tags
@@ -109,31 +109,31 @@ class Dictionary:
         return result
 
     def hashes(self) -> Array:
-        """The hash of every value, under a seed that is the same for all dictionaries."""
+        """The hash of every value, under a seed shared by all dictionaries."""
         from lakejoin.kernels.hashing import hash_strings
 
         out = np.empty(len(self), dtype=np.uint64)
         for begin in range(0, len(self), _SLICE):
-            part = out[begin : begin + _SLICE]
-            texts = self.texts.take(np.arange(begin, begin + len(part)))
+            hashes = out[begin : begin + _SLICE]
+            texts = self.texts.take(np.arange(begin, begin + len(hashes)))
             offsets, data = string_buffers(texts)
-            hash_strings(offsets, data, np.uint64(0), part)
+            hash_strings(offsets, data, np.uint64(0), hashes)
         return out
 
     @property
     def known_bits(self) -> int:
-        """How many top bits of a hash the directory tells, beside the 32 low ones."""
+        """The number of top bits of a hash that the directory holds, besides the 32 low ones."""
         return (len(self._bucket) - 2).bit_length()
 
     def hashed(self, part: int, parts: int, bits: int) -> tuple[Array, Array]:
-        """Hashes, and their codes, in one of so many ranges of hashes; `parts` is a power of two.
+        """Hashes, and their codes, in one of `parts` ranges of hashes (a power of two).
 
-        The seed is the same for all dictionaries, and so are the bits of a hash that are set: the
-        `bits` top ones, which every dictionary in question knows, and the 32 low ones.
+        All dictionaries use the same seed and the same bits: the top `bits`, which every dictionary
+        compared must know, and the 32 low ones.
         """
         mask = np.uint64(((1 << bits) - 1) << (64 - bits) | 0xFFFFFFFF)
         width = parts.bit_length() - 1
-        if self.seed != 0:  # it was chosen anew, which is rare
+        if self.seed != 0:  # rare: the usual seed had a collision
             hashes = self.hashes()
             codes = (
                 np.flatnonzero(hashes >> np.uint64(64 - width) == part)
@@ -142,26 +142,25 @@ class Dictionary:
             )
             return hashes[codes] & mask, codes.astype(np.uint32)
         start = self._bucket.all()
-        kept = self.known_bits
-        first, last = (part + n << kept - width for n in (0, 1))
+        known = self.known_bits
+        first, last = (part + n << known - width for n in (0, 1))
         begin, end = int(start[first]), int(start[last])
         bucket = np.repeat(
             np.arange(first, last, dtype=np.uint64), np.diff(start[first : last + 1])
         )
         tags = self._tag.part(begin, end).astype(np.uint64)
-        return ((bucket << np.uint64(64 - kept)) | tags) & mask, self._code.part(begin, end)
+        return ((bucket << np.uint64(64 - known)) | tags) & mask, self._code.part(begin, end)
 
     def sample(self, bits: int) -> tuple[int, Array]:
-        """The hashes whose top `bits` (at most eight) are zero, as far as they are kept.
+        """The hashes whose top `bits` (at most eight) are zero.
 
-        Values are spread over the buckets by their hash alone, so that the same part of two
-        dictionaries holds the same values where both have them. Returns how many top bits are
-        kept, and the hashes with only those and the low 32 bits set.
+        Buckets depend on the hash alone, so two dictionaries sample the same values. Returns the
+        number of known top bits, and the hashes with only those and the low 32 bits set.
         """
         start = self._bucket.all()
         buckets = len(start) - 1
-        kept = (buckets - 1).bit_length()
+        known = (buckets - 1).bit_length()
         last = buckets >> bits
         tag = self._tag.part(0, int(start[last])).astype(np.uint64)
         bucket = np.repeat(np.arange(last, dtype=np.uint64), np.diff(start[: last + 1]))
-        return kept, (bucket << np.uint64(64 - kept)) | tag
+        return known, (bucket << np.uint64(64 - known)) | tag

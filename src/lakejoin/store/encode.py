@@ -1,9 +1,8 @@
-"""Builds a segment: takes tables one by one, then gives every value its code and writes the files.
+"""Builds a segment: collects tables, then assigns a code to every value and writes the files.
 
-Until `finish`, hardly anything stays in memory: cells go to the file of rows, or with the texts of
-the distinct values to a temporary file. Finishing takes the texts of all distinct values and about
-48 bytes for each of them; `memory` estimates that peak, so that the caller can close a segment in
-time.
+Until `finish`, little stays in memory: cells go to the rows file, or to a temporary file with the
+texts of the distinct values. Finishing needs the texts of all distinct values and about 48 bytes
+for each; `memory` estimates that peak so that the caller can close a segment in time.
 """
 
 from __future__ import annotations
@@ -35,43 +34,43 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Decimals (measures) and booleans make accidental joins: searched only where asked for.
+# Decimals (measures) and booleans join by coincidence: searched only with --all-columns.
 SEARCHED = frozenset({ColumnType.TEXT, ColumnType.INTEGER, ColumnType.DATE, ColumnType.MIXED})
 PAIR_BYTES = 48  # measured peak per (column, value) pair while grouping and writing
 COLUMN_BYTES = 768  # a column's signature of 128 entries, and sorting them
 _SEEDS = 8
-_MOST = (1 << 32) - 2  # value ids are 32 bits wide, and all bits set is a null
+_MOST = (1 << 32) - 2  # value ids have 32 bits, and all bits set is a null
 
 
 class TextRun:
-    """Strings collected from many Arrow arrays, then laid out one after another."""
+    """Collects strings from many Arrow arrays, then joins them into one buffer."""
 
     def __init__(self, spill: Spill) -> None:
         self._spill = spill
-        self._parts: list[tuple[Kept, Kept]] = []
+        self._buffers: list[tuple[Kept, Kept]] = []
         self.count = 0
         self.bytes = 0
 
     def add(self, texts: pa.LargeStringArray) -> None:
-        """Keeps the strings of an array."""
+        """Add the strings of an array."""
         offsets, data = string_buffers(texts)
         used = data[int(offsets[0]) : int(offsets[-1])]
         lengths = np.diff(offsets).astype(np.uint32)
-        self._parts.append((self._spill.keep(lengths), self._spill.keep(used)))
+        self._buffers.append((self._spill.keep(lengths), self._spill.keep(used)))
         self.count += len(lengths)
         self.bytes += len(used)
 
     def join(self) -> tuple[Array, Array]:
-        """(offsets, bytes) of all strings; they are let go here."""
+        """(offsets, bytes) of all strings; releases the collected ones."""
         offsets = np.zeros(self.count + 1, dtype=np.int64)
         data = np.empty(self.bytes, dtype=np.uint8)
         row = at = 0
-        for lengths_of, bytes_of in self._parts:
-            lengths, used = lengths_of(), bytes_of()
+        for load_lengths, load_bytes in self._buffers:
+            lengths, used = load_lengths(), load_bytes()
             offsets[row + 1 : row + 1 + len(lengths)] = lengths
             data[at : at + len(used)] = used
             row, at = row + len(lengths), at + len(used)
-        self._parts.clear()
+        self._buffers.clear()
         np.cumsum(offsets, out=offsets)
         return offsets, data
 
@@ -85,11 +84,11 @@ class _Counts:
 
 
 class SegmentBuilder:
-    """Collects tables and writes them as one segment at `place` (a folder of its own)."""
+    """Collects tables and writes them as one segment to the folder `place`."""
 
     def __init__(self, place: Place, all_columns: bool = False) -> None:
         place.make_folder()
-        self._place = place
+        self._location = place
         self._searched = frozenset(ColumnType) if all_columns else SEARCHED
         self._counts = _Counts()
         self._catalog = CatalogWriter()
@@ -104,18 +103,18 @@ class SegmentBuilder:
 
     @property
     def columns(self) -> int:
-        """How many columns were added."""
+        """The number of columns added."""
         return len(self._indexed)
 
     @property
     def memory(self) -> int:
-        """About how many bytes finishing now would need at its peak."""
+        """The estimated peak memory of `finish`, in bytes."""
         runs = (self._tokens, self._spellings)
         sketching = self._counts.searched * COLUMN_BYTES
         return max(sketching, *(run.count * PAIR_BYTES + run.bytes for run in runs))
 
     def add(self, table: TableData) -> int:
-        """Adds a table; returns how many cells it has."""
+        """Add a table; returns its number of cells."""
         width = 0
         for column in table.columns:
             self._add_column(column)
@@ -138,10 +137,10 @@ class SegmentBuilder:
         self._rows.add(column)
 
     def finish(self, components: Iterable[Component]) -> SegmentRecord:
-        """Gives out the codes, writes all files, and says what was written."""
+        """Assign the codes and write all files; returns the record of the segment."""
         if self._tokens.count + self._spellings.count >= _MOST:
             raise BuildFailed(
-                f"{self._place.name} would hold more than {_MOST:,} values: a table is too large"
+                f"segment {self._location.name} would exceed {_MOST:,} values: a table is too large"
             )
         column_start = np.zeros(len(self._token_counts) + 1, dtype=np.int64)
         np.cumsum(self._token_counts, out=column_start[1:])
@@ -149,7 +148,7 @@ class SegmentBuilder:
         indexed = np.array(self._indexed, dtype=bool)
         seed, groups = group_texts(offsets, data, column_start, indexed)
         values = len(groups.first_pair)
-        with ArrayFileWriter(self._place / "dictionary.lj") as dictionary:
+        with ArrayFileWriter(self._location / "dictionary.lj") as dictionary:
             write_directory(dictionary, seed, groups.token_hash)
             groups = replace(groups, token_hash=groups.token_hash[:0])
             write_texts(dictionary, "text", offsets, data, groups.first_pair)
@@ -158,11 +157,11 @@ class SegmentBuilder:
         with self._rows_file:
             self._write_rows(column_start, groups.pair_code, values)
         self._spill.close()
-        with ArrayFileWriter(self._place / "catalog.lj") as catalog:
+        with ArrayFileWriter(self._location / "catalog.lj") as catalog:
             self._catalog.write(catalog)
         core = {"catalog": catalog, "dictionary": dictionary, "rows": self._rows_file}
         record = SegmentRecord(
-            id=self._place.name,
+            id=self._location.name,
             tables=self._counts.tables,
             columns=len(self._indexed),
             rows=self._counts.rows,
@@ -176,42 +175,43 @@ class SegmentBuilder:
         )
         lists = (groups.group_start, groups.list_start, groups.list_columns)
         del groups
-        return add_components(Segment(self._place, record, fresh_lists=lists), components)
+        return add_components(Segment(self._location, record, fresh_lists=lists), components)
 
     def abandon(self) -> None:
-        """Closes and removes what was written so far."""
+        """Close and remove what was written so far."""
         self._rows_file.__exit__(RuntimeError, None, None)
         self._spill.close()
-        self._place.remove()
+        self._location.remove()
 
     def _write_rows(self, column_start: Array, pair_code: Array, values: int) -> None:
         spelled = np.empty(self._spellings.count, dtype=np.uint32)
-        at = [0]
-        for column, tokens_of in enumerate(self._spelling_token):
-            tokens = tokens_of()
-            spelled[at[-1] : at[-1] + len(tokens)] = pair_code[column_start[column] + tokens]
-            at.append(at[-1] + len(tokens))
+        start = [0]
+        for column, load_tokens in enumerate(self._spelling_token):
+            tokens = load_tokens()
+            end = start[-1] + len(tokens)
+            spelled[start[-1] : end] = pair_code[column_start[column] + tokens]
+            start.append(end)
         offsets, data = self._spellings.join()
-        number, first = number_spellings(offsets, data, spelled)
-        own_ids = (
+        spelling_id, first = number_spellings(offsets, data, spelled)
+        value_ids = (
             np.concatenate(
                 [
                     pair_code[column_start[c] : column_start[c + 1]],
-                    number[at[c] : at[c + 1]] + np.uint32(values),
+                    spelling_id[start[c] : start[c + 1]] + np.uint32(values),
                 ]
             )
-            for c in range(len(at) - 1)
+            for c in range(len(start) - 1)
         )
-        self._rows.finish(own_ids, spelled[first])
+        self._rows.finish(value_ids, spelled[first])
         write_texts(self._rows_file, "spelling", offsets, data, first)
 
 
 def group_texts(
     offsets: Array, data: Array, column_start: Array, indexed: Array
 ) -> tuple[int, Groups]:
-    """Codes, groups and posting lists of all pairs' texts, exactly, and the hash seed used.
+    """The hash seed, and the codes, groups and posting lists of all (column, text) pairs.
 
-    Where two different texts have one hash under a seed, the next seed is tried.
+    If two different texts share a hash under one seed, the next seed is tried.
     """
     from lakejoin.kernels.grouping import first_mismatch, group
     from lakejoin.kernels.hashing import hash_strings
@@ -229,16 +229,16 @@ def group_texts(
 
 
 def _seeds() -> Iterator[int]:
-    """The usual seed, then some that nobody can foresee."""
+    """The usual seed, then unpredictable ones."""
     yield 0
     for _ in range(_SEEDS - 1):
         yield secrets.randbits(64)
 
 
 def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, Array]:
-    """Numbers distinct (code, text) pairs; returns each one's number, and a holder of each number.
+    """Number the distinct (code, text) pairs; returns the id of each, and a pair for each id.
 
-    The same text can be a spelling of two values: `01/02/2020` is one day here, another there.
+    One text can spell two values: `01/02/2020` is a different day in different columns.
     """
     from lakejoin.kernels.grouping import first_mismatch, group
     from lakejoin.kernels.hashing import hash_strings
@@ -251,8 +251,8 @@ def number_spellings(offsets: Array, data: Array, codes: Array) -> tuple[Array, 
 
     everything = np.array([0, len(codes)], dtype=np.int64)
     for seed in _seeds():
-        found = group(partial(hashes, seed), everything, np.array([False]))
-        same_code = np.array_equal(codes[found.first_pair[found.pair_code]], codes)
-        if same_code and first_mismatch(offsets, data, found.pair_code, found.first_pair) < 0:
-            return found.pair_code, found.first_pair
+        groups = group(partial(hashes, seed), everything, np.array([False]))
+        same_code = np.array_equal(codes[groups.first_pair[groups.pair_code]], codes)
+        if same_code and first_mismatch(offsets, data, groups.pair_code, groups.first_pair) < 0:
+            return groups.pair_code, groups.first_pair
     raise BuildFailed(f"two different spellings have the same hash under {_SEEDS} seeds")

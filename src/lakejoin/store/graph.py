@@ -1,9 +1,9 @@
-"""The join graph of a lake: all pairs of columns that join, in files by segment.
+"""The stored join graph of a lake: all pairs of columns that join, in one file per segment.
 
-A small file that the manifest names says for which segments the graph was made, which of their
-tables had gone, and which files hold the pairs: for each segment those of its columns with larger
-ones, and the same pairs seen from the larger. Nobody needs the whole of it in memory: tasks write
-these files, and a reader opens those of the tables that it is asked for.
+A small file named in the manifest lists the segments the graph was built from, their removed
+tables, and the files with the pairs: for each segment the pairs of its columns with larger columns,
+and the same pairs seen from the larger ones. The graph is never in memory as a whole: tasks write
+these files, and a reader opens only those it needs.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class GraphOptions:
-    """Which pairs of columns a graph holds.
+    """Which pairs of columns a graph contains.
 
-    Two columns join where one holds at least the share `containment` of the other's distinct
-    values. Columns with fewer than `least` of them meet by accident and are left out. A column
-    keeps the `most` columns that hold most of it.
+    Two columns join if one contains at least the share `containment` of the other's distinct
+    values. Columns with fewer than `least` distinct values match by coincidence and are left out.
+    A column keeps its `most` best partners.
 
     >>> GraphOptions(containment=0)
     Traceback (most recent call last):
@@ -52,12 +52,12 @@ class GraphOptions:
                 f"a containment must be above 0 and at most 1, not {self.containment:g}"
             )
         if self.least < 1 or self.most < 1:
-            raise InputError("a column has at least 1 value, and keeps at least 1 partner")
+            raise InputError("least and most must be at least 1")
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A segment as it was when its pairs were counted."""
+    """A segment as it was when its pairs were counted, with its removed tables."""
 
     id: str
     dead: tuple[int, ...]
@@ -65,7 +65,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class PartRecord:
-    """The file of the pairs of a segment: of its columns with larger ones, or `turned`."""
+    """The file with a segment's pairs: with larger columns, or with smaller ones (`turned`)."""
 
     segment: int
     turned: bool
@@ -77,10 +77,10 @@ class PartRecord:
 
 
 class StoredGraph:
-    """An opened graph; segments are numbered as in `segments`."""
+    """An opened graph; segment indexes refer to `segments`."""
 
     def __init__(self, index: Place, named: NamedFile) -> None:
-        self.file = _opened(index / named.name, named)
+        self.file = _open_file(index / named.name, named)
         meta = self.file.meta
         version = meta.get("version", 1)
         if version > VERSION:
@@ -90,25 +90,25 @@ class StoredGraph:
             )
         if version < VERSION:
             raise IndexProblem(
-                f"the join graph at {self.file.place} is of an older lakejoin: lakejoin graph "
-                "makes it anew"
+                f"the join graph at {self.file.place} was written by an older lakejoin; rebuild it "
+                "with: lakejoin graph"
             )
         self.options = GraphOptions(**meta["options"])
-        self.segments = tuple(Counted(one["id"], tuple(one["dead"])) for one in meta["segments"])
-        self.parts = tuple(PartRecord(**one) for one in meta["parts"])
+        self.segments = tuple(Counted(s["id"], tuple(s["dead"])) for s in meta["segments"])
+        self.parts = tuple(PartRecord(**record) for record in meta["parts"])
         self._folder = folder_of(index, named.name)
-        self._records = {(one.segment, one.turned): one for one in self.parts}
+        self._records = {(record.segment, record.turned): record for record in self.parts}
         self._opened: dict[tuple[int, bool], PairFile] = {}
 
     @property
     def count(self) -> int:
-        """How many pairs of columns it has."""
-        return sum(one.pairs for one in self.parts if not one.turned)
+        """The number of column pairs."""
+        return sum(record.pairs for record in self.parts if not record.turned)
 
     @property
     def cut(self) -> int:
-        """How many columns have more partners than they keep."""
-        return sum(one.cut for one in self.parts)
+        """The number of columns with more partners than are kept."""
+        return sum(record.cut for record in self.parts)
 
     def pairs(self, segment: int, turned: bool = False) -> PairFile | None:
         """The pairs of a segment's columns with larger ones, or with smaller ones (`turned`)."""
@@ -116,28 +116,28 @@ class StoredGraph:
         if record is None:
             return None
         if (segment, turned) not in self._opened:
-            file = _opened(self._folder / record.name, record)
+            file = _open_file(self._folder / record.name, record)
             self._opened[segment, turned] = PairFile(file, segment)
         return self._opened[segment, turned]
 
     def check(self) -> None:
-        """Verifies every file."""
+        """Verify every file."""
         self.file.check_all()
-        for one in self.parts:
-            _opened(self._folder / one.name, one).check_all()
+        for record in self.parts:
+            _open_file(self._folder / record.name, record).check_all()
 
     def is_of(self, manifest: Manifest) -> bool:
-        """Whether it was made of exactly these segments."""
-        return self.segments == tuple(Counted(one.id, one.dead) for one in manifest.segments)
+        """Whether it was built from exactly these segments."""
+        return self.segments == tuple(Counted(s.id, s.dead) for s in manifest.segments)
 
 
-def _opened(place: Place, named: NamedFile | PartRecord) -> ArrayFile:
-    known = FileRecord(named.bytes, named.checksum)
-    return ArrayFile(place, known, "make it anew with: lakejoin graph --full")
+def _open_file(location: Place, named: NamedFile | PartRecord) -> ArrayFile:
+    record = FileRecord(named.bytes, named.checksum)
+    return ArrayFile(location, record, "rebuild it with: lakejoin graph --full")
 
 
 def folder_of(index: Place, name: str) -> Place:
-    """The folder beside a graph's file in which its pairs lie."""
+    """The folder with the pair files, next to the graph's own file."""
     return index / name.removesuffix(".lj")
 
 
@@ -148,10 +148,10 @@ def write_graph(
     options: GraphOptions,
     parts: Iterable[PartRecord],
 ) -> NamedFile:
-    """Writes what names the files of a graph."""
+    """Write the file that lists the files of a graph."""
     with ArrayFileWriter(index / name) as out:
         out.meta["version"] = VERSION
         out.meta["options"] = asdict(options)
-        out.meta["segments"] = [{"id": one.id, "dead": list(one.dead)} for one in records]
-        out.meta["parts"] = [asdict(one) for one in parts]
+        out.meta["segments"] = [{"id": s.id, "dead": list(s.dead)} for s in records]
+        out.meta["parts"] = [asdict(part) for part in parts]
     return NamedFile(name, out.record.bytes, out.record.checksum)

@@ -1,4 +1,4 @@
-"""The vectors of texts that segments hold already: what compaction merges needs no encoder."""
+"""Reuses the vectors stored in segments, so that compaction needs no encoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class KnownTexts:
-    """A `TextEncoder` of the texts of some segments, from the vectors that are kept there."""
+    """A `TextEncoder` that returns the vectors stored in some segments."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         meta = segments[0].meaning.file.meta
@@ -32,31 +32,31 @@ class KnownTexts:
         self._segments = segments
 
     def encode(self, texts: pa.LargeStringArray) -> Array:
-        """The vector of each text, which one of the segments must hold."""
+        """The vector of each text; one of the segments must have it."""
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         left = np.arange(len(texts))
         for segment in self._segments:
-            rows, vectors = _found(segment, texts.take(left))
+            rows, vectors = _find_vectors(segment, texts.take(left))
             out[left[rows]] = vectors
             left = np.delete(left, rows)
         if len(left):
-            raise BuildFailed(f"no vector is kept of {texts[int(left[0])].as_py()!r}")
+            raise BuildFailed(f"no vector is stored for {texts[int(left[0])].as_py()!r}")
         return out
 
 
-def _found(segment: Segment, texts: pa.LargeStringArray) -> tuple[Array, Array]:
-    """(which of the texts a segment has vectors of, these vectors)."""
-    kept = segment.meaning
-    assert kept.vectors is not None
+def _find_vectors(segment: Segment, texts: pa.LargeStringArray) -> tuple[Array, Array]:
+    """(positions of the texts that a segment has vectors of, these vectors)."""
+    meaning = segment.meaning
+    assert meaning.vectors is not None
     codes = segment.dictionary.find(texts)
-    ids = kept.ids_of(codes)
-    rows = np.flatnonzero((codes != NOT_FOUND) & (ids < len(kept)))
-    rows = rows[kept.codes.take(ids[rows]) == codes[rows]]
-    return rows, KeptVectors(kept.vectors, kept.dimension).take(ids[rows])
+    ids = meaning.ids_of(codes)
+    rows = np.flatnonzero((codes != NOT_FOUND) & (ids < len(meaning)))
+    rows = rows[meaning.codes.take(ids[rows]) == codes[rows]]
+    return rows, KeptVectors(meaning.vectors, meaning.dimension).take(ids[rows])
 
 
 def are_kept(records: Sequence[SegmentRecord]) -> bool:
-    """Whether all these segments keep full vectors of one encoder."""
+    """Whether all these segments store full vectors of the same encoder."""
     made = {r.components[MeaningComponent.name].made_with if MeaningComponent.name in r.components
             else "" for r in records}  # fmt: skip
     return len(made) == 1 and made.pop().endswith(KEPT)

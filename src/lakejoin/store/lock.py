@@ -1,4 +1,4 @@
-"""One builder at a time: the lock that a build holds, released by the system when it dies."""
+"""The build lock: one builder at a time, released by the system if the builder dies."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SETTLE_SECONDS = 0.3
 
 @contextlib.contextmanager
 def build_lock(index: Place, wait: float = 0.0) -> Iterator[None]:
-    """Holds the index for one builder; waits up to `wait` seconds for another to finish.
+    """Lock the index for one builder; waits up to `wait` seconds for another to finish.
 
-    On a local disk the operating system keeps the lock and drops it with the process, however
-    that ends. Elsewhere a small file does, which a dead builder leaves behind: it counts for a day.
-    Such a store has no way to let only one of two writers win, so both look again after writing,
-    and the commit checks in any case that nobody else has committed.
+    On a local disk the operating system holds the lock and releases it when the process ends.
+    Elsewhere a small file does; one left by a dead builder expires after a day. Remote storage
+    cannot decide between two writers, so both read the file again after writing it, and the commit
+    checks anyway that nobody else has committed.
     """
     deadline = time.monotonic() + wait
     keeper = _local_lock if index.local else _remote_lock
@@ -40,7 +40,7 @@ def build_lock(index: Place, wait: float = 0.0) -> Iterator[None]:
                 return
         if time.monotonic() >= deadline:
             raise BusyIndex(
-                f"{_holder(index)} is building the index at {index}; wait for it to end, or use "
+                f"{_holder(index)} is building the index at {index}; wait until it is done, or use "
                 "--wait SECONDS"
             )
         time.sleep(_POLL_SECONDS)
@@ -71,7 +71,7 @@ def _local_lock(index: Place) -> Iterator[bool]:
         except BlockingIOError:
             yield False
             return
-        if not _is_still(index, handle):  # its holder removed it meanwhile: take the next one
+        if not _is_still(index, handle):  # its holder has removed the file: try again
             yield False
             return
         os.ftruncate(handle, 0)
@@ -93,17 +93,17 @@ def _is_still(index: Place, handle: int) -> bool:
 
 
 def _leave_nothing(index: Place) -> None:
-    """Removes the folder of a first build that made nothing; the lock is still held."""
+    """Remove the folder of a first build that wrote nothing; the lock is still held."""
     if index.children() == [_FILE]:
         with contextlib.suppress(OSError):
             Path((index / _FILE).uri).unlink()
             Path(index.uri).rmdir()
 
 
-def _age(place: Place) -> float:
-    """Seconds since the holder took the lock, by its own word: not all stores tell times."""
+def _age(location: Place) -> float:
+    """Seconds since the lock was taken, as its holder wrote it: not all storage has file times."""
     try:
-        since = datetime.fromisoformat(json.loads(place.read_bytes())["since"])
+        since = datetime.fromisoformat(json.loads(location.read_bytes())["since"])
     except (OSError, ValueError, KeyError):
         return 0.0
     return (datetime.now(UTC) - since).total_seconds()
@@ -111,19 +111,19 @@ def _age(place: Place) -> float:
 
 @contextlib.contextmanager
 def _remote_lock(index: Place) -> Iterator[bool]:
-    place = index / _FILE
-    if place.kind() == "file" and _age(place) < _STALE_SECONDS:
+    location = index / _FILE
+    if location.kind() == "file" and _age(location) < _STALE_SECONDS:
         yield False
         return
     mine = _owner()
-    place.replace(mine)
+    location.replace(mine)
     time.sleep(_SETTLE_SECONDS)
-    if place.read_bytes() != mine:
+    if location.read_bytes() != mine:
         yield False
         return
     try:
         yield True
     finally:
         with contextlib.suppress(OSError):
-            if place.read_bytes() == mine:
-                place.remove()
+            if location.read_bytes() == mine:
+                location.remove()

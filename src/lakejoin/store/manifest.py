@@ -1,7 +1,7 @@
-"""The manifest: the one file that says what an index is, replaced in one step.
+"""The manifest: the one file that defines an index, replaced in one step.
 
-It is JSON, small however large the lake is: the segments with their files and checksums, the
-options that the index was built with, and the name of the list of source files.
+It is JSON and small even for a large lake: the segments with their files and checksums, the options
+the index was built with, and the name of the list of source files.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ PARTS = ("meaning", "distance")
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """What an index was built with, and is refreshed with.
+    """The options an index was built with, and is refreshed with.
 
     `rules` say how values are folded, `all_columns` whether decimals and booleans are searched too,
     `permutations` how many entries a signature has, and `super_keys` how rows are filtered.
-    `parts` are those that not every index has, of `PARTS`; None where nobody has decided yet, as
-    nobody had when older indexes were made. `meaning` says how vectors are made, where they are.
+    `parts` are the optional features of the index, from `PARTS`; None if not decided yet, as in
+    older indexes. `meaning` says how vectors are computed, if there are any.
     """
 
     rules: ValueRules = field(default_factory=ValueRules)
@@ -54,7 +54,7 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The figures of `lakejoin info`: live tables only; `values` may be an estimate."""
+    """The totals shown by `lakejoin info`, without removed tables; `values` may be an estimate."""
 
     tables: int = 0
     columns: int = 0
@@ -77,10 +77,10 @@ class Manifest:
     files: NamedFile | None = None
     totals: Totals = field(default_factory=Totals)
     retired: tuple[tuple[str, float], ...] = ()
-    graph: NamedFile | None = None  # perhaps of an older version: it knows its segments
+    graph: NamedFile | None = None  # may be of an older version: it lists its segments
 
     def to_bytes(self) -> bytes:
-        """The file's content: one JSON object whose checksum is its last key."""
+        """Serialize to JSON; the last key is the checksum."""
         body = {"format": FORMAT, **asdict(self)}
         text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
         digest = xxhash.xxh3_64_hexdigest(text.encode())
@@ -88,43 +88,45 @@ class Manifest:
 
 
 def read_manifest(index: Place) -> Manifest:
-    """The current manifest of an index.
+    """Read the current manifest of an index.
 
     >>> read_manifest(Place.of("/nowhere/at/all"))
     Traceback (most recent call last):
         ...
     lakejoin.errors.MissingIndex: no index at /nowhere/at/all; build one with: lakejoin index LAKE
     """
-    place = index / FILE
+    location = index / FILE
     try:
-        data = place.read_bytes()
+        data = location.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise MissingIndex(f"no index at {index}; build one with: lakejoin index LAKE") from None
-    body = _parse(place, data)
+    body = _parse(location, data)
     if body.get("format", 0) > FORMAT:
         raise NewerIndex(
             f"the index at {index} was written by a newer lakejoin (format {body['format']}, this "
             f"one reads {FORMAT}); upgrade lakejoin to open it"
         )
-    _verify(place, data, body)
+    _verify(location, data, body)
     return _from_json(body)
 
 
-def _parse(place: Place, data: bytes) -> dict[str, Any]:
+def _parse(location: Place, data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data)
     except ValueError:
         body = None
     if not isinstance(body, dict) or not isinstance(body.get("format"), int):
-        raise DamagedIndex(f"the index is damaged: {place} is not a manifest; {_REBUILD}")
+        raise DamagedIndex(f"the index is damaged: {location} is not a manifest; {_REBUILD}")
     return body
 
 
-def _verify(place: Place, data: bytes, body: dict[str, Any]) -> None:
+def _verify(location: Place, data: bytes, body: dict[str, Any]) -> None:
     text, mark, tail = data.rpartition(b',"checksum":"')
     digest = xxhash.xxh3_64_hexdigest(text + b"}")
     if not mark or tail != f'{digest}"}}\n'.encode() or body.get("checksum") != digest:
-        raise DamagedIndex(f"the index is damaged: {place} does not match its checksum; {_REBUILD}")
+        raise DamagedIndex(
+            f"the index is damaged: {location} does not match its checksum; {_REBUILD}"
+        )
 
 
 _REBUILD = "rebuild it with: lakejoin index --full"
@@ -140,7 +142,7 @@ def _from_json(body: dict[str, Any]) -> Manifest:
         options=IndexOptions(
             ValueRules(rules["fold"], tuple(rules["extra_nulls"])),
             options["all_columns"],
-            options.get("permutations", PERMUTATIONS),  # older manifests do not say
+            options.get("permutations", PERMUTATIONS),  # missing in older manifests
             SuperKeyOptions(**options.get("super_keys", {})),
             *_parts(options),
         ),
@@ -161,11 +163,11 @@ def _parts(options: dict[str, Any]) -> tuple[tuple[str, ...] | None, MeaningOpti
 
 
 def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
-    """A segment's record as JSON has it."""
+    """Parse the JSON of a segment record."""
     components = {name: ComponentRecord(**c) for name, c in body["components"].items()}
     return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
 
 
 def with_dead(record: SegmentRecord, dead: set[int]) -> SegmentRecord:
-    """A segment of which more tables have gone."""
+    """A segment record with more tables marked as removed."""
     return replace(record, dead=tuple(sorted(set(record.dead) | dead)))

@@ -1,11 +1,11 @@
-"""What the texts of a segment mean: a vector of every distinct value of its text columns.
+"""The vectors of a segment: one for every distinct value of its text columns.
 
-The vectors are kept in a compact form that gives lower bounds of distances (`store/compact.py`).
-The full vectors of the few values that a search has to look at are computed again from their texts,
-or read where they are kept beside it: vectors of slow encoders are, others on request.
+The vectors are stored in a compact form that gives lower bounds of distances (`store/compact.py`).
+A search computes the full vectors of the few remaining values from their texts, or reads them if
+they are stored too: by default those of slow encoders, others on request.
 
-A value counts where a searched column of type text or mixed holds it. Values are numbered by rising
-code, and that number is the *id* of a vector; so a group of values is a run of ids too.
+A value has a vector if a searched column of type text or mixed contains it. Vector *ids* follow the
+order of the codes, so a group of values is a range of ids too.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 TYPES = (ColumnType.TEXT, ColumnType.MIXED)
-KEPT = "\nkept"  # behind an identity, which is one line: full vectors are there, too
-_BATCH = 1 << 15  # vectors that are written at once
+KEPT = "\nkept"  # suffix of an identity (one line): full vectors are stored too
+_BATCH = 1 << 15  # vectors written at once
 
 
 class TextEncoder(Protocol):
-    """What is needed of an encoder: one of `lakejoin.encoders`."""
+    """The interface of an encoder that this module needs; see `lakejoin.encoders`."""
 
     @property
     def name(self) -> str: ...
@@ -53,22 +53,22 @@ class TextEncoder(Protocol):
 
     @property
     def identity(self) -> str:
-        """Which encoder it is: vectors are comparable only where it is equal."""
+        """Identifies the encoder: only vectors of equal identity are comparable."""
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The number of elements of a vector."""
 
     def encode(self, texts: pa.LargeStringArray) -> Array:
-        """One row of float32 a text, of length 1, or zero for a text that means nothing."""
+        """One float32 row per text, of length 1, or zero for a text without meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningOptions:
-    """How the vectors of an index are made.
+    """How the vectors of an index are computed.
 
-    `encoder` is how the encoder was given, a name or a path; None for one that only its giver has,
-    such as a function. `identity` says which one it was, and `keep` whether full vectors are kept.
+    `encoder` is the name or path of the encoder; None for one passed as an object, such as a
+    function. `identity` identifies it, and `keep` says whether full vectors are stored.
     """
 
     encoder: str | None
@@ -77,27 +77,27 @@ class MeaningOptions:
 
 
 class TextSource(Protocol):
-    """What vectors are made of: a `lakejoin.store.segment.Segment`."""
+    """What vectors are computed from: a `lakejoin.store.segment.Segment`."""
 
     @property
     def catalog(self) -> Catalog:
-        """What tables and columns there are."""
+        """The tables and columns."""
 
     @property
     def indexed(self) -> Array:
-        """Whether each column's set is searched."""
+        """Whether each column is searched."""
 
     @property
     def dictionary(self) -> Dictionary:
-        """From values to codes and back."""
+        """Maps values to codes and back."""
 
     def group_sets(self) -> tuple[Array, Array, Array]:
-        """(group_start, set_start, groups): the groups of codes, and each column's groups."""
+        """(group_start, set_start, groups): the groups of codes, and those of each column."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """A `VectorSource`: the vectors of a segment's texts, computed when they are asked for."""
+    """A `VectorSource` that computes the vectors of a segment's texts on demand."""
 
     codes: Array | CheckedArray
     texts: Texts
@@ -105,12 +105,12 @@ class EncodedTexts:
 
     @property
     def count(self) -> int:
-        """How many vectors there are."""
+        """The number of vectors."""
         return len(self.codes)
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The number of elements of a vector."""
         return self.encoder.dimension
 
     def take(self, ids: Array) -> Array:
@@ -119,24 +119,24 @@ class EncodedTexts:
         return self.encoder.encode(self.texts.take(codes))
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
-        """The vectors with these ids, and their own order."""
+        """The vectors with these ids, and their rows."""
         return np.ascontiguousarray(self.take(ids), dtype=np.float32), np.arange(len(ids))
 
     def whole(self) -> Array | None:
-        """Nothing is kept."""
+        """None: vectors are computed on demand."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class KeptVectors:
-    """A `VectorSource`: the vectors of a segment that are kept in its file."""
+    """A `VectorSource` that reads the vectors stored in a segment."""
 
     vectors: CheckedArray
     dimension: int
 
     @property
     def count(self) -> int:
-        """How many vectors there are."""
+        """The number of vectors."""
         return len(self.vectors) // self.dimension
 
     def take(self, ids: Array) -> Array:
@@ -145,13 +145,13 @@ class KeptVectors:
         return np.asarray(vectors[ids])
 
     def rows(self, ids: Array) -> tuple[Array, Array]:
-        """All vectors, of which these are verified, and the ids."""
+        """All vectors, with those of these ids verified, and the ids."""
         first = np.asarray(ids, dtype=np.int64) * self.dimension
         raw = self.vectors.touch(first, first + self.dimension)
         return np.asarray(raw.reshape(-1, self.dimension)), np.asarray(ids)
 
     def whole(self) -> Array | None:
-        """All of them, verified."""
+        """All vectors, verified."""
         return np.asarray(self.vectors.all().reshape(-1, self.dimension))
 
 
@@ -159,8 +159,8 @@ class KeptVectors:
 class MeaningComponent:
     """The vectors as a component of the index.
 
-    `encoder` opens the encoder, which must be the one of that `identity`; it is called only when a
-    segment is built. `given` is how the encoder was named, and `keep` keeps full vectors too.
+    `encoder` opens the encoder with that `identity`; it is called only when a segment is built.
+    `given` is the name of the encoder, and `keep` stores full vectors too.
     """
 
     encoder: Callable[[], TextEncoder]
@@ -172,46 +172,49 @@ class MeaningComponent:
 
     @property
     def made_with(self) -> str:
-        """The encoder, and whether full vectors are kept: `lakejoin index` may change both."""
+        """The encoder, and whether full vectors are stored: `lakejoin index` can change both."""
         return self.identity + (KEPT if self.keep else "")
 
     def build(self, source: TextSource, out: ArrayFileWriter) -> None:
-        """Writes which values have a vector, the compact form, and full vectors where kept."""
-        encoder = self._opened()
+        """Write the codes with a vector, the compact form, and full vectors if wanted."""
+        encoder = self._open()
         codes = codes_with_meaning(source)
-        out.meta.update(identity=encoder.identity, given=self.given, dimension=encoder.dimension)
-        out.meta.update(name=encoder.name, version=encoder.version)
-        out.meta.update(settings=dict(encoder.settings))
+        out.meta["identity"] = encoder.identity
+        out.meta["given"] = self.given
+        out.meta["dimension"] = encoder.dimension
+        out.meta["name"] = encoder.name
+        out.meta["version"] = encoder.version
+        out.meta["settings"] = dict(encoder.settings)
         out.add("codes", codes)
         vectors = EncodedTexts(codes, source.dictionary.texts, encoder)
         if not self.keep:
             write_compact(vectors, out)
             return
-        with _at_once(vectors) as matrix:  # a slow encoder sees every text once
+        with _matrix_on_disk(vectors) as matrix:  # a slow encoder encodes every text once
             write_compact(MatrixSource(matrix), out)
             out.begin("vectors", np.dtype(np.float32))
             for begin in range(0, len(matrix), _BATCH):
                 out.append(matrix[begin : begin + _BATCH])
 
-    def _opened(self) -> TextEncoder:
+    def _open(self) -> TextEncoder:
         encoder = self.encoder()
         if encoder.identity != self.identity:
             raise BuildFailed(
-                f"the encoder that a worker opens ({encoder.identity}) is not the one of this "
-                f"index ({self.identity}): install the same packages and files everywhere"
+                f"a worker opens the encoder {encoder.identity}, but this index uses "
+                f"{self.identity}: install the same packages and files on every worker"
             )
         return encoder
 
 
 @contextlib.contextmanager
-def _at_once(source: VectorSource) -> Iterator[Array]:
-    """All vectors as one matrix, in a temporary file that has no name."""
+def _matrix_on_disk(source: VectorSource) -> Iterator[Array]:
+    """All vectors as one matrix, in an unnamed temporary file."""
     shape = (source.count, source.dimension)
     if source.count == 0:
         yield np.zeros(shape, dtype=np.float32)
         return
     with tempfile.TemporaryFile(prefix="lakejoin-") as file:
-        # A full disk is told here; to a mapped file it would be the end of the process.
+        # Reserve the space first: a full disk would kill a process writing to a mapped file.
         os.posix_fallocate(file.fileno(), 0, 4 * source.count * source.dimension)
         matrix = np.memmap(file, np.float32, "w+", shape=shape)
         for begin in range(0, source.count, _BATCH):
@@ -221,30 +224,30 @@ def _at_once(source: VectorSource) -> Iterator[Array]:
 
 
 def columns_with_meaning(source: TextSource) -> Array:
-    """Whether each column has a meaning: it is searched, and holds text."""
+    """Whether each column has vectors: it is searched and contains text."""
     import pyarrow as pa
 
     kinds = source.catalog.columns["type"].cast(pa.string()).to_pylist()
     textual = np.array([kind in TYPES for kind in kinds], dtype=bool)
-    found: Array = textual & source.indexed
-    return found
+    with_meaning: Array = textual & source.indexed
+    return with_meaning
 
 
 def codes_with_meaning(source: TextSource) -> Array:
-    """The codes of the values that columns with a meaning hold, ascending."""
+    """The codes of all values in columns with vectors, ascending."""
     group_start, set_start, groups = source.group_sets()
     size: Array = np.diff(group_start.astype(np.int64))
-    meant = np.zeros(len(size), dtype=bool)
+    with_meaning = np.zeros(len(size), dtype=bool)
     sizes: Array = np.diff(set_start.astype(np.int64))
-    meant[groups[np.repeat(columns_with_meaning(source), sizes)]] = True
-    return np.flatnonzero(np.repeat(meant, size)).astype(np.uint32)
+    with_meaning[groups[np.repeat(columns_with_meaning(source), sizes)]] = True
+    return np.flatnonzero(np.repeat(with_meaning, size)).astype(np.uint32)
 
 
 class Meaning:
     """The opened vectors of a segment.
 
-    `codes` has the code of each id, ascending; `vectors` are the full ones in the order of ids,
-    None where they are not kept. `given` is how the encoder was named when they were made.
+    `codes` has the code of each id, ascending; `vectors` are the full ones by id, None if they are
+    not stored. `given` is the name of the encoder that computed them.
     """
 
     def __init__(self, file: ArrayFile) -> None:
@@ -253,12 +256,11 @@ class Meaning:
         self.given: str | None = file.meta.get("given")
         self.dimension = int(file.meta.get("dimension", 0))
         self.codes = file.array("codes")
-        kept = "vectors" in file.names()
-        self.vectors = file.array("vectors") if kept else None
-        whole = len(self) * self.dimension
+        self.vectors = file.array("vectors") if "vectors" in file.names() else None
+        size = len(self) * self.dimension
         if not self.identity or self.dimension < 1:
             self._damaged()
-        if self.vectors is not None and len(self.vectors) != whole:
+        if self.vectors is not None and len(self.vectors) != size:
             self._damaged()
 
     def __len__(self) -> int:
@@ -267,15 +269,15 @@ class Meaning:
     @cached_property
     def compact(self) -> Compact:
         """The compact form of the vectors."""
-        found = Compact.opened(self.file)
-        if (found.count, found.dimension) != (len(self), self.dimension):
+        compact = Compact.opened(self.file)
+        if (compact.count, compact.dimension) != (len(self), self.dimension):
             self._damaged()
-        return found
+        return compact
 
     def source(self, texts: Texts, encoder: TextEncoder | None) -> VectorSource:
-        """The full vectors: those that are kept, else those that the encoder gives.
+        """The full vectors: the stored ones, else computed by the encoder.
 
-        `texts` are those of the segment's dictionary. Without kept vectors an encoder is needed.
+        `texts` are those of the segment's dictionary. Without stored vectors an encoder is needed.
         """
         if self.vectors is not None:
             return KeptVectors(self.vectors, self.dimension)
@@ -284,7 +286,7 @@ class Meaning:
         return EncodedTexts(self.codes, texts, encoder)
 
     def ids_of(self, codes: Array) -> Array:
-        """The ids of values by their codes; each must have a vector."""
+        """The vector ids of codes; each must have a vector."""
         return np.searchsorted(self.codes.all(), codes)
 
     def _damaged(self) -> None:
@@ -294,9 +296,9 @@ class Meaning:
         )
 
 
-def meaning_agrees(source: TextSource, kept: Meaning) -> bool:
-    """Whether kept vectors are those of the values that columns with a meaning hold."""
-    if not np.array_equal(codes_with_meaning(source), kept.codes.all()):
+def meaning_agrees(source: TextSource, stored: Meaning) -> bool:
+    """Whether the stored vectors cover exactly the values of columns with vectors."""
+    if not np.array_equal(codes_with_meaning(source), stored.codes.all()):
         return False
-    order = np.sort(kept.compact.order)
-    return np.array_equal(order, np.arange(len(kept)))
+    order = np.sort(stored.compact.order)
+    return np.array_equal(order, np.arange(len(stored)))

@@ -1,4 +1,4 @@
-"""Takes tables back out of a segment, as they were when they went in: what compaction merges."""
+"""Reads tables back from a segment as they were added, for compaction."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Array = np.ndarray[Any, Any]
 
 
 def live_tables(segment: Segment) -> Iterator[TableData]:
-    """Every table of a segment that has not gone, ready to be added to a builder."""
+    """Every live table of a segment, ready for a segment builder."""
     dead = set(segment.record.dead)
-    for number in range(segment.record.tables):
-        if number in dead:
+    for table_id in range(segment.record.tables):
+        if table_id in dead:
             continue
-        entry = segment.catalog.table(number)
+        entry = segment.catalog.table(table_id)
         columns = (_column(segment, column) for column in segment.catalog.columns_of(entry))
         yield TableData(
             entry.name,
@@ -43,18 +43,18 @@ def _column(segment: Segment, column: ColumnEntry) -> ColumnData:
         distinct, cells = _localised(ids)
     else:
         distinct = ids
-    # The canonical values of all spellings are tokens of the column, written that way or not.
+    # The canonical value of every spelling is a token of the column, even if no cell has it.
     spelled = distinct[distinct >= tokens]
     codes = distinct[distinct < tokens]
     owners = rows.codes_of(spelled)
     order = np.argsort(codes, kind="stable")
-    place = np.searchsorted(codes[order], owners)
-    missing = place >= len(codes)
-    missing[~missing] = codes[order][place[~missing]] != owners[~missing]
+    position = np.searchsorted(codes[order], owners)
+    missing = position >= len(codes)
+    missing[~missing] = codes[order][position[~missing]] != owners[~missing]
     if missing.any():
         codes = np.concatenate([codes, np.unique(owners[missing])])
         order = np.argsort(codes, kind="stable")
-        place = np.searchsorted(codes[order], owners)
+        position = np.searchsorted(codes[order], owners)
     total = len(codes) + len(spelled)
     local = np.empty(len(distinct), dtype=np.uint32)
     local[distinct < tokens] = np.arange((distinct < tokens).sum(), dtype=np.uint32)
@@ -64,13 +64,13 @@ def _column(segment: Segment, column: ColumnEntry) -> ColumnData:
         column.profile,
         segment.dictionary.texts.take(codes),
         rows.spellings.take(spelled - np.uint32(tokens)),
-        order[place].astype(np.uint32),
+        order[position].astype(np.uint32),
         _renumbered(cells, local, total),
     )
 
 
 def _localised(ids: Array) -> tuple[Array, Array]:
-    """Value ids by row as (distinct value ids, number of each row's; nulls all bits set)."""
+    """Split value ids by row into (distinct value ids, index of each row's; nulls all bits set)."""
     distinct, inverse = np.unique(ids, return_inverse=True)
     cells = inverse.astype(np.uint32)
     if len(distinct) and distinct[-1] == NULL:
@@ -81,5 +81,5 @@ def _localised(ids: Array) -> tuple[Array, Array]:
 
 def _renumbered(cells: Array, local: Array, total: int) -> Array:
     dtype = np.dtype(np.uint8 if total <= 0xFF else np.uint16 if total <= 0xFFFF else np.uint32)
-    padded = np.append(local, np.uint32(0xFFFFFFFF)).astype(dtype)  # a null keeps all bits set
+    padded = np.append(local, np.uint32(0xFFFFFFFF)).astype(dtype)  # a null stays all bits set
     return padded[np.minimum(cells, len(local))]

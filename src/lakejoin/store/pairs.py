@@ -1,4 +1,4 @@
-"""Pairs of columns, in memory and in files that are sorted by the column they belong to."""
+"""Pairs of columns, in memory and in files sorted by their first column."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of columns: the one at (`segment`, `column`), of `size` values, has `shared` of them in
-    the one at (`other_segment`, `other_column`), of `other_size`."""
+    """Pairs of columns: (`segment`, `column`) with `size` distinct values shares `shared` of them
+    with (`other_segment`, `other_column`), which has `other_size`."""
 
     segment: Array
     column: Array
@@ -30,28 +30,28 @@ class Pairs:
         return len(self.shared)
 
     def take(self, chosen: Array) -> Pairs:
-        """Those at some places, or of a mask, in this order."""
+        """The pairs at some positions, or of a mask, in this order."""
         return Pairs(*(getattr(self, name)[chosen] for name in FIELDS))
 
     def turned(self) -> Pairs:
-        """The same, seen from the other columns."""
-        mine = self.segment, self.column, self.size
-        return Pairs(self.other_segment, self.other_column, self.other_size, *mine, self.shared)
+        """The same pairs seen from the other columns."""
+        first = self.segment, self.column, self.size
+        return Pairs(self.other_segment, self.other_column, self.other_size, *first, self.shared)
 
 
 FIELDS = ("segment", "column", "size", "other_segment", "other_column", "other_size", "shared")
-_STORED = FIELDS[3:]  # of each pair; the rest is known from where it stands
+_STORED = FIELDS[3:]  # per pair; the other fields follow from its position
 
 
 def place_of(segment: Array, column: Array) -> Array:
-    """Columns as one number each."""
+    """Columns as one integer each."""
     return np.asarray((np.asarray(segment, dtype=np.int64) << 32) | column)
 
 
 def together(parts: Sequence[Pairs]) -> Pairs:
-    """All pairs of several."""
-    none = np.zeros(0, dtype=np.int64)
-    return Pairs(*(np.concatenate([none, *(getattr(p, name) for p in parts)]) for name in FIELDS))
+    """Concatenate several sets of pairs."""
+    empty = np.zeros(0, dtype=np.int64)
+    return Pairs(*(np.concatenate([empty, *(getattr(p, name) for p in parts)]) for name in FIELDS))
 
 
 def _rows(pairs: Pairs) -> Array:
@@ -59,25 +59,25 @@ def _rows(pairs: Pairs) -> Array:
 
 
 class PairFileWriter:
-    """Writes the pairs of one segment's columns, which come in their order."""
+    """Writes the pairs of one segment's columns, added in column order."""
 
     def __init__(self, out: ArrayFileWriter, sizes: Array) -> None:
         self._out = out
         self._sizes = sizes
-        self._number = np.zeros(len(sizes), dtype=np.int64)
+        self._counts = np.zeros(len(sizes), dtype=np.int64)
         self._cut = [np.zeros(0, dtype=np.uint32)]
         out.begin("pairs", np.dtype(np.uint32))
 
     def append(self, pairs: Pairs, cut: Array) -> None:
-        """Adds the pairs of some columns, sorted; `cut` are those that have more."""
-        self._number += np.bincount(pairs.column, minlength=len(self._number))
+        """Add the pairs of some columns, sorted; `cut` are the columns that have more."""
+        self._counts += np.bincount(pairs.column, minlength=len(self._counts))
         self._cut.append(cut.astype(np.uint32))
         self._out.append(_rows(pairs))
 
     def finish(self) -> tuple[int, int]:
-        """Returns how many pairs there are, and how many columns that have more."""
+        """Write the rest; returns the number of pairs, and of columns that have more."""
         cut = np.unique(np.concatenate(self._cut))
-        start = np.concatenate(([0], np.cumsum(self._number)))
+        start = np.concatenate(([0], np.cumsum(self._counts)))
         self._out.add("start", start.astype(np.int64))
         self._out.add("size", self._sizes.astype(np.uint32))
         self._out.add("cut", cut)
@@ -85,7 +85,7 @@ class PairFileWriter:
 
 
 class PairFile:
-    """The pairs of the columns of one segment; each column's begin with those that share most."""
+    """The pairs of one segment's columns; for each column, those that share most come first."""
 
     def __init__(self, file: ArrayFile, segment: int) -> None:
         self._file = file
@@ -97,11 +97,11 @@ class PairFile:
 
     @property
     def start(self) -> Array:
-        """Where the pairs of each column begin, and the last end."""
+        """Where the pairs of each column begin, and where the last end."""
         return self._start
 
     def cut(self) -> Array:
-        """The columns that have more partners than they keep."""
+        """The columns with more partners than are kept."""
         return self._file.array("cut").all().astype(np.int64)
 
     def of(self, columns: Array) -> Pairs:
@@ -111,22 +111,23 @@ class PairFile:
         stored = self._file.array("pairs")
         raw = stored.touch(4 * begin, 4 * end).reshape(-1, 4)
         length = end - begin
-        own = np.cumsum(length) - length
-        at = np.repeat(begin - own, length) + np.arange(int(length.sum()))
+        offset = np.cumsum(length) - length
+        at = np.repeat(begin - offset, length) + np.arange(int(length.sum()))
         rows = raw[at].astype(np.int64)
         column = np.repeat(columns, length)
         size = self._file.array("size").take(columns).astype(np.int64)
-        whose = np.full(len(at), self._segment), column, np.repeat(size, length)
-        return Pairs(*whose, *(rows[:, n] for n in range(4)))
+        first = np.full(len(at), self._segment), column, np.repeat(size, length)
+        return Pairs(*first, *(rows[:, n] for n in range(4)))
 
     def ranges(self, most: int, first: Array | None = None) -> list[tuple[int, int]]:
-        """Ranges of columns that have about so many pairs together; they begin at columns that are
-        among `first`, if these are given."""
+        """Ranges of columns with about `most` pairs each; see `cut_ranges`."""
         return cut_ranges(self._start, most, first)
 
 
 def cut_ranges(start: Array, most: int, first: Array | None = None) -> list[tuple[int, int]]:
-    """Cuts columns into ranges of at most so many pairs each, where one alone does not have more.
+    """Cut columns into ranges of at most `most` pairs, unless a single column has more.
+
+    If `first` is given, ranges begin only at these columns.
 
     >>> cut_ranges(np.array([0, 3, 4, 9, 9]), 4)
     [(0, 2), (2, 3), (3, 4)]
@@ -134,17 +135,17 @@ def cut_ranges(start: Array, most: int, first: Array | None = None) -> list[tupl
     ends = np.arange(1, len(start)) if first is None else np.append(first[1:], len(start) - 1)
     ends = np.unique(ends)
     upto = start[ends]
-    found, begin = [], 0
+    ranges, begin = [], 0
     while begin < len(start) - 1:
         least = np.searchsorted(ends, begin, "right")
         at = max(least, np.searchsorted(upto, start[begin] + most, "right") - 1)
-        found.append((begin, int(ends[at])))
+        ranges.append((begin, int(ends[at])))
         begin = int(ends[at])
-    return found
+    return ranges
 
 
 def write_slices(out: ArrayFileWriter, pairs: Pairs) -> None:
-    """Writes pairs of several segments on their way from a task to others."""
+    """Write pairs of several segments for other tasks to read."""
     order = np.argsort(place_of(pairs.segment, pairs.column), kind="stable")
     pairs = pairs.take(order)
     segments, first = np.unique(pairs.segment, return_index=True)
@@ -155,22 +156,22 @@ def write_slices(out: ArrayFileWriter, pairs: Pairs) -> None:
 
 
 class Slices:
-    """What `write_slices` wrote for one segment."""
+    """Reads what `write_slices` wrote for one segment."""
 
     def __init__(self, file: ArrayFile, segment: int, sizes: Array) -> None:
         self._file = file
         self._segment = segment
         self._sizes = sizes
         segments = file.array("segment").all()
-        here = np.searchsorted(segments, segment)
-        there = here < len(segments) and segments[here] == segment
+        at = np.searchsorted(segments, segment)
+        present = at < len(segments) and segments[at] == segment
         first = file.array("first").all()
-        begin, end = first[here : here + 2].tolist() if there else (0, 0)
+        begin, end = first[at : at + 2].tolist() if present else (0, 0)
         self._begin = int(begin)
         self._columns = file.array("column").part(self._begin, int(end))
 
     def columns(self) -> Array:
-        """The column of every pair, rising."""
+        """The column of every pair, ascending."""
         return self._columns
 
     def of(self, begin: int, end: int) -> Pairs:
@@ -179,5 +180,5 @@ class Slices:
         column = self._columns[at:to].astype(np.int64)
         flat = self._file.array("pairs").part(4 * (self._begin + at), 4 * (self._begin + to))
         rows = flat.reshape(-1, 4).astype(np.int64)
-        whose = np.full(len(column), self._segment), column, self._sizes[column]
-        return Pairs(*whose, *(rows[:, n] for n in range(4)))
+        first = np.full(len(column), self._segment), column, self._sizes[column]
+        return Pairs(*first, *(rows[:, n] for n in range(4)))

@@ -1,7 +1,7 @@
-"""Sets by size: where to cut their sizes so that few columns are found in vain.
+"""Partitions sets by size so that a search has few false positives.
 
-LSH Ensemble takes the largest size of a partition for that of all its sets; the further a set is
-below it, the more often it is found in vain. Equation 2.14 of the thesis bounds how often.
+LSH Ensemble uses the largest set size of a partition for all its sets; the smaller a set, the more
+often it is a false positive. Equation 2.14 of the thesis bounds how often.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ Array = np.ndarray[Any, Any]
 
 
 def optimal_uppers(sizes: Array, partitions: int) -> Array:
-    """The largest size of each partition, such that the bound on false positives is smallest.
+    """The largest size of each partition that minimizes the bound on false positives.
 
-    The exact optimum of section 2.4.6, at most `partitions` of them; each distinct size has a
-    partition of its own where there are fewer sizes than that.
+    The exact optimum of section 2.4.6, with at most `partitions` partitions; each distinct size
+    gets its own partition if there are fewer sizes.
 
     >>> optimal_uppers(np.array([3, 3, 3, 3, 4, 4, 4, 4, 99, 99, 99, 100, 100, 100]), 2).tolist()
     [4, 100]
@@ -33,21 +33,11 @@ def optimal_uppers(sizes: Array, partitions: int) -> Array:
 
 
 def equal_depth_uppers(sizes: Array, partitions: int) -> Array:
-    """The largest size of each partition, such that all hold about as many sets.
+    """The largest size of each partition, with about equally many sets in each.
 
     >>> equal_depth_uppers(np.array([1, 1, 2, 2, 5, 6]), 3).tolist()
     [1, 2, 6]
     """
     ordered = np.sort(sizes)
-    places = np.arange(1, partitions + 1) * len(ordered) // partitions - 1
-    return np.unique(ordered[places[places >= 0]])
-
-
-def cost(sizes: Array, uppers: Array) -> float:
-    """The bound on false positives (equation 2.16) of partitions with these largest sizes.
-
-    >>> cost(np.array([3, 4, 4]), np.array([4]))
-    0.25
-    """
-    upper = uppers[np.searchsorted(uppers, sizes)]
-    return float((1.0 - sizes / upper).sum())
+    ends = np.arange(1, partitions + 1) * len(ordered) // partitions - 1
+    return np.unique(ordered[ends[ends >= 0]])

@@ -1,15 +1,13 @@
-"""Pieces: which columns hold this word or number, where not many of their values do.
+"""Rare pieces: an inverted index from words and numbers to the columns where they are rare.
 
-A join that rewrites values mostly leaves their words and numbers whole (`kernels/pieces.py` says
-what counts as a piece). So for every searched column this keeps a sample of the pieces that only
-one or two of its values hold, inverted: from a piece to the columns. Numbers that are measured
-(decimals) and truth values have none.
+A join that rewrites values mostly leaves their words and numbers intact (`kernels/pieces.py`
+defines a piece). So for every searched column this stores a sample of the pieces that occur in only
+one or two of its values, inverted: from piece to columns. Decimal and boolean columns have none.
 
-Which pieces are in a sample is decided by their ranks, and a column says up to which rank its own
-goes, so that a piece that is not in it is known to be missing or just not shown. The texts are cut
-column by column, and of a column a bounded number of pieces is counted, by leaving out higher ranks
-as they become too many. Beside the samples (20 bytes a piece; three pieces for each value, or 64 if
-these are more) that takes 8 bytes for each value of the segment and some MB.
+The sample of a column contains its pieces up to a rank limit. The limit is stored, so a search can
+tell a missing piece from one that was not sampled. Texts are split column by column, and a bounded
+number of pieces per column is counted by dropping high ranks. Building needs the samples (20 bytes
+per piece; three pieces per value, at least 64), 8 bytes per value of the segment and a few MB.
 """
 
 from __future__ import annotations
@@ -29,47 +27,47 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-MOST = 2048  # pieces of a column
-FEW = 64  # however few values it has
-PER_VALUE = 3  # otherwise
+MOST = 2048  # pieces per column at most
+FEW = 64  # allowed for every column
+PER_VALUE = 3  # allowed per value
 WITHOUT = (ColumnType.DECIMAL, ColumnType.BOOLEAN, ColumnType.EMPTY)
 _SLICE = 1 << 20
-_PARTS = 16  # sorted one after another
+_RANGES = 16  # of hashes, sorted one after another
 _LOW = np.uint64(0xFFFFFFFF)
 
 
 class PieceSource(Protocol):
-    """What pieces are cut from: a `lakejoin.store.segment.Segment`."""
+    """What pieces are extracted from: a `lakejoin.store.segment.Segment`."""
 
     @property
     def column_count(self) -> int:
-        """How many columns the segment has."""
+        """The number of columns of the segment."""
 
     @property
     def indexed(self) -> Array:
-        """Whether each column's set is searched."""
+        """Whether each column is searched."""
 
     @property
     def catalog(self) -> Catalog:
-        """What tables and columns there are."""
+        """The tables and columns."""
 
     @property
     def dictionary(self) -> Dictionary:
-        """From values to codes and back."""
+        """Maps values to codes and back."""
 
     def group_sets(self) -> tuple[Array, Array, Array]:
-        """(group_start, set_start, groups): the groups of codes, and each column's groups."""
+        """(group_start, set_start, groups): the groups of codes, and those of each column."""
 
 
 class PiecesComponent:
-    """The pieces as a component of the index."""
+    """The rare pieces as a component of the index."""
 
     name: ClassVar[str] = "pieces"
     version: ClassVar[int] = 1
     made_with: ClassVar[str] = ""
 
     def build(self, source: PieceSource, out: ArrayFileWriter) -> None:
-        """Writes the samples of all columns that have pieces, by piece."""
+        """Write the samples of all columns, by piece."""
         for name, array in _arrays(source).items():
             out.add(name, array)
 
@@ -83,7 +81,7 @@ def _arrays(source: PieceSource) -> dict[str, Array]:
     most = _most(columns, group_start, set_start, groups)
     offsets, data = _texts(source.dictionary.texts)
     pieces = np.empty(int(most.sum()), dtype=np.uint64)
-    own_limit, own_kept = np.empty(len(columns), np.uint64), np.empty(len(columns), np.int64)
+    limits, counts = np.empty(len(columns), np.uint64), np.empty(len(columns), np.int64)
     total = sample_columns(
         columns,
         set_start,
@@ -93,28 +91,28 @@ def _arrays(source: PieceSource) -> dict[str, Array]:
         data,
         most,
         COUNTED,
-        own_limit,
-        own_kept,
+        limits,
+        counts,
         pieces,
     )
     limit = np.zeros(source.column_count, dtype=np.uint64)
-    limit[columns] = own_limit
+    limit[columns] = limits
     narrow = np.uint16 if source.column_count <= 1 << 16 else np.uint32
-    holder = np.repeat(columns.astype(narrow), own_kept)
-    return {"limit": limit, **_by_piece(pieces[:total], holder)}
+    column_of_piece = np.repeat(columns.astype(narrow), counts)
+    return {"limit": limit, **_by_piece(pieces[:total], column_of_piece)}
 
 
 def with_pieces(source: PieceSource) -> Array:
-    """The columns whose pieces are kept."""
+    """The columns that have pieces."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    without: Any = pc.is_in(source.catalog.columns["type"], value_set=pa.array(map(str, WITHOUT)))
-    return np.asarray(np.flatnonzero(source.indexed & ~np.asarray(without)))
+    excluded: Any = pc.is_in(source.catalog.columns["type"], value_set=pa.array(map(str, WITHOUT)))
+    return np.asarray(np.flatnonzero(source.indexed & ~np.asarray(excluded)))
 
 
 def _most(columns: Array, group_start: Array, set_start: Array, groups: Array) -> Array:
-    """How many pieces each column may keep."""
+    """The number of pieces each column may keep."""
     before = np.concatenate(([0], np.cumsum(np.diff(group_start)[groups])))
     sizes = (before[set_start[1:]] - before[set_start[:-1]])[columns]
     return np.asarray(np.clip(PER_VALUE * sizes, FEW, MOST))
@@ -132,8 +130,8 @@ def _texts(texts: Texts) -> tuple[Array, Array]:
 
 
 def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
-    """(piece, column) pairs as a directory: buckets by the top bits of a hash, in each bucket the
-    low 32 bits, rising, and the columns."""
+    """Arrange (piece, column) pairs as a directory: buckets by the top bits of a hash, in each
+    bucket the low 32 bits, ascending, and the columns."""
     from lakejoin.kernels.lookup import directory_bits
 
     bits = np.uint64(directory_bits(len(pieces)))
@@ -141,8 +139,8 @@ def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
     tag = np.empty(len(pieces), dtype=np.uint32)
     column = np.empty_like(columns)
     begin = 0
-    for part in range(_PARTS):
-        chosen = np.flatnonzero(pieces >> np.uint64(60) == part)
+    for top_bits in range(_RANGES):
+        chosen = np.flatnonzero(pieces >> np.uint64(60) == top_bits)
         hashes = pieces[chosen]
         bucket = hashes >> (np.uint64(64) - bits)
         order = np.argsort((bucket << np.uint64(32)) | (hashes & _LOW), kind="stable")
@@ -156,7 +154,7 @@ def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
 
 
 class Pieces:
-    """The opened pieces of a segment; `limit` is the rank that each column's sample goes up to."""
+    """The opened pieces of a segment; `limit` is the highest rank in each column's sample."""
 
     def __init__(self, file: ArrayFile) -> None:
         self.file = file
@@ -174,9 +172,9 @@ class Pieces:
         return len(self._tag)
 
     def find(self, pieces: Array) -> tuple[Array, Array]:
-        """(spans, columns): the columns that hold piece i are `columns[span[i, 0] : span[i, 1]]`.
+        """(spans, columns): the columns with piece i are `columns[span[i, 0] : span[i, 1]]`.
 
-        A bucket and 32 bits tell pieces apart: two of a billion billion are taken for the same.
+        A piece is identified by its bucket and 32 bits; confusing two is practically impossible.
         """
         from lakejoin.kernels.lookup import bucket_spans
         from lakejoin.kernels.piece_lists import tag_spans
@@ -189,7 +187,7 @@ class Pieces:
         return span, self._column.touch(span[:, 0], span[:, 1])
 
 
-def pieces_agree(source: PieceSource, kept: Pieces) -> bool:
-    """Whether kept pieces are those that the values make."""
-    made, file = _arrays(source), kept.file
-    return all(np.array_equal(array, file.array(name).all()) for name, array in made.items())
+def pieces_agree(source: PieceSource, stored: Pieces) -> bool:
+    """Whether the stored pieces match the values."""
+    expected, file = _arrays(source), stored.file
+    return all(np.array_equal(array, file.array(name).all()) for name, array in expected.items())

@@ -1,4 +1,4 @@
-"""The narrow forms of numbers: whole ones over a power of ten, or floats, whichever is exact."""
+"""Stores numbers in the narrowest exact form: integers over a power of ten, or floats."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Array = np.ndarray[Any, Any]
 FORMS: tuple[Any, ...] = (np.int8, np.int16, np.int32, np.float32, np.float64)
 REPEAT_FORMS: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32, np.int64)
 
-_POWERS = 10  # decimals that whole numbers are tried with
+_POWERS = 10  # decimals that are tried
 _SAMPLE = 64
 
 
 def narrowed(numbers: Array) -> tuple[int, int, Array]:
-    """(form, power, kept): `kept / 10 ** power` in the narrowest form gives back every number.
+    """(form, power, stored): `stored / 10 ** power` gives back every number exactly.
 
-    >>> form, power, kept = narrowed(np.array([1.5, 12.34]))
-    >>> FORMS[form].__name__, power, kept.tolist()
+    >>> form, power, stored = narrowed(np.array([1.5, 12.34]))
+    >>> FORMS[form].__name__, power, stored.tolist()
     ('int16', 2, [150, 1234])
     """
     for power in range(_POWERS):
@@ -40,12 +40,12 @@ def narrowed(numbers: Array) -> tuple[int, int, Array]:
 
 
 def _is_whole(numbers: Array, power: int) -> bool:
-    """Whether the numbers are exactly whole ones over that power of ten."""
+    """Whether all numbers are exactly integers over this power of ten."""
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = np.rint(numbers * 10.0**power)
-        return bool((moved / 10.0**power == numbers).all())
+        scaled = np.rint(numbers * 10.0**power)
+        return bool((scaled / 10.0**power == numbers).all())
 
 
-def widened(kept: Array, power: int) -> Array:
-    """The numbers again, as float64."""
-    return kept.astype(np.float64) if power == 0 else kept / 10.0**power
+def widened(stored: Array, power: int) -> Array:
+    """The original numbers, as float64."""
+    return stored.astype(np.float64) if power == 0 else stored / 10.0**power

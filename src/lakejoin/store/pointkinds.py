@@ -1,4 +1,4 @@
-"""What a point set is, and what it is made of."""
+"""The kinds of point sets, and what they are built from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBER, PLACE, VECTOR = KINDS = ("number", "place", "vector")
 
 
 class PointSource(Protocol):
-    """What point sets are made of: a `lakejoin.store.segment.Segment`."""
+    """What point sets are built from: a `lakejoin.store.segment.Segment`."""
 
     @property
     def catalog(self) -> Catalog:
@@ -35,7 +35,7 @@ class PointSource(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointSet:
-    """A set to be written: distinct points (n, d) in order, and the rows of each."""
+    """A set to be written: distinct points (n, d) in order, and the number of rows of each."""
 
     kind: str
     columns: tuple[int, ...]

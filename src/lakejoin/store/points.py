@@ -1,16 +1,16 @@
-"""Point sets: the numbers, places and vectors of a segment's columns, for search by distance.
+"""Point sets: the numbers, coordinates and vectors of a segment's columns, for distance search.
 
-A *point set* holds the distinct points of one column of numbers, of a pair of columns that are
-latitude and longitude (or one column with both), or of a column of vectors, with the number of rows
-of each. Numbers ascend; places lie in Morton order, so that neighbours in the file are neighbours
-on the map, with a bounding box for every `BLOCK` of them; vectors ascend by their numbers.
+A *point set* has the distinct points of a numeric column, of a latitude and a longitude column (or
+one column with both), or of a column of vectors, with the number of rows of each. Numbers ascend;
+coordinates are in Morton order, so that neighbours in the file are neighbours on the map, with a
+bounding box for every `BLOCK` of them; vectors are in lexicographic order.
 
-Points are kept in the narrowest form that gives back the same floats: whole numbers of 1, 2 or 4
-bytes divided by a power of ten (12.34 is 1234 / 10^2, which is exactly the float that 12.34 means),
-or floats of 4 or 8 bytes. How often each occurs is kept only for sets that repeat one.
+Points are stored in the narrowest form that gives back the same floats: integers of 1, 2 or 4 bytes
+over a power of ten (12.34 is 1234 / 10^2, exactly the float 12.34), or floats of 4 or 8 bytes. Row
+counts are stored only for sets with repeated points.
 
-It is built from the catalog, the dictionary and the rows. Each distinct value of the segment is
-read once, which takes 9 bytes for each of them meanwhile.
+Built from the catalog, the dictionary and the rows. Each distinct value of the segment is parsed
+once, which takes 9 bytes per value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-BLOCK = 256  # places that have a bounding box together
+BLOCK = 256  # points per bounding box
 NO_COLUMN = np.uint32(0xFFFFFFFF)
 
 
@@ -45,12 +45,12 @@ class PointsComponent:
     made_with: ClassVar[str] = ""
 
     def build(self, source: PointSource, out: ArrayFileWriter) -> None:
-        """Finds the point sets of all tables and writes them."""
+        """Find the point sets of all tables and write them."""
         from lakejoin.store.pointsets import point_sets
 
         writer = PointsWriter(out)
-        for one in point_sets(source):
-            writer.add(one)
+        for point_set in point_sets(source):
+            writer.add(point_set)
         writer.finish()
 
 
@@ -67,21 +67,21 @@ class PointsWriter:
         self._repeat_bytes = 0
         out.begin("points", np.dtype(np.uint8))
 
-    def add(self, one: PointSet) -> None:
-        """Writes the points of a set; the rest follows in `finish`."""
-        count, dimension = one.points.shape
-        form, power, kept = narrowed(one.points)
+    def add(self, points: PointSet) -> None:
+        """Write the points of a set; the rest follows in `finish`."""
+        count, dimension = points.points.shape
+        form, power, stored = narrowed(points.points)
         start = self._out.align()
-        # Axis by axis, except vectors: their numbers are always read together.
-        kept = kept if one.kind == VECTOR and dimension > 2 else kept.T
-        self._out.append(np.ascontiguousarray(kept).reshape(-1).view(np.uint8))
-        times, at = self._add_repeats(one.repeats)
-        kind = KINDS.index(one.kind)
+        # Axis by axis, except vectors: their elements are always read together.
+        stored = stored if points.kind == VECTOR and dimension > 2 else stored.T
+        self._out.append(np.ascontiguousarray(stored).reshape(-1).view(np.uint8))
+        times, at = self._add_repeats(points.repeats)
+        kind = KINDS.index(points.kind)
         self._sets.append((kind, dimension, count, form, power, start, times, at))
-        second = one.columns[1] if len(one.columns) > 1 else int(NO_COLUMN)
-        self._columns.append((one.columns[0], second))
+        second = points.columns[1] if len(points.columns) > 1 else int(NO_COLUMN)
+        self._columns.append((points.columns[0], second))
         box = np.zeros(4)
-        axes = one.points[:, :2]
+        axes = points.points[:, :2]
         box[: 2 * axes.shape[1] : 2], box[1 : 2 * axes.shape[1] : 2] = axes.min(0), axes.max(0)
         self._boxes.append(box)
         self._blocks.append(_block_boxes(axes) if dimension == 2 else np.zeros((0, 4)))
@@ -91,19 +91,19 @@ class PointsWriter:
         if most == 1:
             return 0, 0
         form = next(i for i, f in enumerate(REPEAT_FORMS) if most <= np.iinfo(f).max)
-        kept = repeats.astype(REPEAT_FORMS[form]).view(np.uint8)
+        stored = repeats.astype(REPEAT_FORMS[form]).view(np.uint8)
         at = self._repeat_bytes
-        self._repeats.append(np.append(kept, np.zeros(-len(kept) % 8, dtype=np.uint8)))
+        self._repeats.append(np.append(stored, np.zeros(-len(stored) % 8, dtype=np.uint8)))
         self._repeat_bytes += len(self._repeats[-1])
         return form + 1, at
 
     def finish(self) -> None:
-        """Writes what tells where everything is."""
+        """Write the row counts, the fields of all sets and the bounding boxes."""
         out = self._out
         out.align()
         out.begin("repeats", np.dtype(np.uint8))
-        for part in self._repeats:
-            out.append(part)
+        for repeats in self._repeats:
+            out.append(repeats)
         fields = np.array(self._sets, dtype=np.int64).reshape(-1, 8)
         for field, (name, kind) in zip(fields.T, _FIELDS.items(), strict=True):
             out.add(name, field.astype(kind))
@@ -137,7 +137,7 @@ def _block_boxes(points: Array) -> Array:
 
 
 class PointSets:
-    """The opened point sets of a segment, numbered 0, 1, 2, …"""
+    """The opened point sets of a segment, with the ids 0, 1, 2, …"""
 
     def __init__(self, file: ArrayFile) -> None:
         self.place = file.place
@@ -156,13 +156,13 @@ class PointSets:
 
     def _check(self, file: ArrayFile) -> None:
         widths = np.array([np.dtype(form).itemsize for form in FORMS], dtype=np.int64)
-        known = len(self.kinds) == 0 or (
+        valid = len(self.kinds) == 0 or (
             int(self.kinds.max()) < len(KINDS) and int(self.forms.max()) < len(FORMS)
         )
-        if known:
+        if valid:
             need = self.sizes * self.dimensions * widths[self.forms]
-            known = bool((self.starts + need <= len(self.pool)).all())
-        if not known:
+            valid = bool((self.starts + need <= len(self.pool)).all())
+        if not valid:
             raise DamagedIndex(
                 f"the index is damaged: {file.place} is inconsistent; rebuild it with: "
                 "lakejoin index --full"
@@ -170,7 +170,7 @@ class PointSets:
 
     @property
     def count(self) -> int:
-        """How many point sets there are."""
+        """The number of point sets."""
         return len(self.kinds)
 
     def kind(self, s: int) -> str:
@@ -178,20 +178,20 @@ class PointSets:
         return KINDS[self.kinds[s]]
 
     def columns(self, s: int) -> tuple[int, ...]:
-        """The numbers of its columns in the segment: one, or latitude and longitude."""
+        """Its column ids in the segment: one, or latitude and longitude."""
         first, second = self.column_pairs[s].tolist()
         return (first,) if second == NO_COLUMN else (first, second)
 
     def dimension(self, s: int) -> int:
-        """How many numbers a point has."""
+        """The dimension of its points."""
         return int(self.dimensions[s])
 
     def size(self, s: int) -> int:
-        """How many distinct points there are."""
+        """The number of distinct points."""
         return int(self.sizes[s])
 
     def points(self, s: int) -> Array:
-        """The distinct points, one a row."""
+        """The distinct points, one per row."""
         size, dimension = self.size(s), self.dimension(s)
         kind = np.dtype(FORMS[self.forms[s]])
         begin = int(self.starts[s])
@@ -201,10 +201,10 @@ class PointSets:
         return widened(shaped, int(self.powers[s]))
 
     def repeats(self, s: int) -> Array:
-        """In how many rows each of the points is."""
+        """The number of rows of each point."""
         if self.repeat_forms[s] == 0:
             return np.ones(self.size(s), dtype=np.int64)
         kind = np.dtype(REPEAT_FORMS[self.repeat_forms[s] - 1])
         begin = int(self.repeat_starts[s])
-        part = self.repeat_pool.part(begin, begin + self.size(s) * kind.itemsize)
-        return np.asarray(part.view(kind), dtype=np.int64)
+        stored = self.repeat_pool.part(begin, begin + self.size(s) * kind.itemsize)
+        return np.asarray(stored.view(kind), dtype=np.int64)

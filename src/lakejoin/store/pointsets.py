@@ -1,4 +1,4 @@
-"""Which point sets a segment's tables have."""
+"""Finds the point sets of a segment's tables."""
 
 from __future__ import annotations
 
@@ -39,43 +39,43 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SLICE = 1 << 18  # values read at once
-_SAMPLE = 64  # values that tell whether a column of texts is worth a look
-_PASSED_OVER = (ColumnType.DATE, ColumnType.BOOLEAN, ColumnType.EMPTY)
+_SLICE = 1 << 18  # values parsed at once
+_SAMPLE = 64  # values that decide whether a text column is examined
+_IGNORED = (ColumnType.DATE, ColumnType.BOOLEAN, ColumnType.EMPTY)
 _NUMERIC = (ColumnType.INTEGER, ColumnType.DECIMAL)
-# Of one column's pairs of numbers, the share that has three decimals or more (two, where the name
-# says that they are places).
+# The share of number pairs in one column with three or more decimals (two, if the column is named
+# like coordinates).
 _FINE = 0.5
 
 
 def point_sets(source: PointSource) -> Iterator[PointSet]:
-    """The point sets of all tables, table by table: numbers, then places, then vectors."""
-    reading = _Reading(source)
+    """Find the point sets of all tables: numbers, then coordinates, then vectors of each table."""
+    reader = _Reader(source)
     tables = source.catalog.tables
     first, width = tables["first"].to_pylist(), tables["width"].to_pylist()
     for begin, count in zip(first, width, strict=True):
-        yield from reading.table(begin, begin + count)
+        yield from reader.table(begin, begin + count)
 
 
-def points_agree(source: PointSource, kept: PointSets) -> bool:
-    """Whether kept point sets are those that the rows make."""
+def points_agree(source: PointSource, stored: PointSets) -> bool:
+    """Whether the stored point sets match the rows."""
     count = 0
-    for one in point_sets(source):
-        if count == kept.count or not _same(one, kept, count):
+    for point_set in point_sets(source):
+        if count == stored.count or not _same(point_set, stored, count):
             return False
         count += 1
-    return count == kept.count
+    return count == stored.count
 
 
-def _same(one: PointSet, kept: PointSets, number: int) -> bool:
-    if (one.kind, one.columns) != (kept.kind(number), kept.columns(number)):
+def _same(points: PointSet, stored: PointSets, set_id: int) -> bool:
+    if (points.kind, points.columns) != (stored.kind(set_id), stored.columns(set_id)):
         return False
-    same = np.array_equal(one.points, kept.points(number))
-    return same and np.array_equal(one.repeats, kept.repeats(number))
+    same = np.array_equal(points.points, stored.points(set_id))
+    return same and np.array_equal(points.repeats, stored.repeats(set_id))
 
 
-class _Reading:
-    """Reads a segment's columns; every distinct value only once, whatever columns hold it."""
+class _Reader:
+    """Reads a segment's columns; parses every distinct value only once."""
 
     def __init__(self, source: PointSource) -> None:
         columns = source.catalog.columns
@@ -91,98 +91,96 @@ class _Reading:
         values = np.zeros(count, dtype=np.float64)
         for begin in range(0, count, _SLICE):
             end = min(begin + _SLICE, count)
-            part = read_values(self._texts.take(np.arange(begin, end)))
-            kinds[begin:end], values[begin:end] = part.kinds, part.values
+            parsed = read_values(self._texts.take(np.arange(begin, end)))
+            kinds[begin:end], values[begin:end] = parsed.kinds, parsed.values
         return Readings(kinds, values)
 
     def table(self, begin: int, end: int) -> Iterator[PointSet]:
-        """The point sets of the table with these columns."""
+        """The point sets of the table with the columns [begin, end)."""
         axes: list[AxisColumn] = []
         several: list[PointSet] = []
         for column in range(begin, end):
-            if not self._worth(column):
+            if not self._may_have_points(column):
                 continue
             codes, repeats = self._rows.set_with_counts(column, self._counts[column])
-            found = self._values.take(codes)
-            numbers = self._numbers(column, found, codes, repeats)
+            parsed = self._values.take(codes)
+            numbers = self._numbers(column, parsed, repeats)
             if numbers is not None:
                 yield numbers
-            axis = self._axis(column, found)
+            axis = self._axis(column, parsed)
             if axis is not None:
                 axes.append(axis)
             else:
-                several.extend(self._several(column, found, codes, repeats))
+                several.extend(self._several(column, parsed, codes, repeats))
         for latitude, longitude in coordinate_pairs(axes):
-            places = self._pair(latitude, longitude)
-            if places is not None:
-                yield places
+            points = self._pair(latitude, longitude)
+            if points is not None:
+                yield points
         yield from several
 
-    def _worth(self, column: int) -> bool:
-        """Whether a column may hold points: of texts, a few of them tell."""
+    def _may_have_points(self, column: int) -> bool:
+        """Whether a column may have points; for text columns, judged by a sample."""
         kind = self._types[column]
-        if kind in _PASSED_OVER or kind in _NUMERIC:
+        if kind in _IGNORED or kind in _NUMERIC:
             return kind in _NUMERIC
         _, ids = self._rows.local(column, self._counts[column])
         codes = self._rows.codes_of(ids[:: max(1, len(ids) // _SAMPLE)])
         codes = codes[codes != NULL]
         return len(codes) > 0 and float((self._values.kinds[codes] > 0).mean()) >= KIND_SHARE / 2
 
-    def _numbers(
-        self, column: int, found: Readings, codes: Array, repeats: Array
-    ) -> PointSet | None:
+    def _numbers(self, column: int, parsed: Readings, repeats: Array) -> PointSet | None:
         from lakejoin.kernels.points.texts import COMMAS, GROUPS
 
         kind = self._types[column]
-        numbers = numbers_in(found)
+        numbers = numbers_in(parsed)
         real = np.isfinite(numbers)
         if not real.any():
             return None
         if kind not in _NUMERIC and float(real.mean()) < KIND_SHARE:
             return None
-        if kind is ColumnType.TEXT and found.share(COMMAS, GROUPS) == 0:
-            return None  # codes with leading zeros are texts, and so are the others beside them
+        if kind is ColumnType.TEXT and parsed.share(COMMAS, GROUPS) == 0:
+            return None  # identifiers with leading zeros are texts
         points, times = distinct_points(numbers[real][:, None], repeats[real])
         return PointSet(NUMBER, (column,), points, times)
 
-    def _axis(self, column: int, found: Readings) -> AxisColumn | None:
+    def _axis(self, column: int, parsed: Readings) -> AxisColumn | None:
         from lakejoin.kernels.points import texts
 
-        degrees = degrees_in(found)
+        degrees = degrees_in(parsed)
         if float(np.isfinite(degrees).mean()) < KIND_SHARE:
             return None
-        said = ""
-        if found.share(texts.LATITUDE) >= KIND_SHARE / 2 and not found.share(texts.LONGITUDE):
-            said = LATITUDE
-        elif found.share(texts.LONGITUDE) >= KIND_SHARE / 2 and not found.share(texts.LATITUDE):
-            said = LONGITUDE
-        return AxisColumn(column, self._names[column], degrees, said)
+        letters = ""
+        if parsed.share(texts.LATITUDE) >= KIND_SHARE / 2 and not parsed.share(texts.LONGITUDE):
+            letters = LATITUDE
+        elif parsed.share(texts.LONGITUDE) >= KIND_SHARE / 2 and not parsed.share(texts.LATITUDE):
+            letters = LONGITUDE
+        return AxisColumn(column, self._names[column], degrees, letters)
 
     def _several(
-        self, column: int, found: Readings, codes: Array, repeats: Array
+        self, column: int, parsed: Readings, codes: Array, repeats: Array
     ) -> Iterator[PointSet]:
-        """The set of a column whose texts hold several numbers each."""
+        """The point set of a column whose texts contain several numbers each."""
         from lakejoin.kernels.points import texts
 
         name = self._names[column]
-        dimension = dimension_in(found)
-        vectors = vector_share(found, dimension) >= KIND_SHARE and dimension > 1
+        dimension = dimension_in(parsed)
+        vectors = vector_share(parsed, dimension) >= KIND_SHARE and dimension > 1
         if vectors and not (dimension == 2 and says_place(name)):
             numbers = vectors_of(self._texts.take(codes))
             real = np.isfinite(numbers).all(axis=1)
             if real.any():
                 yield PointSet(VECTOR, (column,), *distinct_points(numbers[real], repeats[real]))
-        elif vectors or found.share(texts.PAIR, texts.PLACE) >= KIND_SHARE:
-            places = places_in_texts(self._texts.take(codes), name)
-            real = valid_places(places)
-            told = found.share(texts.PLACE) >= KIND_SHARE / 2
+        elif vectors or parsed.share(texts.PAIR, texts.PLACE) >= KIND_SHARE:
+            points = places_in_texts(self._texts.take(codes), name)
+            real = valid_places(points)
+            certain = parsed.share(texts.PLACE) >= KIND_SHARE / 2
             if float(real.mean()) >= KIND_SHARE and (
-                told or _measured(places[real], 2 if says_place(name) else 3)
+                certain or _has_decimals(points[real], 2 if says_place(name) else 3)
             ):
-                yield PointSet(PLACE, (column,), *distinct_points(places[real], repeats[real]))
+                yield PointSet(PLACE, (column,), *distinct_points(points[real], repeats[real]))
 
     def _pair(self, latitude: int, longitude: int) -> PointSet | None:
-        """The places of two columns: those of the rows that have both."""
+        """The coordinates in two columns, of the rows that have both."""
         axes = []
         keys = np.zeros(self._counts[latitude], dtype=np.uint64)
         for column in (latitude, longitude):
@@ -203,25 +201,25 @@ class _Reading:
 
 
 def places_in_texts(texts: pa.LargeStringArray, name: str) -> Array:
-    """The (latitude, longitude) of a column whose texts hold both; NaN where they do not.
+    """The (latitude, longitude) of a column whose texts contain both; NaN for other texts.
 
-    Two numbers are latitude and longitude, and a list of two (`[11.6, 48.1]`) is written as GeoJSON
-    does, longitude first; unless the column's name or a number beyond 90 says otherwise.
+    Two numbers are latitude and longitude; a list of two (`[11.6, 48.1]`) has the longitude first,
+    as in GeoJSON. The column's name or a number beyond 90 can say otherwise.
     """
     listed = vector_share(read_values(texts), 2) >= KIND_SHARE
-    small = name.lower()
-    latitude_first = 0 <= small.find("lat") < max(small.find("lon"), small.find("lng"))
+    lower = name.lower()
+    latitude_first = 0 <= lower.find("lat") < max(lower.find("lon"), lower.find("lng"))
     named = longitude_first(name)
     return places_of(texts, named or (listed and not latitude_first), surely=named)
 
 
-def _measured(places: Array, decimals: int) -> bool:
-    return all(decimals_share(places[:, axis], decimals) >= _FINE for axis in range(2))
+def _has_decimals(points: Array, decimals: int) -> bool:
+    return all(decimals_share(points[:, axis], decimals) >= _FINE for axis in range(2))
 
 
 def distinct_points(points: Array, repeats: Array) -> tuple[Array, Array]:
-    """Distinct points in the order they are kept, and the rows of each."""
-    points = points + 0.0  # there is one zero
+    """The distinct points in the order they are stored, and the number of rows of each."""
+    points = points + 0.0  # no negative zeros
     order = np.lexsort(points.T[::-1])
     points, repeats = points[order], repeats[order]
     new = np.ones(len(points), dtype=bool)
@@ -235,15 +233,15 @@ def distinct_points(points: Array, repeats: Array) -> tuple[Array, Array]:
 
 
 def _morton(points: Array) -> Array:
-    """The place of each point on a curve that keeps neighbours together, within their box."""
+    """The position of each point on a curve that keeps neighbours together, within their box."""
     low = points.min(axis=0)
     span = float((points.max(axis=0) - low).max())
     key = np.zeros(len(points), dtype=np.uint64)
     for axis in range(2):
-        part = ((points[:, axis] - low[axis]) / (span or 1.0) * (2**31 - 1)).astype(np.uint64)
+        bits = ((points[:, axis] - low[axis]) / (span or 1.0) * (2**31 - 1)).astype(np.uint64)
         for shift, mask in _SPREAD:
-            part = (part | (part << np.uint64(shift))) & np.uint64(mask)
-        key |= part << np.uint64(axis)
+            bits = (bits | (bits << np.uint64(shift))) & np.uint64(mask)
+        key |= bits << np.uint64(axis)
     return key
 
 

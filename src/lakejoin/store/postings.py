@@ -1,23 +1,23 @@
 """The inverted index of a segment: posting lists by group, and sets as lists of groups.
 
-Tokens with exactly the same posting list form a *group*, and the group is the unit: its list is
-kept once, and a column's set is exactly a union of whole groups. Codes are numbered group by group,
-so that group g holds the codes [group_start[g], group_start[g + 1]). Groups rise by the length of
-their list (JOSIE's global order). The lists are kept as plain numbers of columns, one after the
-other: with the lengths rising, a list is found from a small table of lengths, and reading plain
-numbers is several times faster than unpacking them. The sets are packed as byte-wise differences.
+Tokens with exactly the same posting list form a *group*: the list is stored once per group, and a
+column's set is a union of whole groups. Codes follow the groups: group g has the codes
+[group_start[g], group_start[g + 1]). Groups are ordered by the length of their list (JOSIE's global
+order). The lists are plain column numbers, one list after the other: as lengths ascend, a list is
+found with a small table of lengths, and plain numbers are read several times faster than packed
+ones. The sets are packed as byte-wise differences.
 
-Inside this component the columns are numbered by falling size of their sets: that number is a
-column's *stand*. A column with fewer values than the k-th best score cannot be among the best k, so
-a search reads of every list only the beginning.
+Inside this component, columns are identified by their rank by falling set size, the *stand*. A
+column with fewer values than the k-th best score cannot be among the best k, so a search reads only
+the beginning of each list.
 
-The multiplicities of a set (in how many rows each value occurs) are kept in the order of the codes
-for the columns that repeat a value; in the others every value occurs once.
+The multiplicities of a set (the number of rows of each value) are stored in code order for columns
+with repeated values; in other columns every value occurs once.
 
-For searching there are also: a sample of where groups start, small enough to stay in a processor's
-cache, to find the group of a code; marks inside long sets, so that the end of one can be read
-without its beginning; and for every entry of a list its position, the number of the column's values
-up to there in the global order (JOSIE's position filter).
+For searching there are also: a sample of group starts, small enough for the processor's cache, to
+find the group of a code; marks inside long sets, to read the end of one without its beginning; and
+for every list entry its position, the number of the column's values up to there in the global order
+(JOSIE's position filter).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 
 Array = np.ndarray[Any, Any]
 
-MARK = 64  # groups from one mark in a long set to the next
-SAMPLE = 64  # groups from one in the sample to the next
+MARK = 64  # groups between two marks in a long set
+SAMPLE = 64  # groups between two sampled ones
 
 
 class PostingSource(Protocol):
-    """What the posting lists are made of: a `lakejoin.store.segment.Segment`."""
+    """What posting lists are built from: a `lakejoin.store.segment.Segment`."""
 
     @property
     def column_count(self) -> int:
-        """How many columns the segment has."""
+        """The number of columns of the segment."""
 
     def posting_lists(self) -> tuple[Array, Array, Array]:
-        """(group_start, list_start, list_columns), groups by rising length of their list."""
+        """(group_start, list_start, list_columns), groups by ascending length of their list."""
 
     def repeats(self, column: int) -> Array | None:
         """The multiplicities of an indexed column's set in code order; None if all are one."""
@@ -57,7 +57,7 @@ class PostingsComponent:
     made_with = ""
 
     def build(self, source: PostingSource, out: ArrayFileWriter) -> None:
-        """Writes the groups, their posting lists, the sets and their multiplicities."""
+        """Write the groups, their posting lists, the sets and their multiplicities."""
         from lakejoin.kernels.packing import pack_lists, transpose
 
         group_start, list_start, columns = source.posting_lists()
@@ -76,7 +76,7 @@ class PostingsComponent:
         _write_lists(list_start, set_start, groups, weight, out)
         begin, packed = pack_lists(set_start, groups)
         if begin[-1] >= 1 << 32:
-            raise BuildFailed("a segment's sets would exceed 4 GB; index with a smaller batch")
+            raise BuildFailed("the sets of a segment would exceed 4 GB; build with less memory")
         out.add("set_start", begin.astype(np.uint32))
         out.add("sets", packed)
         _write_marks(set_start, groups, begin, packed, out)
@@ -101,8 +101,8 @@ class PostingsComponent:
 def _write_lists(
     list_start: Array, set_start: Array, groups: Array, weight: Array, out: ArrayFileWriter
 ) -> None:
-    """The lists with their positions, and the distinct lengths of lists, rising: the first group of
-    each length and where its list begins."""
+    """Write the lists with their positions, and for each distinct length, ascending, its first
+    group and where that group's list begins."""
     length = np.diff(list_start)
     first = np.flatnonzero(np.diff(length, prepend=-1))
     out.add("length", length[first].astype(np.uint32))
@@ -120,14 +120,14 @@ def _write_lists(
 def _write_marks(
     set_start: Array, groups: Array, begin: Array, packed: Array, out: ArrayFileWriter
 ) -> None:
-    """For every MARK-th group of a long set: the group before it plus one, and its byte."""
+    """Write, for every MARK-th group of a long set, the preceding group plus one, and its byte."""
     counts = np.diff(set_start)
     marked = np.flatnonzero(counts > 2 * MARK)
     marks = (counts[marked] - 1) // MARK
     first = np.concatenate(([0], np.cumsum(marks))).astype(np.int64)
     column = np.repeat(marked, marks)
     nth = MARK * (1 + np.arange(first[-1]) - np.repeat(first[:-1], marks))
-    # The n-th number of all packed ones begins after the (n-1)-th byte that ends a number.
+    # The n-th packed number begins after the (n-1)-th byte that ends a number.
     ends = np.flatnonzero(packed < 128) if len(column) else np.zeros(0, dtype=np.int64)
     last = set_start[column] + nth - 1
     out.add("mark_stand", marked.astype(np.uint32))
@@ -137,7 +137,7 @@ def _write_marks(
 
 
 def _narrow(begin: Array) -> Array:
-    """Starts in 32 bits where they fit: they are most of what a short list costs."""
+    """Starts in 32 bits if they fit: they are most of the size of a short list."""
     return begin.astype(np.uint32) if begin[-1] < 1 << 32 else begin
 
 
@@ -161,68 +161,68 @@ class Postings:
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return len(self._group_start) - 1
 
     @property
     def columns(self) -> int:
-        """How many columns there are, searched or not."""
+        """The number of columns, searched or not."""
         return len(self._stand)
 
     def group_start(self) -> Array:
-        """Group g holds the codes [group_start[g], group_start[g + 1])."""
+        """Group g has the codes [group_start[g], group_start[g + 1])."""
         return self._group_start.all()
 
     @property
     def unsearched(self) -> int:
-        """How many codes no searched column holds: they are the first ones."""
+        """The number of codes that no searched column contains; they come first."""
         length = self._length.all()
         groups = int(self._length_group.all()[1]) if len(length) and length[0] == 0 else 0
         return int(self._group_start.take(np.array([groups]))[0])
 
     def set_sizes(self, columns: Array | None = None) -> Array:
-        """The number of distinct values of columns, or of all; 0 for one that is not indexed."""
+        """The number of distinct values of some or all columns; 0 if not indexed."""
         stands = self._stand.all() if columns is None else self._stand.take(columns)
         return self._set_size.take(stands)
 
     def stands(self, columns: Array) -> Array:
-        """The numbers of columns by falling size, which the lists hold."""
+        """The stands of columns, as they are in the lists."""
         return self._stand.take(columns)
 
     def columns_at(self, stands: Array) -> Array:
-        """The columns with those numbers by falling size."""
+        """The columns with these stands."""
         return self._by_size.take(stands)
 
     def list_lengths(self, groups: Array) -> Array:
         """The lengths of the posting lists of groups."""
-        kind = np.searchsorted(self._length_group.all(), groups, side="right") - 1
-        return self._length.take(kind)
+        nth = np.searchsorted(self._length_group.all(), groups, side="right") - 1
+        return self._length.take(nth)
 
     def set_bytes(self, stands: Array) -> Array:
-        """How many bytes the packed sets of columns take; columns by their numbers by size."""
+        """The sizes in bytes of the packed sets of columns, given by their stands."""
         stands = np.asarray(stands, dtype=np.int64)
         begin = self._set_start.take(stands).astype(np.int64)
         return self._set_start.take(stands + 1).astype(np.int64) - begin
 
     def columns_of(self, group: int) -> Array:
-        """The posting list of a group: the columns that hold each of its tokens, ascending."""
+        """The posting list of a group: the columns that contain its tokens, ascending."""
         first = self._length_group.all()
-        kind = int(np.searchsorted(first, group, side="right")) - 1
-        length = int(self._length.all()[kind])
-        begin = int(self._length_begin.all()[kind]) + (group - int(first[kind])) * length
+        nth = int(np.searchsorted(first, group, side="right")) - 1
+        length = int(self._length.all()[nth])
+        begin = int(self._length_begin.all()[nth]) + (group - int(first[nth])) * length
         return np.sort(self._by_size.take(self._lists.part(begin, begin + length)))
 
     def spans(self, codes: Array) -> tuple[Array, Array]:
-        """Where the posting lists of codes begin among all entries, and how long they are."""
+        """Where the posting lists of codes begin among all entries, and their lengths."""
         group = np.searchsorted(self._group_start.all(), codes, side="right") - 1
         first = self._length_group.all()
-        kind = np.searchsorted(first, group, side="right") - 1
-        length = self._length.all()[kind].astype(np.int64)
-        begin = self._length_begin.all()[kind].astype(np.int64)
-        return begin + (group - first[kind].astype(np.int64)) * length, length
+        nth = np.searchsorted(first, group, side="right") - 1
+        length = self._length.all()[nth].astype(np.int64)
+        begin = self._length_begin.all()[nth].astype(np.int64)
+        return begin + (group - first[nth].astype(np.int64)) * length, length
 
     def entries(self, begin: Array, length: Array) -> Array:
-        """The array of stands in which these spans, of `spans`, can be read."""
+        """The array of stands from which these `spans` can be read."""
         return self._lists.touch(begin, begin + length)
 
     def groups_of(self, column: int) -> Array:
@@ -241,9 +241,9 @@ class Postings:
         start, groups = unpack_lists(begin, self._sets.all())
         stand = self._stand.all()
         length = np.diff(start)[stand]
-        own = np.concatenate(([0], np.cumsum(length)))
-        jump = np.repeat(start[:-1][stand] - own[:-1], length)
-        return own, groups[jump + np.arange(own[-1])]
+        out = np.concatenate(([0], np.cumsum(length)))
+        jump = np.repeat(start[:-1][stand] - out[:-1], length)
+        return out, groups[jump + np.arange(out[-1])]
 
     def codes_of(self, column: int) -> Array:
         """A column's set, as ascending codes."""
@@ -255,7 +255,7 @@ class Postings:
         return (jump + np.arange(total)).astype(np.uint32)
 
     def repeats_of(self, column: int) -> Array:
-        """In how many rows each code of a column's set occurs."""
+        """The number of rows of each code of a column's set."""
         from lakejoin.kernels.packing import unpack_counts
 
         begin, end = self._repeats_start.part(column, column + 2).tolist()
@@ -266,16 +266,16 @@ class Postings:
         return unpack_counts(packed, begin, end, size)
 
     def lists_agree(self) -> bool:
-        """Whether the posting lists are those that the sets make, and rise in length."""
+        """Whether the posting lists match the sets and ascend in length."""
         from lakejoin.kernels.packing import transpose
 
         start, groups = self.all_sets()
         list_start, columns = transpose(start, groups, self.groups)
         lengths = np.diff(list_start)
-        kinds: Array = np.diff(self._length_group.all().astype(np.int64))
-        kept = np.repeat(self._length.all(), kinds)
-        if not (np.diff(lengths) >= 0).all() or not np.array_equal(lengths, kept):
+        counts: Array = np.diff(self._length_group.all().astype(np.int64))
+        stored = np.repeat(self._length.all(), counts)
+        if not (np.diff(lengths) >= 0).all() or not np.array_equal(lengths, stored):
             return False
-        of = np.repeat(np.arange(self.groups), lengths)
+        group = np.repeat(np.arange(self.groups), lengths)
         stands = self._stand.take(columns)
-        return np.array_equal(stands[np.lexsort((stands, of))], self._lists.all())
+        return np.array_equal(stands[np.lexsort((stands, group))], self._lists.all())

@@ -1,8 +1,8 @@
-"""The row filters that super keys can be made with: how each kind turns a text into bits.
+"""Row filters: the ways to hash a text to the bits of a super key.
 
-A filter is *fitted* to a segment when its super keys are built, and *opened* from the arrays that
-it left in the file, so that a query's values are hashed like the segment's own. Its parameters are
-those of one segment, because matching happens inside a segment, which never changes.
+A filter is *fitted* to a segment when its super keys are built, and *opened* from the arrays it
+left in the file, so that a query's values are hashed like the segment's own. Its parameters belong
+to one segment, because rows are matched inside a segment, which never changes.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 MOST_HASHES = 255
-ENOUGH_HASHES = 24  # of which all are set by chance in less than one row of ten million
+ENOUGH_HASHES = 24  # all set by chance in less than one row in ten million
 _SLICE = 1 << 20  # values hashed at once
-_CACHED = 1 << 14  # values whose 64-bit hashes stay in the cache until they are spread
+_CACHED = 1 << 14  # values whose 64-bit hashes fit the cache
 
 
 class ValueSource(Protocol):
-    """What super keys are made of: a `lakejoin.store.segment.Segment`."""
+    """What super keys are built from: a `lakejoin.store.segment.Segment`."""
 
     @property
     def column_count(self) -> int:
-        """How many columns the segment has."""
+        """The number of columns of the segment."""
 
     @property
     def indexed(self) -> Array:
-        """Whether each column's set is searched."""
+        """Whether each column is searched."""
 
     @property
     def catalog(self) -> Catalog:
-        """What tables and columns there are."""
+        """The tables and columns."""
 
     @property
     def dictionary(self) -> Dictionary:
-        """From values to codes and back."""
+        """Maps values to codes and back."""
 
     @property
     def rows(self) -> Rows:
@@ -61,7 +61,7 @@ class ValueSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class XashParts:
-    """Which parts of XASH are used: all, but for measuring what each of them is good for."""
+    """Which features of XASH are used: all, except to measure the effect of each."""
 
     length: bool = True
     characters: bool = True
@@ -70,35 +70,35 @@ class XashParts:
 
 
 class RowFilter(Protocol):
-    """How one kind of filter hashes the values of one segment."""
+    """Hashes the values of one segment."""
 
     @classmethod
     def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> Self:
-        """A filter for the values and tables of a segment."""
+        """Fit a filter to the values and tables of a segment."""
 
     @classmethod
     def opened(cls, bits: int, file: ArrayFile) -> Self:
-        """The filter that left its arrays in a file."""
+        """Open the filter whose arrays are in a file."""
 
     @property
     def words(self) -> int:
-        """How many 64-bit words a hash has."""
+        """The number of 64-bit words of a hash."""
 
     def arrays(self) -> Mapping[str, Array]:
-        """What `opened` needs."""
+        """The arrays that `opened` needs."""
 
     def groups(self, tables: int) -> Array:
-        """Tables of the same group hash values alike: the group of each of so many tables."""
+        """The group of each table; tables of one group hash values alike."""
 
     def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
-        """Writes the hashes of texts as a table has them."""
+        """Write the hashes of texts for a table to `out`."""
 
     def marks(self, source: ValueSource) -> Marks:
-        """What each searched value of the segment adds to a row."""
+        """The bits that each searched value of the segment adds to a row."""
 
 
 def searched_texts(source: ValueSource) -> Iterator[tuple[int, Array, Array]]:
-    """(where, offsets, bytes) of the texts that searched columns hold, a slice at a time."""
+    """(position, offsets, bytes) of the texts in searched columns, a slice at a time."""
     texts = source.dictionary.texts
     first = source.postings.unsearched
     for begin in range(first, len(texts), _SLICE):
@@ -107,7 +107,7 @@ def searched_texts(source: ValueSource) -> Iterator[tuple[int, Array, Array]]:
 
 
 def _read_only(array: Array) -> Array:
-    """The same array as mapped ones are, so that compiled code sees one type."""
+    """A read-only view, like mapped arrays, so that compiled code sees one type."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -125,7 +125,7 @@ def _marks_of_keys(row_filter: RowFilter, source: ValueSource) -> Marks:
 
 
 def ones(bits: int, values: int) -> int:
-    """How many ones a hash needs to tell so many values apart (the paper's equation 5).
+    """The number of ones a hash needs to distinguish this many values (the paper's equation 5).
 
     At least two: one for the length and one for a character.
 
@@ -136,7 +136,7 @@ def ones(bits: int, values: int) -> int:
 
 
 def hashes_for(bits: int, values: float, most: int = MOST_HASHES) -> int:
-    """How many hash functions let the fewest rows through where a row has so many values.
+    """The number of hash functions that filters best for rows with this many values.
 
     >>> hashes_for(128, 5), hashes_for(128, 26), hashes_for(128, 1000), hashes_for(512, 1)
     (18, 3, 1, 255)
@@ -145,12 +145,12 @@ def hashes_for(bits: int, values: float, most: int = MOST_HASHES) -> int:
 
 
 def searched_columns(source: ValueSource) -> Array:
-    """How many searched columns each table has."""
+    """The number of searched columns of each table."""
     return _summed(source, source.indexed)
 
 
 def searched_values(source: ValueSource) -> Array:
-    """How many values a row of each table has in searched columns, on average: without nulls."""
+    """The average number of non-null values in searched columns per row, for each table."""
     columns = source.catalog.columns
     rows, nulls = columns["rows"].to_numpy(), columns["nulls"].to_numpy()
     return _summed(source, np.where(source.indexed, 1 - nulls / np.maximum(rows, 1), 0))
@@ -167,17 +167,17 @@ def _summed(source: ValueSource, by_column: Array) -> Array:
 class XashFilter:
     """XASH: the paper's hash, see `lakejoin.kernels.superkey_xash`.
 
-    `rank_of` has the rank of each class of characters, the rarest among the segment's searched
-    values first (each character of each distinct value counts; ties as the characters are ordered).
+    `rank_of` has the rank of each character class, the rarest in the segment's searched values
+    first (counting every character of every distinct value; ties in character order).
     """
 
     bits: int
     rank_of: Array
-    numbers: Array  # beta, shades, rarest, length segment, with length, turn: as in `Xash`
+    numbers: Array  # beta, shades, rarest, length segment, with length, rotation: as in `Xash`
 
     @classmethod
     def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> XashFilter:
-        """Alpha and the order of characters from the segment's searched values."""
+        """Derive alpha and the character ranks from the segment's searched values."""
         from lakejoin.kernels.superkey_xash import CLASSES, LETTERS, count_classes
 
         del kind
@@ -192,28 +192,28 @@ class XashFilter:
 
     @classmethod
     def opened(cls, bits: int, file: ArrayFile) -> XashFilter:
-        """From `rank` and `numbers`."""
+        """Open it from `rank` and `numbers`."""
         return cls(bits, file.array("rank").all(), file.array("numbers").all())
 
     @property
     def words(self) -> int:
-        """How many 64-bit words a hash has."""
+        """The number of 64-bit words of a hash."""
         return self.bits // 64
 
     def arrays(self) -> Mapping[str, Array]:
-        """What `opened` needs."""
+        """The arrays that `opened` needs."""
         return {"rank": self.rank_of, "numbers": self.numbers}
 
     def groups(self, tables: int) -> Array:
-        """All tables are alike."""
+        """All tables are in one group."""
         return np.zeros(tables, dtype=np.int64)
 
     def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
-        """Writes the hashes of texts."""
+        """Write the hashes of texts to `out`."""
         from lakejoin.kernels.superkey_xash import Xash, xash_texts
 
-        how = Xash(_read_only(self.rank_of), *self.numbers.tolist())
-        xash_texts(_read_only(offsets), _read_only(data), how, out)
+        layout = Xash(_read_only(self.rank_of), *self.numbers.tolist())
+        xash_texts(_read_only(offsets), _read_only(data), layout, out)
 
     def marks(self, source: ValueSource) -> Marks:
         """The hashes of all searched values."""
@@ -221,7 +221,7 @@ class XashFilter:
 
 
 def xash_numbers(bits: int, alpha: int, parts: XashParts) -> Array:
-    """How a hash of `bits` with `alpha` ones is laid out (equation 6): as in `Xash`.
+    """The layout of a hash of `bits` with `alpha` ones (equation 6), as in `Xash`.
 
     >>> xash_numbers(128, 6, XashParts()).tolist()
     [3, 3, 5, 17, 1, 1]
@@ -237,19 +237,19 @@ def xash_numbers(bits: int, alpha: int, parts: XashParts) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BloomFilter:
-    """A Bloom filter; `hashes` has the number of hash functions, or one number for each table."""
+    """A Bloom filter; `hashes` is the number of hash functions, one for all tables or one each."""
 
     bits: int
     hashes: Array
 
     @classmethod
     def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> BloomFilter:
-        """`bloom`: as many functions as suit the tables on average; `fitted`: as suit each table's
-        own rows; `lhbf`: two; `hash`: one."""
+        """Choose the number of functions. `bloom`: best for the average table; `fitted`: best for
+        each table's own rows; `lhbf`: two; `hash`: one."""
         del parts
         if kind == "fitted":
-            own = [hashes_for(bits, v, ENOUGH_HASHES) for v in searched_values(source).tolist()]
-            return cls(bits, np.array(own, dtype=np.uint8))
+            counts = [hashes_for(bits, v, ENOUGH_HASHES) for v in searched_values(source).tolist()]
+            return cls(bits, np.array(counts, dtype=np.uint8))
         fixed = {"lhbf": 2, "hash": 1}.get(kind)
         columns = searched_columns(source)
         average = float(columns.mean()) if len(columns) else 1.0
@@ -257,38 +257,38 @@ class BloomFilter:
 
     @classmethod
     def opened(cls, bits: int, file: ArrayFile) -> BloomFilter:
-        """From `hashes`."""
+        """Open it from `hashes`."""
         return cls(bits, file.array("hashes").all())
 
     @property
     def words(self) -> int:
-        """How many 64-bit words a hash has."""
+        """The number of 64-bit words of a hash."""
         return self.bits // 64
 
     def arrays(self) -> Mapping[str, Array]:
-        """What `opened` needs."""
+        """The arrays that `opened` needs."""
         return {"hashes": self.hashes}
 
     def groups(self, tables: int) -> Array:
-        """The number of hash functions, where it is each table's own."""
-        own = len(self.hashes) > 1
-        return self.hashes.astype(np.int64) if own else np.zeros(tables, dtype=np.int64)
+        """The number of hash functions, if tables differ in it."""
+        by_table = len(self.hashes) > 1
+        return self.hashes.astype(np.int64) if by_table else np.zeros(tables, dtype=np.int64)
 
     def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
-        """Writes the hashes of texts as a table has them."""
+        """Write the hashes of texts for a table to `out`."""
         from lakejoin.kernels.hashing import hash_strings
         from lakejoin.kernels.superkey_hashes import bits_of_hashes
 
         hashes = int(self.hashes[table if len(self.hashes) > 1 else 0])
         room = np.empty(min(len(out), _CACHED), dtype=np.uint64)
         for begin in range(0, len(out), _CACHED):
-            part = out[begin : begin + _CACHED]
-            values = room[: len(part)]
-            hash_strings(offsets[begin : begin + len(part) + 1], data, np.uint64(0), values)
-            bits_of_hashes(values, hashes, part)
+            batch = out[begin : begin + _CACHED]
+            values = room[: len(batch)]
+            hash_strings(offsets[begin : begin + len(batch) + 1], data, np.uint64(0), values)
+            bits_of_hashes(values, hashes, batch)
 
     def marks(self, source: ValueSource) -> Marks:
-        """The hashes of all searched values: 64 bits each where tables differ."""
+        """The hashes of all searched values; 64 bits each if tables differ."""
         from lakejoin.kernels.hashing import hash_strings
         from lakejoin.kernels.superkey_rows import Marks
 
@@ -297,44 +297,44 @@ class BloomFilter:
         first = source.postings.unsearched
         values = np.empty(len(source.dictionary) - first, dtype=np.uint64)
         for begin, offsets, data in searched_texts(source):
-            part = values[begin : begin + len(offsets) - 1]
-            hash_strings(offsets, data, np.uint64(0), part)
+            batch = values[begin : begin + len(offsets) - 1]
+            hash_strings(offsets, data, np.uint64(0), batch)
         return Marks(first, np.zeros((0, self.words), np.uint64), values, np.array(self.hashes))
 
 
 @dataclass(frozen=True, eq=False)
 class SimHashFilter:
-    """SimHash of a text's n-grams: about half of the bits are ones, so that it hardly filters."""
+    """SimHash of a text's n-grams: about half of the bits are ones, so it hardly filters."""
 
     bits: int
 
     @classmethod
     def fitted(cls, kind: str, bits: int, source: ValueSource, parts: XashParts) -> SimHashFilter:
-        """The same for every segment."""
+        """Nothing to fit."""
         del kind, source, parts
         return cls(bits)
 
     @classmethod
     def opened(cls, bits: int, file: ArrayFile) -> SimHashFilter:
-        """It leaves nothing in the file."""
+        """Nothing is stored in the file."""
         del file
         return cls(bits)
 
     @property
     def words(self) -> int:
-        """How many 64-bit words a hash has."""
+        """The number of 64-bit words of a hash."""
         return self.bits // 64
 
     def arrays(self) -> Mapping[str, Array]:
-        """Nothing."""
+        """No arrays."""
         return {}
 
     def groups(self, tables: int) -> Array:
-        """All tables are alike."""
+        """All tables are in one group."""
         return np.zeros(tables, dtype=np.int64)
 
     def hash_texts(self, offsets: Array, data: Array, table: int, out: Array) -> None:
-        """Writes the hashes of texts."""
+        """Write the hashes of texts to `out`."""
         from lakejoin.kernels.superkey_hashes import simhash_texts
 
         simhash_texts(_read_only(offsets), _read_only(data), out)

@@ -1,11 +1,11 @@
 """The rows of a segment's tables as value ids, column by column.
 
-A value id below the number of tokens is a code: the cell was written canonically. A higher one is
-a *spelling*: an original text that differs from its canonical value; `spelling_code` leads back to
-the code. All bits set is a null. A column is kept in the smaller of two forms:
+A value id below the number of tokens is a code: the cell has the canonical text. A higher one is a
+*spelling*: an original text that differs from its canonical value; `spelling_code` maps it to the
+code. All bits set is a null. A column is stored in the smaller of two forms:
 
-- local: one narrow number a row (1, 2 or 4 bytes) into the column's own list of value ids;
-- direct: one value id a row.
+- local: per row, a narrow index (1, 2 or 4 bytes) into the column's own list of value ids;
+- direct: per row, the value id.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ NULL = np.uint32(0xFFFFFFFF)
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A column whose value ids are known only once the whole segment is: what is kept until then.
+    """A column that waits for its value ids, which are known when the segment is complete.
 
-    `width` 0 is the direct form; `order` then says which local id each row has (None: 0, 1, 2 …).
+    `width` 0 is the direct form; `order` then has the local id of each row (None: 0, 1, 2 …).
     """
 
     width: int
@@ -44,7 +44,7 @@ class _Pending:
 
 
 class RowsWriter:
-    """Takes columns as they are read, and their value ids when the codes are known."""
+    """Takes columns as they are read, and their value ids once the codes are known."""
 
     def __init__(self, out: ArrayFileWriter, spill: Spill) -> None:
         self._out = out
@@ -53,27 +53,27 @@ class RowsWriter:
         out.begin("local", np.dtype(np.uint8))
 
     def add(self, column: ColumnData) -> None:
-        """Keeps a column's cells."""
+        """Add a column's cells."""
         cells = column.cells
-        known = len(column.tokens) + len(column.spellings)
-        if cells.itemsize * len(cells) + 4 * known < 4 * len(cells):
+        distinct = len(column.tokens) + len(column.spellings)
+        if cells.itemsize * len(cells) + 4 * distinct < 4 * len(cells):
             begin = self._out.align()
             self._out.append(cells.view(np.uint8))
             self._columns.append(_Pending(cells.itemsize, begin, None))
-        elif known == len(cells) and _counts_up(cells):
+        elif distinct == len(cells) and _counts_up(cells):
             self._columns.append(_Pending(0, 0, None))
         else:
             self._columns.append(_Pending(0, 0, self._spill.keep(cells)))
 
     def finish(self, value_ids: Iterable[Array], spelling_code: Array) -> None:
-        """Writes the value ids: the i-th array has those of column i's local ids, in order."""
+        """Write the value ids; the i-th array has those of column i's local ids, in order."""
         out = self._out
         starts = np.zeros(len(self._columns) + 1, dtype=np.int64)
         out.begin("ids", np.dtype(np.uint32))
         for i, (pending, ids) in enumerate(zip(self._columns, value_ids, strict=True)):
-            kept = ids if pending.order is None else _pick(ids, pending.order())
-            out.append(kept)
-            starts[i + 1] = starts[i] + len(kept)
+            stored = ids if pending.order is None else _pick(ids, pending.order())
+            out.append(stored)
+            starts[i + 1] = starts[i] + len(stored)
         out.add("ids_start", starts)
         out.add("width", np.array([p.width for p in self._columns], dtype=np.uint8))
         out.add("local_start", np.array([p.begin for p in self._columns], dtype=np.int64))
@@ -90,7 +90,7 @@ def _counted(codes: Array) -> tuple[Array, Array]:
 
 
 def _pick(ids: Array, cells: Array) -> Array:
-    """The value id of each cell, with nulls where the cell has all bits set."""
+    """The value id of each cell; a cell with all bits set is null."""
     missing = cells == np.iinfo(cells.dtype).max
     if not missing.any():
         return np.asarray(ids[cells])
@@ -125,7 +125,7 @@ class Rows:
         return cells, self.ids.part(begin, end)
 
     def cells(self) -> Cells:
-        """All columns at once, verified, for compiled code that goes through them."""
+        """All columns at once, verified, for compiled code."""
         from lakejoin.kernels.superkey_rows import Cells
 
         return Cells(
@@ -139,7 +139,7 @@ class Rows:
         )
 
     def value_ids(self, column: int, rows: int, begin: int = 0, end: int | None = None) -> Array:
-        """The value ids of rows [begin, end) of a column, as slices go; nulls are `NULL`."""
+        """The value ids of the rows [begin, end) of a column, like a slice; nulls are `NULL`."""
         begin, stop, _ = slice(begin, end).indices(rows)
         stop = max(begin, stop)
         first = int(self.ids_start[column])
@@ -151,7 +151,7 @@ class Rows:
         return _pick(self.ids.part(first, int(self.ids_start[column + 1])), cells)
 
     def codes_of(self, value_ids: Array) -> Array:
-        """The codes of value ids: spellings become their canonical value; nulls stay."""
+        """The codes of value ids: spellings become their canonical value; nulls stay null."""
         spelled = (value_ids >= self.tokens) & (value_ids != NULL)
         if not spelled.any():
             return value_ids
@@ -164,7 +164,7 @@ class Rows:
         return self.codes_of(self.value_ids(column, rows))
 
     def set_with_counts(self, column: int, rows: int) -> tuple[Array, Array]:
-        """A column's distinct codes, ascending, and in how many rows each occurs."""
+        """A column's distinct codes, ascending, and the number of rows of each."""
         cells, ids = self.local(column, rows)
         if cells is None:
             codes = self.codes_of(ids)

@@ -1,4 +1,4 @@
-"""A segment: some whole tables, encoded with codes of their own, in a folder of array files."""
+"""A segment: whole tables with a dictionary of their own, in a folder of array files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OPTIONS = {"meaning": " --with meaning", "points": " --with distance"}
 
 @dataclass(frozen=True, slots=True)
 class ComponentRecord:
-    """A component's file as the manifest names it; `made_with` are options that may change."""
+    """A component's file in the manifest; `made_with` are the options it was built with."""
 
     version: int
     file: str
@@ -50,7 +50,7 @@ class ComponentRecord:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """A segment as the manifest names it; `dead` are the numbers of tables that have gone."""
+    """A segment in the manifest; `dead` are the numbers of its removed tables."""
 
     id: str
     tables: int
@@ -64,15 +64,15 @@ class SegmentRecord:
 
     @property
     def bytes(self) -> int:
-        """The size of all its files."""
+        """The total size of its files."""
         return sum(c.bytes for c in self.components.values())
 
 
 @dataclass(eq=False)
 class Segment:
-    """An opened segment; its files are mapped when first needed.
+    """An opened segment; its files are mapped when first used.
 
-    `fresh_lists` are the posting lists of a segment that is being built, before they are written.
+    `fresh_lists` are the posting lists of a segment under construction, not written yet.
     """
 
     place: Place
@@ -80,24 +80,24 @@ class Segment:
     fresh_lists: tuple[Array, Array, Array] | None = field(default=None, repr=False)
 
     def file(self, component: str, version: int = 1) -> ArrayFile:
-        """The file of a component, which must be of that version or a newer one."""
+        """Open the file of a component, which must have at least this version."""
         record = self.record.components.get(component)
         if record is None or record.version < version:
-            lack = f"no {component}" if record is None else f"{component} of an older form"
+            lack = f"no {component}" if record is None else f"{component} in an older format"
             option = _OPTIONS.get(component, "")
             raise DamagedIndex(
-                f"segment {self.record.id} has {lack}; add what is new with: lakejoin index{option}"
+                f"segment {self.record.id} has {lack}; update it with: lakejoin index{option}"
             )
         return ArrayFile(self.place / record.file, FileRecord(record.bytes, record.checksum))
 
     @cached_property
     def catalog(self) -> Catalog:
-        """What tables and columns there are."""
+        """The tables and columns."""
         return Catalog(self.file("catalog"))
 
     @cached_property
     def dictionary(self) -> Dictionary:
-        """From values to codes and back."""
+        """Maps values to codes and back."""
         return Dictionary(self.file("dictionary"))
 
     @cached_property
@@ -122,7 +122,7 @@ class Segment:
 
     @cached_property
     def pieces(self) -> Pieces:
-        """The rare pieces of the columns' values."""
+        """The rare words and numbers of the columns."""
         return Pieces(self.file(PiecesComponent.name, PiecesComponent.version))
 
     @cached_property
@@ -132,17 +132,17 @@ class Segment:
 
     @cached_property
     def has_meaning(self) -> Array:
-        """Whether each column is one of text, whose values have vectors where any have."""
+        """Whether each column is a text column, whose values get vectors."""
         return columns_with_meaning(self)
 
     @cached_property
     def points(self) -> PointSets:
-        """The numbers, places and vectors of its columns."""
+        """The numbers, coordinates and vectors of its columns."""
         return PointSets(self.file(PointsComponent.name, PointsComponent.version))
 
     @property
     def column_count(self) -> int:
-        """How many columns the segment has."""
+        """The number of columns of the segment."""
         return self.record.columns
 
     @cached_property
@@ -158,7 +158,7 @@ class Segment:
 
     @cached_property
     def indexed(self) -> Array:
-        """Whether each column's set is searched."""
+        """Whether each column is searched."""
         return np.asarray(self.catalog.columns["indexed"].to_numpy(zero_copy_only=False))
 
     def column_texts(
@@ -176,18 +176,18 @@ class Segment:
         end: int | None = None,
         places: Sequence[int] | None = None,
     ) -> pa.Table:
-        """Rows [begin, end) of a table, of all columns or some, rebuilt from the codes."""
+        """The rows [begin, end) of a table, with all or some columns, decoded."""
         import pyarrow as pa
 
         columns = self.catalog.columns_of(table)
-        columns = columns if places is None else [columns[place] for place in places]
+        columns = columns if places is None else [columns[index] for index in places]
         arrays = [self.column_texts(c.number, begin, end) for c in columns]
         return pa.Table.from_arrays(arrays, names=[c.name for c in columns])
 
     # -- what components are built from --------------------------------------------------------
 
     def posting_lists(self) -> tuple[Array, Array, Array]:
-        """(group_start, list_start, list_columns): fresh ones, or made anew from the rows."""
+        """(group_start, list_start, list_columns): fresh ones, or computed from the rows."""
         if self.fresh_lists is not None:
             return self.fresh_lists
         from lakejoin.kernels.grouping import group_ordered
@@ -208,11 +208,11 @@ class Segment:
         return group_start, list_start, lists
 
     def group_sets(self) -> tuple[Array, Array, Array]:
-        """(group_start, set_start, groups): every column's set as groups, from what there is."""
+        """(group_start, set_start, groups): every column's set as groups."""
         from lakejoin.kernels.packing import transpose
 
-        kept = self.record.components.get(PostingsComponent.name)
-        if self.fresh_lists is None and kept and kept.version >= PostingsComponent.version:
+        stored = self.record.components.get(PostingsComponent.name)
+        if self.fresh_lists is None and stored and stored.version >= PostingsComponent.version:
             return self.postings.group_start(), *self.postings.all_sets()
         group_start, list_start, columns = self.posting_lists()
         return group_start, *transpose(list_start, columns, self.column_count)
@@ -226,18 +226,21 @@ class Segment:
     # -- checking ------------------------------------------------------------------------------
 
     def check(self) -> Iterable[str]:
-        """Verifies every checksum and the inner consistency; yields what it has looked at."""
+        """Verify every checksum and the consistency of the components; yields what was checked."""
         for name in self.record.components:
             self.file(name).check_all()
             yield name
-        for problem, holds in self._laws():
+        for name, holds in self._checks():
             if not holds():
-                raise DamagedIndex(f"segment {self.record.id} is inconsistent: {problem}")
-            yield problem
+                raise DamagedIndex(
+                    f"segment {self.record.id} is inconsistent (failed check: {name}); rebuild it "
+                    "with: lakejoin index --full"
+                )
+            yield name
 
-    def _laws(self) -> list[tuple[str, Callable[[], bool]]]:
+    def _checks(self) -> list[tuple[str, Callable[[], bool]]]:
         record, tokens = self.record, len(self.dictionary)
-        laws = [
+        checks = [
             ("tables counted", lambda: self.catalog.tables.num_rows == record.tables),
             ("columns counted", lambda: self.catalog.columns.num_rows == record.columns),
             ("rows counted", lambda: len(self.rows) == record.columns),
@@ -246,22 +249,22 @@ class Segment:
             ("sets match the rows", self._sets_match_rows),
             ("posting lists match the sets", self._lists_match_sets),
         ]
-        if SuperKeyComponent.name in record.components:  # an older index has none, and is sound
-            laws.append(("super keys match the rows", lambda: keys_match(self, self.superkeys)))
+        if SuperKeyComponent.name in record.components:  # older indexes have none
+            checks.append(("super keys match the rows", lambda: keys_match(self, self.superkeys)))
         if PiecesComponent.name in record.components:
-            laws.append(("pieces match the values", lambda: pieces_agree(self, self.pieces)))
+            checks.append(("pieces match the values", lambda: pieces_agree(self, self.pieces)))
         if MeaningComponent.name in record.components:
-            laws.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
+            checks.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
         if PointsComponent.name in record.components:
-            laws.append(("points match the rows", self._points_match_rows))
-        return laws
+            checks.append(("points match the rows", self._points_match_rows))
+        return checks
 
     def _codes_return(self) -> bool:
         tokens = len(self.dictionary)
         for begin in range(0, tokens, 1 << 20):
             codes = np.arange(begin, min(begin + (1 << 20), tokens), dtype=np.uint32)
-            found = self.dictionary.find(self.dictionary.texts.take(codes))
-            if not np.array_equal(found, codes):
+            looked_up = self.dictionary.find(self.dictionary.texts.take(codes))
+            if not np.array_equal(looked_up, codes):
                 return False
         return True
 
@@ -287,15 +290,15 @@ class Segment:
 
 
 def add_components(segment: Segment, components: Iterable[Component]) -> SegmentRecord:
-    """Builds the components that a segment lacks or has in another form; names them anew."""
+    """Build the components that a segment lacks or has in an older form; returns its record."""
     for component in lacking(segment.record, components):
-        # A name of this attempt's own: a late attempt must not write over what was committed.
+        # A unique name: a late attempt must not overwrite what was committed.
         file = f"{component.name}-{component.version}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(segment.place / file) as out:
             component.build(segment, out)
         size, checksum = out.record.bytes, out.record.checksum
-        made = ComponentRecord(component.version, file, size, checksum, component.made_with)
-        records = {**segment.record.components, component.name: made}
+        built = ComponentRecord(component.version, file, size, checksum, component.made_with)
+        records = {**segment.record.components, component.name: built}
         # The next component may be built from this one.
         segment = Segment(
             segment.place, replace(segment.record, components=records), segment.fresh_lists
@@ -305,10 +308,10 @@ def add_components(segment: Segment, components: Iterable[Component]) -> Segment
 
 def lacking(record: SegmentRecord, components: Iterable[Component]) -> list[Component]:
     """The components that a segment lacks, or has in an older version or with other options."""
-    return [c for c in components if not _has(record.components.get(c.name), c)]
+    return [c for c in components if not _is_current(record.components.get(c.name), c)]
 
 
-def _has(kept: ComponentRecord | None, wanted: Component) -> bool:
-    if kept is None or kept.version < wanted.version:
+def _is_current(stored: ComponentRecord | None, component: Component) -> bool:
+    if stored is None or stored.version < component.version:
         return False
-    return kept.version > wanted.version or kept.made_with == wanted.made_with
+    return stored.version > component.version or stored.made_with == component.made_with

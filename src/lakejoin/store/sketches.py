@@ -1,9 +1,9 @@
-"""The signatures of a segment's sets, partitioned by size and sorted for prefix look-up.
+"""The signatures of a segment's sets, partitioned by size and sorted for prefix lookup.
 
-Columns whose sets have the same size and signature (copies, mostly) form a *class*, which is kept
-once. Classes are ranked by size, so that a partition is a range of ranks. Per class the file holds
-the signature (4 bytes a place), a word in the sorted array of every place (4 bytes a place) and its
-share of the buckets (about half a byte a place); see docs/format.md.
+Columns whose sets have the same size and signature (mostly copies) form a *class*, which is stored
+once. Classes are ordered by size, so a partition is a range of them. Per class and signature entry
+the file has the entry (4 bytes), a word in the sorted array of that entry (4 bytes) and a share of
+the buckets (about half a byte); see docs/format.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SLICE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class SketchOptions:
-    """How signatures are made: `permutations` entries each, a power of two from 16 to 256.
+    """How signatures are computed: `permutations` entries each, a power of two from 16 to 256.
 
     >>> SketchOptions(permutations=100)
     Traceback (most recent call last):
@@ -49,25 +49,25 @@ class SketchOptions:
         if not 1 <= self.partitions <= MOST_PARTITIONS:
             raise InputError(f"partitions must be 1 to {MOST_PARTITIONS}, not {self.partitions}")
         if self.scheme not in SCHEMES:
-            raise InputError(f"no scheme {self.scheme!r}; there are {', '.join(SCHEMES)}")
+            raise InputError(f"unknown scheme {self.scheme!r}; use one of {', '.join(SCHEMES)}")
         if self.partitioning not in PARTITIONINGS:
             known = ", ".join(PARTITIONINGS)
-            raise InputError(f"no partitioning {self.partitioning!r}; there are {known}")
+            raise InputError(f"unknown partitioning {self.partitioning!r}; use one of {known}")
 
 
 class SetSource(Protocol):
-    """What signatures are made of: a `lakejoin.store.segment.Segment`."""
+    """What signatures are computed from: a `lakejoin.store.segment.Segment`."""
 
     @property
     def column_count(self) -> int:
-        """How many columns the segment has."""
+        """The number of columns of the segment."""
 
     @property
     def dictionary(self) -> Dictionary:
-        """From values to codes and back."""
+        """Maps values to codes and back."""
 
     def group_sets(self) -> tuple[Array, Array, Array]:
-        """(group_start, set_start, groups): the groups of codes, and each column's groups."""
+        """(group_start, set_start, groups): the groups of codes, and those of each column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class SketchComponent:
     made_with: ClassVar[str] = ""
 
     def build(self, source: SetSource, out: ArrayFileWriter) -> None:
-        """Writes the signatures of every searched column that holds a value."""
+        """Write the signatures of every searched column that has a value."""
         from lakejoin.kernels.sketching import sketch_groups
 
         group_start, set_start, groups = source.group_sets()
@@ -104,7 +104,7 @@ class SketchComponent:
 def write_sketches(
     out: ArrayFileWriter, signature: Array, sizes: Array, columns: Array, options: SketchOptions
 ) -> None:
-    """Writes ready signatures, of sets of these sizes, of columns of these numbers."""
+    """Write signatures, given the set sizes and the column ids."""
     from lakejoin.kernels.forest import Shape, build_forest, equal_rows, row_keys
 
     keys = np.empty(len(columns), dtype=np.uint64)
@@ -132,19 +132,19 @@ def write_sketches(
     shape = Shape.of(len(row), len(upper))
     buckets = np.empty((options.permutations, shape.buckets + 1), dtype=np.uint32)
     out.begin("word", np.dtype(np.uint32))
-    for place, (word, bucket) in enumerate(build_forest(signature, row, partition, shape)):
+    for entry, (word, bucket) in enumerate(build_forest(signature, row, partition, shape)):
         out.append(word)
-        buckets[place] = bucket
+        buckets[entry] = bucket
     out.add("bucket", buckets.reshape(-1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Columns that a look-up found.
+    """The columns that a lookup returned.
 
-    The rows of `numbers` are the number of the segment, the columns, their sizes, how many of the
-    query's values they are estimated to hold, and the standard error of that. `classes` were looked
-    up, of which `kept` stayed, and about so many `bytes` were read.
+    The rows of `numbers` are the segment index, the column, its size, the estimated number of query
+    values in it, and the standard error of the estimate. `classes` were looked up, `kept` remained,
+    and about `bytes` were read.
     """
 
     numbers: Array
@@ -153,7 +153,7 @@ class Found:
     bytes: int = 0
 
     def without(self, columns: Array) -> Found:
-        """The same without some columns."""
+        """The same hits without some columns."""
         return replace(self, numbers=self.numbers[:, ~np.isin(self.numbers[1], columns)])
 
 
@@ -186,8 +186,8 @@ class Sketches:
         }
         self.classes = len(self._arrays["sizes"])
         shape = Shape.of(self.classes, len(self.upper))
-        wanted = self.permutations * np.array([self.classes, shape.buckets + 1, self.classes])
-        if [len(word), len(bucket), len(signature)] != wanted.tolist():
+        expected = self.permutations * np.array([self.classes, shape.buckets + 1, self.classes])
+        if [len(word), len(bucket), len(signature)] != expected.tolist():
             self._damaged()
         self._handed_over = handed_over(
             shape.numbers(),
@@ -210,12 +210,12 @@ class Sketches:
         needed: float,
         limit: float,
     ) -> Found:
-        """The columns that share a band of their partition with a signature.
+        """Find the columns that share a band of their partition with a signature.
 
-        Partition p is asked for `asked[0, p]` bands of `asked[1, p]` places. Of what is found, sets
-        smaller than `needed` are dropped, and those whose signatures are more than `limit` standard
-        deviations poorer than expected of a set that shares so many values with the query. The
-        number of the `segment` is handed through.
+        Partition p is searched with `asked[0, p]` bands of `asked[1, p]` entries. Drops sets
+        smaller than `needed`, and sets whose signature agrees more than `limit` standard deviations
+        less than expected for that many shared values. The index of the `segment` is passed
+        through.
         """
         pending = np.zeros(self._file.blocks, dtype=np.uint8)
         numbers, classes, kept, read, noted = self._find(

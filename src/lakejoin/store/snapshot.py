@@ -1,7 +1,7 @@
-"""One version of an index, opened: its segments and the tables in them.
+"""A snapshot: one version of an index, with its segments and their tables.
 
-A snapshot never changes: a build that commits meanwhile writes other segments and another
-manifest, and leaves the files of the previous version in place for a while.
+A snapshot never changes: a concurrent build writes new segments and a new manifest, and leaves the
+files of the previous version in place for a while.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Something that was verified in a segment, or, with a `problem`, found damaged."""
+    """The result of one check of a segment; with a `problem` if it is damaged."""
 
     segment: str
     what: str
@@ -34,8 +34,8 @@ class Checked:
 
 
 class Snapshot:
-    """An opened version of the index at a place: the current one, or the one of a manifest, which
-    may name only some of its segments."""
+    """An opened version of an index: the current one, or that of a given manifest, which may list
+    only some of its segments."""
 
     def __init__(self, place: Place, manifest: Manifest | None = None) -> None:
         self.place = place
@@ -43,49 +43,49 @@ class Snapshot:
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """The segments; nothing of them is read before it is needed."""
+        """The segments; their files are read on first use."""
         return tuple(Segment(segment_place(self.place, s), s) for s in self.manifest.segments)
 
     def tables(self, pattern: str | None = None) -> Iterator[tuple[Segment, TableEntry]]:
-        """The live tables by name, all or those that fit a glob or contain a text."""
-        for _, segment, number in self.named(pattern):
-            yield segment, segment.catalog.table(number)
+        """The live tables by name: all, or those that match a glob or contain a text."""
+        for _, segment, table_id in self.named(pattern):
+            yield segment, segment.catalog.table(table_id)
 
     def named(self, pattern: str | None = None) -> list[tuple[str, Segment, int]]:
-        """The names of the same tables in the same order, and the segment and number of each: all
-        that a list of a million of them should need."""
-        found = []
+        """The name, segment and id of the same tables, in the same order; cheap for a million."""
+        matching = []
         for segment in self.segments:
             dead = set(segment.record.dead)
             names = segment.catalog.tables["name"].to_pylist()
-            for number, name in enumerate(names):
-                if number not in dead and (pattern is None or _fits(name, pattern)):
-                    found.append((name, segment, number))
-        return sorted(found, key=lambda f: f[0])
+            for table_id, name in enumerate(names):
+                if table_id not in dead and (pattern is None or _matches(name, pattern)):
+                    matching.append((name, segment, table_id))
+        return sorted(matching, key=lambda table: table[0])
 
     def table(self, name: str) -> tuple[Segment, TableEntry]:
-        """The live table of that name; the error lists the nearest names."""
-        found = self.find_table(name)
-        if found is None:
-            raise UnknownTable(f"no table {name!r} in the index at {self.place}{self._near(name)}")
-        return found
+        """The live table of that name; the error suggests similar names."""
+        table = self.find_table(name)
+        if table is None:
+            hint = self._suggest(name)
+            raise UnknownTable(f"no table {name!r} in the index at {self.place}{hint}")
+        return table
 
     def find_table(self, name: str) -> tuple[Segment, TableEntry] | None:
         """The live table of that name, if there is one."""
         import pyarrow.compute as pc
 
         for segment in reversed(self.segments):
-            place = pc.index(segment.catalog.tables["name"], name).as_py()
-            if place >= 0 and place not in segment.record.dead:
-                return segment, segment.catalog.table(place)
+            table_id = pc.index(segment.catalog.tables["name"], name).as_py()
+            if table_id >= 0 and table_id not in segment.record.dead:
+                return segment, segment.catalog.table(table_id)
         return None
 
     def skipped(self) -> list[Skipped]:
-        """What was skipped, with reasons."""
+        """The files and parts that were skipped, with reasons."""
         return read_skipped(self.place, self.manifest.files)
 
     def check(self) -> Iterator[Checked]:
-        """Verifies everything; what is damaged is told and the rest is still looked at."""
+        """Verify everything; reports damage and continues with the rest."""
         for segment in self.segments:
             try:
                 for done in segment.check():
@@ -105,18 +105,18 @@ class Snapshot:
             yield Checked("graph", "damaged", str(problem))
 
     def graph(self) -> StoredGraph | None:
-        """The join graph, if there is one; perhaps of an older version."""
+        """The join graph, if there is one; it may be of an older version."""
         named = self.manifest.graph
         return None if named is None else StoredGraph(self.place, named)
 
-    def _near(self, name: str) -> str:
+    def _suggest(self, name: str) -> str:
         import difflib
 
         names = [
             name
             for segment in self.segments
-            for number, name in enumerate(segment.catalog.tables["name"].to_pylist())
-            if number not in segment.record.dead
+            for table_id, name in enumerate(segment.catalog.tables["name"].to_pylist())
+            if table_id not in segment.record.dead
         ]
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         near += [n for n in names if name.lower() in n.lower() and n not in near][: 3 - len(near)]
@@ -130,7 +130,7 @@ def segment_place(index: Place, record: SegmentRecord) -> Place:
     return index / "segments" / record.id
 
 
-def _fits(name: str, pattern: str) -> bool:
+def _matches(name: str, pattern: str) -> bool:
     if any(mark in pattern for mark in "*?["):
         return fnmatch.fnmatchcase(name.lower(), pattern.lower())
     return pattern.lower() in name.lower()

@@ -1,4 +1,4 @@
-"""Which files of the lake an index was made from, and which were skipped and why."""
+"""The list of files that an index was built from, and of what was skipped and why."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lakejoin.store.manifest import NamedFile
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What is remembered of a file: enough to see whether it has changed.
+    """The state of a file when it was indexed, to detect changes.
 
-    `skipped` lists the file itself, or the parts of it, that gave no table.
+    `skipped` lists the file itself, or parts of it, that gave no table.
     """
 
     size: int
@@ -29,7 +29,7 @@ class SourceState:
 
 
 def write_sources(index: Place, name: str, sources: Mapping[str, SourceState]) -> NamedFile:
-    """Writes the list of files beside the manifest."""
+    """Write the list of files next to the manifest."""
     import pyarrow as pa
 
     skipped = [(name, s) for name, state in sources.items() for s in state.skipped]
@@ -55,7 +55,7 @@ def write_sources(index: Place, name: str, sources: Mapping[str, SourceState]) -
 
 
 def read_sources(index: Place, file: NamedFile | None) -> dict[str, SourceState]:
-    """The files that an index was made from, by name."""
+    """Read the files that an index was built from, by name."""
     if file is None:
         return {}
     data = _open(index, file)
@@ -71,14 +71,14 @@ def read_sources(index: Place, file: NamedFile | None) -> dict[str, SourceState]
 
 
 def read_skipped(index: Place, file: NamedFile | None) -> list[Skipped]:
-    """Everything that was skipped, in the order of the files' names."""
+    """Read everything that was skipped, sorted by name."""
     if file is None:
         return []
     rows: Iterable[dict[str, str]] = from_bytes(
         _open(index, file).array("skipped").all()
     ).to_pylist()
-    found = [Skipped(row["name"], row["reason"], row["detail"]) for row in rows]
-    return sorted(found, key=lambda s: s.name)
+    skipped = [Skipped(row["name"], row["reason"], row["detail"]) for row in rows]
+    return sorted(skipped, key=lambda s: s.name)
 
 
 def _open(index: Place, file: NamedFile) -> ArrayFile:

@@ -1,4 +1,4 @@
-"""Arrays that are not needed for a while, kept in a temporary file instead of in memory."""
+"""Spills large arrays to a temporary file until they are needed again."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import IO, Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Kept = Callable[[], Array]  # gives the array back
+Kept = Callable[[], Array]  # loads the array again
 
 _SMALL = 1 << 18
 
 
 class Spill:
-    """Keeps arrays: small ones as they are, large ones on disk, in a file that has no name.
+    """Keeps small arrays in memory and large ones in an unnamed temporary file.
 
     >>> spill = Spill()
-    >>> kept = spill.keep(np.arange(1_000_000))
-    >>> int(kept().sum())
+    >>> load = spill.keep(np.arange(1_000_000))
+    >>> int(load().sum())
     499999500000
     """
 
@@ -27,9 +27,9 @@ class Spill:
         self._file: IO[bytes] | None = None
 
     def keep(self, array: Array) -> Kept:
-        """Takes an array and returns what gives it back."""
+        """Keep an array; returns a function that loads it again."""
         if array.nbytes < _SMALL:
-            copy = array.copy()  # a view would keep alive all that it is a part of
+            copy = array.copy()  # a view would keep its whole base array alive
             return lambda: copy
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="lakejoin-")  # noqa: SIM115 (closed below)
@@ -38,15 +38,15 @@ class Spill:
         file.write(np.ascontiguousarray(array).view(np.uint8).data)
 
         def load() -> Array:
-            back = np.empty(length, dtype)
+            loaded = np.empty(length, dtype)
             file.seek(begin)
-            file.readinto(back.view(np.uint8).data)  # type: ignore[attr-defined]
-            return back
+            file.readinto(loaded.view(np.uint8).data)  # type: ignore[attr-defined]
+            return loaded
 
         return load
 
     def close(self) -> None:
-        """Lets the file go."""
+        """Close and drop the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

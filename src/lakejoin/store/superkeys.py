@@ -1,13 +1,13 @@
-"""Super keys: some bits of every row that say which values are surely not in it.
+"""Super keys: a few bits per row that rule out values that are not in it.
 
-Every value of a searched column has a hash of a few bits, and a row's *super key* is the OR of the
-hashes of its values (nulls add nothing; a spelling counts as its canonical value). A row can hold a
-combination of values only if its super key has the bits of all of them. That never loses a row,
-whatever the hash is, as long as it depends on nothing but the text and what is kept in the file.
+Every value of a searched column has a hash with a few bits set, and a row's *super key* is the OR
+of the hashes of its values (nulls add nothing; a spelling counts as its canonical value). A row can
+contain a combination of values only if its super key has the bits of all of them. This never loses
+a row, for any hash that depends only on the text and on what is stored in the file.
 
-Each value of the segment is hashed once, in slices, and rows are OR-ed by code in parts. That takes
-`bits / 8` bytes for each searched value of the segment (8 for `fitted`) and some MB beside, which
-is no more than giving out the codes took before.
+Each value of the segment is hashed once, in slices, and rows are OR-ed by code in batches. That
+takes `bits / 8` bytes per searched value of the segment (8 for `fitted`) and a few MB, no more than
+assigning the codes took before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 SIZES = (128, 256, 512)
-_PART = 1 << 18  # rows whose super keys are made at once
+_PART = 1 << 18  # rows whose super keys are computed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class SuperKeyOptions:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(f"no row filter {self.kind!r}; there are {', '.join(KINDS)}")
+            raise InputError(f"unknown row filter {self.kind!r}; use one of {', '.join(KINDS)}")
         if self.bits not in SIZES:
             raise InputError(f"super keys have 128, 256 or 512 bits, not {self.bits}")
 
@@ -65,11 +65,11 @@ class SuperKeyComponent:
 
     @property
     def made_with(self) -> str:
-        """The kind and the size, which `lakejoin index` may be asked to change."""
+        """The kind and the size, which `lakejoin index` can change."""
         return f"{self.options.kind}-{self.options.bits}"
 
     def build(self, source: ValueSource, out: ArrayFileWriter) -> None:
-        """Writes the super keys of all rows, and what is needed to hash other values alike."""
+        """Write the super keys of all rows, and what is needed to hash other values alike."""
         kind, bits = self.options.kind, self.options.bits
         row_filter = FILTERS[kind].fitted(kind, bits, source, self.parts)
         out.meta.update(kind=kind, bits=bits)
@@ -77,8 +77,8 @@ class SuperKeyComponent:
             out.add(name, array)
         out.add("row_start", row_starts(source))
         out.begin("keys", np.dtype(np.uint64))
-        for part in _keys_of_rows(source, row_filter):
-            out.append(part)
+        for keys in _keys_of_rows(source, row_filter):
+            out.append(keys)
 
 
 def row_starts(source: ValueSource) -> Array:
@@ -88,7 +88,7 @@ def row_starts(source: ValueSource) -> Array:
 
 
 def _keys_of_rows(source: ValueSource, row_filter: RowFilter) -> Iterator[Array]:
-    """The super keys of all rows, part by part; the next one comes in the same memory."""
+    """The super keys of all rows in batches, which reuse the same memory."""
     from lakejoin.kernels.superkey_rows import Tables, or_rows
 
     first = source.catalog.tables["first"].to_numpy()
@@ -101,13 +101,13 @@ def _keys_of_rows(source: ValueSource, row_filter: RowFilter) -> Iterator[Array]
     marks = row_filter.marks(source)
     room = np.empty((min(total, _PART), row_filter.words), dtype=np.uint64)
     for begin in range(0, total, _PART):
-        part = room[: total - begin]
-        or_rows(cells, tables, marks, begin, part)
-        yield part
+        keys = room[: total - begin]
+        or_rows(cells, tables, marks, begin, keys)
+        yield keys
 
 
 class SuperKeys:
-    """The opened super keys of a segment, of `kind` and with so many `bits`."""
+    """The opened super keys of a segment, of this `kind` and with this many `bits`."""
 
     def __init__(self, file: ArrayFile) -> None:
         self.kind: str = file.meta["kind"]
@@ -115,8 +115,8 @@ class SuperKeys:
         self.words = self.bits // 64
         if self.kind not in KINDS:
             raise DamagedIndex(
-                f"{file.place} has super keys of a kind that this lakejoin does not know "
-                f"({self.kind}); upgrade it, or make others with: lakejoin index --super-keys 128"
+                f"{file.place} has super keys of an unknown kind ({self.kind}); upgrade lakejoin, "
+                "or rebuild them with: lakejoin index --super-keys 128"
             )
         self.filter = FILTERS[self.kind].opened(self.bits, file)
         self.keys = file.array("keys")
@@ -136,7 +136,7 @@ class SuperKeys:
         return self.keys.part(begin * self.words, end * self.words).reshape(-1, self.words)
 
     def of_texts(self, texts: pa.LargeStringArray, table: int) -> Array:
-        """The hash of each value as it was OR-ed into that table's rows; that of a null is zero."""
+        """The hash of each value as OR-ed into that table's rows; zero for a null."""
         out = np.zeros((len(texts), self.words), dtype=np.uint64)
         if len(texts):
             offsets, data = string_buffers(texts)
@@ -146,7 +146,7 @@ class SuperKeys:
         return out
 
     def groups(self) -> Array:
-        """By table: those of the same group hash values alike."""
+        """The group of each table; tables of one group hash values alike."""
         return self.filter.groups(len(self.row_start) - 1)
 
     def all(self) -> Array:
@@ -154,13 +154,13 @@ class SuperKeys:
         return self.keys.all().reshape(-1, self.words)
 
 
-def keys_match(source: ValueSource, kept: SuperKeys) -> bool:
-    """Whether kept super keys are those that the rows make."""
-    if not np.array_equal(row_starts(source)[-1:], [len(kept)]):
+def keys_match(source: ValueSource, stored: SuperKeys) -> bool:
+    """Whether the stored super keys match the rows."""
+    if not np.array_equal(row_starts(source)[-1:], [len(stored)]):
         return False
-    keys, begin = kept.all(), 0
-    for part in _keys_of_rows(source, kept.filter):
-        if not np.array_equal(part, keys[begin : begin + len(part)]):
+    all_keys, begin = stored.all(), 0
+    for keys in _keys_of_rows(source, stored.filter):
+        if not np.array_equal(keys, all_keys[begin : begin + len(keys)]):
             return False
-        begin += len(part)
+        begin += len(keys)
     return True

@@ -1,8 +1,8 @@
-"""How near is near: a length, a share, or a plain number, and when a distance counts as that near.
+"""Distance limits: a length, a share or a plain number, and which distances are within them.
 
-Rounding must not decide: a distance that equals the limit counts, whatever way it was computed. So
-every limit is widened by a billionth, and by what reading and subtracting two floats can be off: a
-few units in the last place for numbers, a micrometre for places. The tests' brute force uses the
+Rounding must not decide: a distance equal to the limit is within it, however it was computed. So
+every limit is widened by a billionth, and by the error of parsing and subtracting two floats: a few
+units in the last place for numbers, a micrometre for coordinates. The tests' brute force uses the
 same limits.
 """
 
@@ -25,24 +25,24 @@ _LENGTHS = {
     "m": 1.0, "km": 1000.0, "mi": 1609.344, "ft": 0.3048, "yd": 0.9144, "nmi": 1852.0,
 }  # fmt: skip
 _TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[a-zA-Z]*)\s*")
-_FORMS = "write 500m, 2km or 3mi for places, 1% or 0.5 for numbers, 0.2 for vectors"
-WIDER = 1.0 + 1e-9  # what every limit is multiplied by
+_FORMS = "write 500m, 2km or 3mi for coordinates, 1% or 0.5 for numbers, 0.2 for vectors"
+WIDER = 1.0 + 1e-9  # factor applied to every limit
 _MICROMETRE = 1e-6
 _LAST_PLACES = 2.0**-51
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """So near: `amount` metres, a share of my number, or in the numbers' own unit ("absolute")."""
+    """A limit of `amount` metres, of a share of a number, or in its own unit ("absolute")."""
 
     amount: float
     unit: str = ABSOLUTE
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
-            raise InputError(f"no unit {self.unit!r}; there are {', '.join(UNITS)}")
+            raise InputError(f"unknown unit {self.unit!r}; use one of {', '.join(UNITS)}")
         if not (math.isfinite(self.amount) and self.amount >= 0):
-            raise InputError(f"a distance must be a number from 0 on, not {self.amount}")
+            raise InputError(f"a distance must be at least 0, not {self.amount}")
 
     def __str__(self) -> str:
         if self.unit == METRES:
@@ -52,7 +52,7 @@ class Within:
 
 
 def parse_within(given: str | float | Within) -> Within:
-    """How near, as a person writes it.
+    """Parse a distance limit as a person writes it.
 
     >>> parse_within("2km"), parse_within("1%"), parse_within(0.5)
     (Within(amount=2000.0, unit='m'), Within(amount=0.01, unit='share'), \
@@ -60,26 +60,26 @@ Within(amount=0.5, unit='absolute'))
     >>> parse_within("2 parsecs")
     Traceback (most recent call last):
         ...
-    lakejoin.errors.InputError: '2 parsecs' is no distance: write 500m, 2km or 3mi for places, 1% \
-or 0.5 for numbers, 0.2 for vectors
+    lakejoin.errors.InputError: '2 parsecs' is not a distance: write 500m, 2km or 3mi for \
+coordinates, 1% or 0.5 for numbers, 0.2 for vectors
     """
     if isinstance(given, Within):
         return given
-    found = _TEXT.fullmatch(str(given)) if not isinstance(given, bool) else None
-    if found is None:
-        raise InputError(f"{given!r} is no distance: {_FORMS}")
-    amount, unit = float(found[1]), found[2].lower()
+    match = _TEXT.fullmatch(str(given)) if not isinstance(given, bool) else None
+    if match is None:
+        raise InputError(f"{given!r} is not a distance: {_FORMS}")
+    amount, unit = float(match[1]), match[2].lower()
     if not unit:
         return Within(amount)
     if unit == "%":
         return Within(amount / 100, SHARE)
     if unit not in _LENGTHS:
-        raise InputError(f"{given!r} is no distance: {_FORMS}")
+        raise InputError(f"{given!r} is not a distance: {_FORMS}")
     return Within(amount * _LENGTHS[unit], METRES)
 
 
 def spans_of(numbers: Array, within: Within) -> tuple[Array, Array]:
-    """(lowest, highest) number that is near enough to each of mine; NaN stays NaN.
+    """The (lowest, highest) number within the limit of each number; NaN stays NaN.
 
     >>> low, high = spans_of(np.array([100.0]), Within(0.01, "share"))
     >>> bool(low[0] <= 99.0), bool(high[0] >= 101.0), bool(high[0] < 101.001)
@@ -93,7 +93,7 @@ def spans_of(numbers: Array, within: Within) -> tuple[Array, Array]:
 
 
 def haversine_limit(within: Within) -> float:
-    """The largest sin(angle / 2) ** 2 of two places that are near enough; infinite if all are."""
+    """The largest sin(angle / 2) ** 2 within the limit; infinite if it covers the globe."""
     angle = (within.amount * WIDER + _MICROMETRE) / EARTH
     return math.inf if angle >= math.pi else math.sin(angle / 2) ** 2
 

@@ -109,9 +109,9 @@ def test_a_child_has_a_successor_before_it_goes() -> None:
     ("job", "kind", "said"),
     [
         ({"do": "fail"}, "input", "there is no column x"),
-        ({"do": "break"}, "ours", "this should not happen: ZeroDivisionError"),
-        ({"do": "die"}, "died", "has ended"),
-        ({"do": "sleep", "seconds": 60}, "time", "more than 1.5 seconds"),
+        ({"do": "break"}, "ours", "unexpected error (ZeroDivisionError)"),
+        ({"do": "die"}, "died", "ended unexpectedly"),
+        ({"do": "sleep", "seconds": 60}, "time", "after 1.5 seconds"),
     ],
 )
 def test_what_fails_is_told_and_the_next_job_works(

@@ -41,7 +41,7 @@ def test_work_is_ended_and_told_of(
             time.sleep(0.1)
         children = psutil.Process(served.process.pid).children(recursive=True)
         served.process.send_signal(signal.SIGINT)
-        assert [one for one in asked if "the server is being stopped" not in one.result(LONG)] == []
+        assert [one for one in asked if "the server is shutting down" not in one.result(LONG)] == []
         served.process.wait(LONG)
     _, alive = psutil.wait_procs(children, timeout=10)
     assert not alive

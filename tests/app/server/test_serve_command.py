@@ -35,7 +35,7 @@ def test_the_next_free_port_is_taken_where_none_is_named(monkeypatch: pytest.Mon
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         monkeypatch.setattr(module, "_PORT", taken.getsockname()[1])
-        with module._listening("127.0.0.1", None) as found:
+        with module._listening_socket("127.0.0.1", None) as found:
             assert found.getsockname()[1] != taken.getsockname()[1]
 
 
@@ -43,7 +43,7 @@ def test_the_next_free_port_is_taken_where_none_is_named(monkeypatch: pytest.Mon
     ("options", "said"),
     [
         (("--store", "/proc/nothing"), "--store"),
-        (("--token", "a b"), "a token is made of letters"),
+        (("--token", "a b"), "a token may contain only letters"),
         (("--host", "999.1.1.1", "--port", "0"), "cannot listen on 999.1.1.1"),
     ],
 )

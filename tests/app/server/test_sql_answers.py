@@ -220,14 +220,14 @@ def test_all_types_of_the_engine_come_out_simple() -> None:
         ("select sum(name) from result", "No function matches", (1, 8, 7)),
         ("select name, count(*) from result", "GROUP BY", (1, 8, 7)),
         ("select cast(name as int) from result", "Could not convert string 'Ada'", (1, 8, 7)),
-        ("select * from results", "there is no table results here", (1, 15, 14)),
+        ("select * from results", "table results not found", (1, 15, 14)),
         ("select 'a", "unterminated quoted string", (1, 8, 7)),
-        ("select 1; select 2", "these are 2 statements", (1, 9, 8)),
+        ("select 1; select 2", "got 2 statements", (1, 9, 8)),
         ("pivot result on age using count(*) limit 1", "put it in brackets", (1, 36, 35)),
-        ("", "there is no statement", None),
-        ("-- nothing", "there is no statement", None),
-        ("select $1", "no parameters", None),
-        ("select getenv('HOME')", "the function getenv cannot be used", (1, 8, 7)),
+        ("", "no statement", None),
+        ("-- nothing", "no statement", None),
+        ("select $1", "parameters are not supported", None),
+        ("select getenv('HOME')", "the function getenv is not allowed", (1, 8, 7)),
         ("select error('boom')", "boom", None),
     ],
 )
@@ -245,7 +245,7 @@ def test_what_is_wrong_is_said_where_it_is(
 
 
 def test_more_rows_or_bytes_than_allowed_are_an_error() -> None:
-    with pytest.raises(Problem, match=r"more than 5 rows: end the statement with LIMIT 5") as found:
+    with pytest.raises(Problem, match=r"more than 5 rows: add LIMIT 5") as found:
         answer("from range(6)", most=Most(5, 10**9))
     assert (found.value.kind, found.value.more) == ("too_large", {"limit": "rows"})
     assert answer("from range(5)", most=Most(5, 10**9)).num_rows == 5

@@ -92,7 +92,7 @@ def test_chunks_and_slices_are_one_column() -> None:
 
 
 def test_what_is_no_program_is_said() -> None:
-    with pytest.raises(InputError, match="needs a column"):
+    with pytest.raises(InputError, match="at least one column"):
         Program((Constant("x"),))
     with pytest.raises(InputError, match="separator"):
         Program((Extract("n", (("", 0),)),))

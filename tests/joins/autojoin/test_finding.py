@@ -223,7 +223,8 @@ def test_two_columns_together_are_a_key() -> None:
         }
     )
     learned = find_programs(left, right)
-    assert learned.target_column == "state + county" and learned.source_side == "right"
+    assert learned.target and learned.target.columns == ("state", "county")
+    assert learned.source_side == "right"
     assert learned.joined == (72, 216) and len(learned.left_rows) == 216
 
 

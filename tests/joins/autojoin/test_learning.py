@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.joins.autojoin.examples import examples_of, folded
-from lakejoin.joins.autojoin.learning import learn, stretches
+from lakejoin.joins.autojoin.learning import Learner, Step, stretches
 from oracle import learned as oracle
 
 WORDS = ("Ann", "Bo", "anna", "O'Neil", "de la", "Éa", "ßx", "a_b", "x--y", "İz", "Dr. Mary", "a,b")
@@ -19,6 +20,13 @@ texts = st.builds(
     "".join,
     st.lists(st.one_of(words, st.sampled_from(NUMBERS), st.sampled_from(SEPARATORS)), max_size=5),
 )
+
+
+def learn(columns: dict[str, list[str | None]], targets: list[str]) -> tuple[Step, ...] | None:
+    """The steps that make each target from its row, or None if no short program does."""
+    learner = Learner(examples_of(columns, targets))
+    rows, every = np.arange(len(targets)), np.arange(len(columns))
+    return learner.steps(rows, every) if learner.possible(rows[None, :], every).all() else None
 
 
 @st.composite

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from lakejoin.errors import MissingPart
 from lakejoin.joins.autojoin.rowpairs import (
     LONGEST_TEXT,
+    Pairer,
     _divsufsort,
     row_pairs,
-    row_pairs_of_several,
+    texts_of,
 )
 from lakejoin.joins.autojoin.sampling import SampleOptions, sample_sizes, sampled_rows
 
@@ -46,8 +47,9 @@ def test_case_is_ignored_and_the_first_row_stands_for_equal_texts() -> None:
 def test_nothing_pairs_with_nothing(column: list[str | None]) -> None:
     empty, full = pa.array(column, pa.string()), pa.array(["Bern"])
     assert row_pairs(empty, full) == row_pairs(full, empty) == []
-    assert row_pairs_of_several(pa.table({"a": empty, "b": empty}), full) == []
-    assert row_pairs_of_several(pa.table({"a": full, "b": full}), empty) == []
+    nothing, some = texts_of(empty), texts_of(full)
+    assert Pairer([nothing, nothing], some).of_several() == []
+    assert Pairer([some, some], nothing).of_several() == []
 
 
 def test_very_long_texts_are_looked_at_in_part() -> None:

@@ -226,7 +226,7 @@ def test_preferences_of_one_name_are_told_apart() -> None:
 @pytest.mark.parametrize("score", [float("nan"), None, "high"])
 def test_a_preference_must_give_numbers(score: Any) -> None:
     some = (table_of({"a": ["x"]}), table_of({"b": ["x"]}))
-    with pytest.raises(InputError, match=r"the preference '<lambda>' gave .*, which is no number"):
+    with pytest.raises(InputError, match=r"'<lambda>' returned .*, which is not a number"):
         asked(some, lambda facts: score)
 
 

@@ -166,7 +166,7 @@ def test_the_first_rows_of_a_huge_join_come_at_once() -> None:
 
 def test_what_cannot_be_said_is_refused() -> None:
     predicate = predicate_of(TYPED, [((0, "n"), (1, "x")), ((0, "n"), (2, "t"))])
-    with pytest.raises(InputError, match="more than two tables"):
+    with pytest.raises(InputError, match="takes two tables; for more"):
         predicate.join()
     with pytest.raises(InputError, match="a name for each of the 3 tables"):
         predicate.to_sql("one", "two")
@@ -174,7 +174,7 @@ def test_what_cannot_be_said_is_refused() -> None:
         predicate.to_sql(dialect="other")
     assert 'FROM "one" AS t1' in predicate.to_sql("one", "two", "three")
     alike = [pa.table({"A": [1], "a": [1]}), TYPED[0], TYPED[1]]
-    with pytest.raises(InputError, match="upper from lower case"):
+    with pytest.raises(InputError, match="differ only in case"):
         predicate_of(alike, [((0, "a"), (1, "n")), ((1, "n"), (2, "x"))]).to_sql()
 
 

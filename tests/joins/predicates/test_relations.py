@@ -159,11 +159,11 @@ def test_what_reading_lost_is_told(tmp_path: Path) -> None:
     for name in "abcdefg":
         (tmp_path / f"{name}.csv").write_text("k,v\n1,2\n2,3\n3,4,5,6\n4,5\n")
     found = lakejoin.relations(tmp_path)
-    assert found.notes[0] == "left out of a.csv: row with too many cells was fitted, 1 times"
-    assert len(found.notes) == 6 and found.notes[-1] == "… and something of 2 more tables"
-    assert "<p>note: left out of a.csv" in found._repr_html_()
+    assert found.notes[0] == "reading a.csv: row with too many cells was fitted (1 time)"
+    assert len(found.notes) == 6 and found.notes[-1] == "… and losses in 2 more tables"
+    assert "<p>note: reading a.csv" in found._repr_html_()
     by_name = lakejoin.relations({"x": tmp_path / "a.csv", "y": {"k": [1]}})
-    assert by_name.notes == ("left out of x: row with too many cells was fitted, 1 times",)
+    assert by_name.notes == ("reading x: row with too many cells was fitted (1 time)",)
 
 
 def test_a_limit_of_pairs_of_tables_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_a_folder_and_a_database(tmp_path: Path) -> None:
     (folder / "page.html").write_text("<!DOCTYPE html><html><body>no table</body></html>")
     found = lakejoin.relations(folder)
     assert ("items.csv", ("order_id",), "orders.csv", ("order_id",)) in told(found)
-    assert len(found) == 3 and "left out: page.html" in found.notes[0]
+    assert len(found) == 3 and "skipped: page.html" in found.notes[0]
     with sqlite3.connect(tmp_path / "shop.sqlite") as base:
         for name, columns in shop().items():
             base.execute(f"create table {name} ({', '.join(columns)})")
@@ -221,7 +221,7 @@ def test_the_lake(
 
 
 def test_what_is_wrong_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="two tables or more, and there is only a"):
+    with pytest.raises(InputError, match="at least two tables, and there is only a"):
         lakejoin.relations({"a": {"x": [1]}})
     with pytest.raises(InputError, match="there is no file or folder"):
         lakejoin.relations(tmp_path / "nowhere")

@@ -1,1 +1,1 @@
-"""What agents are served over the Model Context Protocol: search, describe, preview, join."""
+"""Tools for AI agents over the Model Context Protocol: search, describe, preview, join."""

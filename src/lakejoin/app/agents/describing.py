@@ -1,4 +1,4 @@
-"""The tools `describe` and `preview`: what is in the lake, in a table, in its rows?"""
+"""The tools `describe` and `preview`: the lake, a table, its rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.app.agents.short import MOST, NAME, fitted, names_of, rows_as_csv
 from lakejoin.app.given import given_table
-from lakejoin.app.printing import clip, counted, size
+from lakejoin.app.text_format import clip, counted, size
 from lakejoin.errors import InputError, UnknownTable
 from lakejoin.search.display import percent
 from lakejoin.search.meant import table_of
@@ -25,25 +25,25 @@ MOST_ROWS = 50
 _EXAMPLE = 24
 _EXAMPLES = 3
 _NOTES = 3
-_NAMED = 40  # tables; of more, their folders are
+_TABLES_LISTED = 40  # if there are more, their folders are listed
 
 
 def describe(lake: Lake, table: str | None = None) -> str:
-    """The columns of a table; the tables that fit a part of a name; without one, the lake."""
+    """Describe a table or the lake, or list the tables that match a pattern."""
     if table is None:
         return _lake(lake)
     try:
-        mine, notes = table_of(table, lake.snapshot)
+        query_table, notes = table_of(table, lake.snapshot)
     except UnknownTable:
-        fitting = lake.tables(table)
-        if not fitting:
+        matching = lake.tables(table)
+        if not matching:
             raise
-        fits = "1 table fits" if len(fitting) == 1 else f"{len(fitting):,} tables fit"
-        return _listed(f"{fits} {clip(table, NAME)!r}", fitting)
+        match = "1 table matches" if len(matching) == 1 else f"{len(matching):,} tables match"
+        return _listed(f"{match} {clip(table, NAME)!r}", matching)
     try:
-        return _table(mine, notes)
+        return _table(query_table, notes)
     finally:
-        mine.forget()
+        query_table.forget()
 
 
 def preview(
@@ -53,38 +53,41 @@ def preview(
     begin: int = 0,
     columns: str | Sequence[str] | None = None,
 ) -> str:
-    """Some rows of a table, as CSV."""
+    """Show some rows of a table as CSV."""
     chosen, total = _rows(lake, table, begin, begin + rows)
     wide = chosen.num_columns
     if columns is not None:
         chosen = _only(chosen, names_of(columns), table)
     lines, taken = rows_as_csv(chosen, MOST // 2)
     last = begin + chosen.num_rows
-    which = f"rows {begin + 1:,} to {last:,}" if chosen.num_rows else "no rows there,"
-    head = [f"{clip(table, NAME)}: {which} of {total:,}; {counted(wide, 'column')}"]
+    which = f"rows {begin + 1:,} to {last:,} of" if chosen.num_rows else "no more rows after"
+    head = [f"{clip(table, NAME)}: {which} {total:,}; {counted(wide, 'column')}"]
     tail = []
     if taken < chosen.num_columns:
         rest = ", ".join(clip(name, _EXAMPLE) for name in chosen.column_names[taken:])
-        tail.append(f"no room for {counted(chosen.num_columns - taken, 'column')}: {rest}")
-        tail.append("name the ones that you want in `columns`")
-    return fitted([*head, lines[0]], lines[1:], tail, "more rows, not shown: ask for fewer columns")
+        tail.append(f"no space for {counted(chosen.num_columns - taken, 'column')}: {rest}")
+        tail.append("name the columns you need in `columns`")
+    return fitted([*head, lines[0]], lines[1:], tail, "more rows: select fewer columns to see them")
 
 
 def _rows(lake: Lake, table: str, begin: int, end: int) -> tuple[pa.Table, int]:
     from lakejoin.lake.read import file_and_part
 
     if file_and_part(table)[0]:
-        given = given_table(table, lake).rows
-        return given.slice(begin, end - begin), given.num_rows
-    found = lake.table(table)
-    return found.to_arrow(min(begin, found.rows), min(end, found.rows)), found.rows
+        rows = given_table(table, lake).rows
+        return rows.slice(begin, end - begin), rows.num_rows
+    lake_table = lake.table(table)
+    last = lake_table.rows
+    return lake_table.to_arrow(min(begin, last), min(end, last)), last
 
 
 def _only(rows: pa.Table, names: Sequence[str], table: str) -> pa.Table:
     known = rows.column_names
     missing = [name for name in names if name not in known]
     if missing:
-        raise InputError(f"{table} has no column {missing[0]!r}: describe it to see its columns")
+        raise InputError(
+            f"column {missing[0]!r} not found in {table}: use describe to see its columns"
+        )
     return rows.select([known.index(name) for name in names])
 
 
@@ -93,15 +96,15 @@ def _lake(lake: Lake) -> str:
     lines = [
         f"a lake of {counted(info['tables'], 'table')} with {info['columns']:,} columns and "
         f"{info['rows']:,} rows, indexed {info['created']} ({size(info['bytes'])})",
-        f"searched by {', '.join(['equal values', *info['parts']])}",
+        f"can be searched by {', '.join(['equal values', *info['parts']])}",
     ]
     return _listed(". ".join(lines), lake.tables())
 
 
 def _by_folder(tables: Sequence[LakeTable]) -> list[str]:
-    """The folders of tables, where there are too many of these to be named."""
-    folders = Counter(one.name.partition("/")[0] for one in tables if "/" in one.name)
-    alone = [one for one in tables if "/" not in one.name]
+    """The folders of tables, if there are too many tables to list."""
+    folders = Counter(table.name.partition("/")[0] for table in tables if "/" in table.name)
+    alone = [table for table in tables if "/" not in table.name]
     listed = [f"{clip(name, NAME)}/: {counted(n, 'table')}" for name, n in sorted(folders.items())]
     return [*listed, *map(_line, alone)]
 
@@ -112,21 +115,21 @@ def _line(table: LakeTable) -> str:
 
 
 def _listed(head: str, tables: Sequence[LakeTable]) -> str:
-    items = [_line(one) for one in tables] if len(tables) <= _NAMED else _by_folder(tables)
-    return fitted([head], items, more="more: describe a part of a name, or a glob")
+    items = [*map(_line, tables)] if len(tables) <= _TABLES_LISTED else _by_folder(tables)
+    return fitted([head], items, more="more: describe a part of a name, or a glob, to see them")
 
 
-def _table(mine: MyTable, notes: Sequence[str]) -> str:
-    profiles = mine.profiles()
-    head = f"{clip(mine.name, NAME)}: {counted(mine.rows(), 'row')}, "
-    items = [_column(*one) for one in zip(mine.names, profiles, strict=True)]
-    tail = [f"note: {note}" for note in (*notes, *mine.notes())[:_NOTES]]
+def _table(table: MyTable, notes: Sequence[str]) -> str:
+    profiles = table.profiles()
+    head = f"{clip(table.name, NAME)}: {counted(table.rows(), 'row')}, "
+    items = [_column(name, profile) for name, profile in zip(table.names, profiles, strict=True)]
+    tail = [f"note: {note}" for note in (*notes, *table.notes())[:_NOTES]]
     return fitted([head + counted(len(profiles), "column")], items, tail, "more columns")
 
 
 def _column(name: str, profile: ColumnProfile) -> str:
-    examples = ", ".join(clip(one, _EXAMPLE) for one in profile.examples[:_EXAMPLES])
+    examples = ", ".join(clip(value, _EXAMPLE) for value in profile.examples[:_EXAMPLES])
     nulls = f", {percent(profile.nulls / profile.rows)} null" if profile.nulls else ""
     unique = ", unique" if profile.uniqueness == 1 and profile.distinct else ""
-    told = f"{profile.type}, {profile.distinct:,} distinct{unique}{nulls}"
-    return f"- {clip(name, NAME)}: {told}" + (f"; such as {examples}" if examples else "")
+    summary = f"{profile.type}, {profile.distinct:,} distinct{unique}{nulls}"
+    return f"- {clip(name, NAME)}: {summary}" + (f"; for example {examples}" if examples else "")

@@ -1,4 +1,4 @@
-"""The tool `search`: which tables of the lake join with this one?"""
+"""The tool `search`: find tables of the lake that join with a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakejoin.app.agents.short import LINE, NAME, names_of, within
 from lakejoin.app.pasting import join_options
-from lakejoin.app.printing import clip, counted, seconds
+from lakejoin.app.text_format import clip, counted, seconds
 from lakejoin.discovery.fused.display import adds_text, figures, how_text, versions_text
 from lakejoin.search.display import percent
 
@@ -17,75 +17,73 @@ if TYPE_CHECKING:
     from lakejoin.opened import Lake
 
 DEFAULT_K = 5
-_MISSES = 3
-_WAYS = 2  # further ones of a table
+_MISSES_SHOWN = 3
+_ALTERNATIVES_SHOWN = 2
 
 
 def search(
     lake: Lake, table: str, on: str | Sequence[str] | None = None, k: int = DEFAULT_K
 ) -> str:
-    """The tables that join best, the way each joins, what it adds; what was tried; near misses."""
+    """The tables that join best, how each joins and what it adds; what was tried; near misses."""
     answer = lake.search(table, names_of(on) or None, k, by="fused")
     among = counted(len(lake), "table")
-    mine = clip(answer.table, NAME)
+    query_table = clip(answer.table, NAME)
     if not len(answer):
-        found = f"nothing found: none of {among} joins with {mine}"
+        head = f"nothing found: none of {among} joins with {query_table}"
     elif len(answer) == 1:
-        found = f"1 of {among} joins with {mine}"
+        head = f"the best join for {query_table} among {among}"
     else:
-        found = f"{len(answer):,} of {among} that join with {mine}, the best first"
-    return within(
-        [found],
-        [_told(one) for one in answer],
-        [_in_a_line(one) for one in answer],
-        _tried(answer),
-    )
+        head = f"the {len(answer):,} best joins for {query_table} among {among}"
+    full, brief = [*map(_in_full, answer)], [*map(_in_brief, answer)]
+    return within([head], full, brief, _tried(answer))
 
 
-def _in_a_line(result: FusedResult) -> str:
-    way = result.ways[0]
-    met = f"{percent(way.result.row_coverage)} of my rows"
+def _in_brief(result: FusedResult) -> str:
+    candidate = result.ways[0]
+    coverage = f"{percent(candidate.result.row_coverage)} of your rows"
     name = f"{result.rank}. {clip(result.table, NAME)} (score {result.score:.2f})"
-    return f"{name}: {way.kind}, {clip(way.pairs, NAME)}, {met}"
+    return f"{name}: {candidate.kind}, {clip(candidate.pairs, NAME)}, {coverage}"
 
 
-def _told(result: FusedResult) -> str:
-    way = result.ways[0]
+def _in_full(result: FusedResult) -> str:
+    candidate = result.ways[0]
     lines = [
         f"{result.rank}. {clip(result.table, NAME)} (score {result.score:.2f})",
-        f"   {clip(figures(way), LINE)}",
-        f"   {clip(how_text(way) or 'equal values', LINE)}",
+        f"   {clip(figures(candidate), LINE)}",
+        f"   {clip(how_text(candidate) or 'equal values', LINE)}",
         f"   {clip(adds_text(result), LINE)}",
-        f"   why: {clip(way.why, LINE)}",
-        f"   to join: {clip(_asked_for(way), LINE)}",
+        f"   evidence: {clip(candidate.why, LINE)}",
+        f"   to join: {clip(_join_arguments(candidate), LINE)}",
     ]
-    if told := versions_text(result):
-        lines.append(f"   {clip(told, LINE)}")
-    others = [one for one in result.ways[1:] if one.believed]
+    if versions := versions_text(result):
+        lines.append(f"   {clip(versions, LINE)}")
+    others = [other for other in result.ways[1:] if other.believed]
     if others:
-        more = f" and {len(others) - _WAYS:,} more" if len(others) > _WAYS else ""
-        told = "; ".join(clip(one.pairs, NAME) for one in others[:_WAYS])
-        lines.append(f"   or by {told}{more}")
+        pairs = "; ".join(clip(other.pairs, NAME) for other in others[:_ALTERNATIVES_SHOWN])
+        more = len(others) - _ALTERNATIVES_SHOWN
+        lines.append(f"   or by {pairs}" + (f" and {more:,} more" if more > 0 else ""))
     return "\n".join(lines)
 
 
-def _asked_for(way: Way) -> str:
-    """What `join` is to be told, beside the tables."""
-    options = join_options(way)
-    told = [f"on={list(options.on)}"] if options.on else []
-    told += [f"by={options.by!r}"] if options.by else []
-    return ", ".join([*told, *([f"within={options.within!r}"] if options.within else [])])
+def _join_arguments(candidate: Way) -> str:
+    """The arguments for the tool `join`, besides the tables."""
+    options = join_options(candidate)
+    arguments = [f"on={list(options.on)}"] if options.on else []
+    arguments += [f"by={options.by!r}"] if options.by else []
+    arguments += [f"within={options.within!r}"] if options.within else []
+    return ", ".join(arguments)
 
 
 def _tried(answer: FusedAnswer) -> list[str]:
-    """What was searched for and how, what met by accident, and what else should be known."""
-    columns = "; ".join(" + ".join(clip(name, NAME) for name in one) for one in answer.columns)
-    ways = ", ".join(f"{what} {seconds(took)}" for what, took in answer.seconds_by.items())
-    lines = [f"tried: columns {clip(columns, LINE // 2)}; {ways}; {seconds(answer.seconds)} in all"]
-    head = "by accident, no joins" if len(answer) else "nearest misses, which meet by accident"
-    for one in answer.misses[:_MISSES]:
-        told = f"{clip(one.table, NAME)} ({clip(one.ways[0].pairs, NAME)}: {one.accidental})"
-        lines.append(clip(f"{head}: {told}", LINE // 2))
+    """What was searched for and how long it took, coincidental overlap, and notes."""
+    columns = "; ".join(" + ".join(clip(name, NAME) for name in names) for names in answer.columns)
+    stages = ", ".join(f"{stage} {seconds(took)}" for stage, took in answer.seconds_by.items())
+    total = f"{seconds(answer.seconds)} in total"
+    lines = [f"tried: columns {clip(columns, LINE // 2)}; {stages}; {total}"]
+    head = "coincidental overlap" if len(answer) else "nearest misses (coincidental overlap)"
+    for miss in answer.misses[:_MISSES_SHOWN]:
+        why = f"{clip(miss.ways[0].pairs, NAME)}: {miss.accidental}"
+        lines.append(clip(f"{head}: {clip(miss.table, NAME)} ({why})", LINE // 2))
     if not len(answer) and not answer.misses:
-        lines.append("no table comes near: none shares more than a value or two with it")
-    return [*lines, *(clip(f"note: {note}", LINE // 2) for note in answer.notes[:_MISSES])]
+        lines.append("no near misses: no table shares more than a value or two with it")
+    return [*lines, *(clip(f"note: {note}", LINE // 2) for note in answer.notes[:_MISSES_SHOWN])]

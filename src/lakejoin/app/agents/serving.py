@@ -1,4 +1,4 @@
-"""The server: tools over standard input and output, by the Model Context Protocol."""
+"""Serve the tools over standard input and output with the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lakejoin import __version__
 from lakejoin.app.agents.short import MOST
 from lakejoin.app.agents.tools import INSTRUCTIONS, TOOLS
 from lakejoin.app.current import Current
-from lakejoin.app.printing import clip
+from lakejoin.app.text_format import clip
 from lakejoin.errors import InputError, LakejoinError, MissingPart
 
 if TYPE_CHECKING:
@@ -22,34 +22,35 @@ if TYPE_CHECKING:
         PaginatedRequestParams,
     )
 
-_AT_ONCE = 2  # calls that run; joins may take much memory
+_CONCURRENT_CALLS = 2  # joins may need much memory
 
 
 def answer(current: Current, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """What a tool says, and whether that is an error, which is one sentence."""
+    """The answer of a tool, and whether it is an error (then one sentence)."""
     try:
-        tool = next((one for one in TOOLS if one.name == name), None)
+        tool = next((tool for tool in TOOLS if tool.name == name), None)
         if tool is None:
-            raise InputError(f"there is no tool {name!r}: {', '.join(one.name for one in TOOLS)}")
+            known = ", ".join(tool.name for tool in TOOLS)
+            raise InputError(f"there is no tool {name!r}; the tools are {known}")
         tool.check(arguments)
         return tool.run(current.lake(), **arguments), False
     except LakejoinError as problem:
         return clip(problem, MOST), True
     except OSError as problem:
         return f"{problem.filename or name}: {problem.strerror or problem}", True
-    except Exception as problem:  # noqa: BLE001 (one bad call never ends the server)
-        traceback.print_exc(file=sys.stderr)  # an agent keeps it in its log
+    except Exception as problem:  # noqa: BLE001 (one failed call must not stop the server)
+        traceback.print_exc(file=sys.stderr)  # agents log standard error
         what = f"{type(problem).__name__}: {problem}".splitlines()[0]
-        return f"this should not happen: {what}", True
+        return f"internal error: {what}", True
 
 
 def serve(index: str | None) -> None:
-    """Serves the lake until standard input ends."""
+    """Serve the lake until standard input ends."""
     try:
         import anyio
         from mcp.server.stdio import stdio_server
     except ImportError:
-        raise MissingPart("serving agents needs: pip install 'lakejoin[mcp]'") from None
+        raise MissingPart("lakejoin mcp needs more packages: pip install 'lakejoin[mcp]'") from None
 
     server = server_of(Current(index))
 
@@ -61,13 +62,13 @@ def serve(index: str | None) -> None:
 
 
 def server_of(current: Current) -> Server[Any]:
-    """A server of all tools over a lake."""
+    """A server with all tools."""
     import anyio
     from mcp import types
     from mcp.server.lowlevel import Server
 
-    running = anyio.CapacityLimiter(_AT_ONCE)
-    listed = [
+    limiter = anyio.CapacityLimiter(_CONCURRENT_CALLS)
+    tools = [
         types.Tool(
             name=tool.name,
             title=tool.title,
@@ -81,15 +82,14 @@ def server_of(current: Current) -> Server[Any]:
     ]
 
     async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return types.ListToolsResult(tools=listed)
+        return types.ListToolsResult(tools=tools)
 
-    async def call_tool(_: Any, asked: CallToolRequestParams) -> CallToolResult:
-        given = asked.arguments or {}
-        said, failed = await anyio.to_thread.run_sync(
-            answer, current, asked.name, given, limiter=running
+    async def call_tool(_: Any, request: CallToolRequestParams) -> CallToolResult:
+        text, failed = await anyio.to_thread.run_sync(
+            answer, current, request.name, request.arguments or {}, limiter=limiter
         )
-        text = types.TextContent(type="text", text=said)
-        return types.CallToolResult(content=[text], is_error=failed)
+        content = types.TextContent(type="text", text=text)
+        return types.CallToolResult(content=[content], is_error=failed)
 
     return Server(
         "lakejoin",

@@ -1,1 +1,1 @@
-"""What a browser, or a program on another machine, is served over HTTP: the page and its API."""
+"""Serves a lake over HTTP: the web page and its REST API."""

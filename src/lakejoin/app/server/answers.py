@@ -1,5 +1,5 @@
-"""What is answered, as the API's document has it. Nothing is checked against it while serving;
-tests do that."""
+"""Response models and examples for the OpenAPI document; responses are checked against them only in
+tests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Responses = dict[int | str, Document]
 
 
 class IndexHealth(BaseModel):
-    """Which version of the index is served."""
+    """The version of the index that is served."""
 
     version: int
     tables: Count
 
 
 class Health(BaseModel):
-    """That the server is there."""
+    """The server is up."""
 
     status: Literal["ok"]
     version: str
@@ -34,13 +34,13 @@ class Health(BaseModel):
 
 
 class Info(BaseModel):
-    """What the lake holds, as `lakejoin info --json` tells it, and the limits of this server."""
+    """The content of the lake, with the keys of `lakejoin info --json`, and the server's limits."""
 
     tables: Count
     columns: Count
     rows: Count
     cells: Count
-    values: Annotated[int, Field(ge=0, description="distinct ones")]
+    values: Annotated[int, Field(ge=0, description="distinct values")]
     values_exact: bool
     bytes: Count
     segments: Count
@@ -50,7 +50,7 @@ class Info(BaseModel):
     encoder: dict[str, Any] | None
     lakes: list[str]
     index: str
-    graph: Annotated[bool, Field(description="whether a join graph is kept")]
+    graph: Annotated[bool, Field(description="whether the index has a join graph")]
     limits: dict[str, float]
 
 
@@ -64,14 +64,14 @@ class TableLine(BaseModel):
 
 
 class Tables(BaseModel):
-    """Some tables, and how many there are."""
+    """A page of tables, and how many there are in all."""
 
     tables: list[TableLine]
     total: Count
 
 
 class FoundLine(TableLine):
-    """A table, and what of it holds the text."""
+    """A table, and where it contains the text."""
 
     where: Literal["name", "column", "value"]
     column: str | None
@@ -79,14 +79,15 @@ class FoundLine(TableLine):
 
 
 class Found(BaseModel):
-    """Tables that hold a text; `complete` is false if there was no time to look at all values."""
+    """Tables that contain a text; `complete` is false if time ran out before all values were
+    searched."""
 
     tables: list[FoundLine]
     complete: bool
 
 
 class Column(BaseModel):
-    """What a column looks like."""
+    """The profile of a column."""
 
     column: str
     type: ColumnType
@@ -101,11 +102,11 @@ class Column(BaseModel):
     key_likeness: float
     examples: list[str]
     date_format: str
-    suggested: Annotated[bool, Field(description="something to search by")]
+    suggested: Annotated[bool, Field(description="a good column to search by")]
 
 
 class Loss(BaseModel):
-    """What of a file could not be read."""
+    """Content of a file that could not be read."""
 
     reason: str
     count: Count
@@ -113,21 +114,23 @@ class Loss(BaseModel):
 
 
 class Table(BaseModel):
-    """A table: of the lake, brought, or made."""
+    """A table of the lake, an upload or a result."""
 
     id: str
-    table: Annotated[str, Field(description="its name for people")]
+    table: Annotated[str, Field(description="its display name")]
     rows: Count
     format: str
     source: str
     notes: list[str]
     losses: list[Loss]
     columns: list[Column]
-    made: Annotated[dict[str, Any] | None, Field(description="the step that made it, and `left`")]
+    made: Annotated[
+        dict[str, Any] | None, Field(description="the step that produced it, with `left`")
+    ]
 
 
 class Skipped(BaseModel):
-    """What was not read, and why."""
+    """Something that was not read, and why."""
 
     name: str
     reason: str
@@ -135,20 +138,20 @@ class Skipped(BaseModel):
 
 
 class Brought(BaseModel):
-    """The tables of a file: of a workbook, one for each sheet."""
+    """The tables of a file; a workbook has one per sheet."""
 
     tables: list[Table]
     skipped: list[Skipped]
 
 
 class Chained(BaseModel):
-    """The table at the start of a chain, and the one of each step."""
+    """The table at the start of a chain, and the table of each step."""
 
     tables: list[Table]
 
 
 class Rows(BaseModel):
-    """Some rows, which begin at `begin`, of `total`."""
+    """Some of `total` rows, starting at row `begin`."""
 
     table: str
     columns: list[str]
@@ -158,13 +161,13 @@ class Rows(BaseModel):
 
 
 class OneCell(BaseModel):
-    """A cell as a whole."""
+    """A cell in full length."""
 
     value: Cell
 
 
 class Bin(BaseModel):
-    """Values from the first to before the second."""
+    """Values from `from` up to, but not including, `to`."""
 
     begin: Annotated[float | str, Field(alias="from")]
     to: float | str
@@ -179,7 +182,7 @@ class ValueCount(BaseModel):
 
 
 class Distribution(BaseModel):
-    """How the values of a column are spread."""
+    """The distribution of the values of a column."""
 
     column: str
     kind: Literal["numbers", "dates", "values", "none"]
@@ -192,13 +195,13 @@ class Distribution(BaseModel):
 
 
 class LinkId(BaseModel):
-    """What a state of the page is kept under."""
+    """The id of a stored page state."""
 
     id: str
 
 
 class LinkState(BaseModel):
-    """A state of the page."""
+    """A stored page state."""
 
     state: str
 
@@ -211,11 +214,11 @@ class Coded(BaseModel):
     notes: list[str]
 
 
-# -- answers that take a while -----------------------------------------------------------------
+# -- long requests ----------------------------------------------------------------------------
 
 _EVENTS_TEXT = (
-    "With `Accept: text/event-stream`: events `progress` with what is being done, of a search also "
-    "`partial` with the answer so far, and last `done` with the body or `problem` with the error."
+    "With `Accept: text/event-stream`: `progress` events, for a search also `partial` events with "
+    "the answer so far, and finally `done` with the body or `problem` with the error."
 )
 _EVENTS_EXAMPLE = (
     'event: progress\ndata: {"doing":"reading the table","seconds":0.012}\n\n'
@@ -224,16 +227,16 @@ _EVENTS_EXAMPLE = (
 
 
 def heavy(text: str, example: Document, model: type[BaseModel] | None = None) -> Responses:
-    """What a heavy request answers, in its two ways; the keys of the example are always there,
-    where the answer has no model."""
+    """The JSON and event responses of a long request; without a model, the keys of the example are
+    always present."""
     schema: Document = {"type": "object"}
     if model is None:
         schema["required"] = sorted(example)
-    told: Document = {"example": example} if model else {"schema": schema, "example": example}
+    body: Document = {"example": example} if model else {"schema": schema, "example": example}
     events = {"schema": {"type": "string"}, "example": _EVENTS_EXAMPLE}
     answer: Document = {
         "description": f"{text} {_EVENTS_TEXT}",
-        "content": {"application/json": told, EVENTS: events},
+        "content": {"application/json": body, EVENTS: events},
     }
     return {200: {**answer, "model": model} if model else answer}
 
@@ -248,8 +251,8 @@ _WAY = {
     "join": {"right": "lake:routes.csv", "on": [{"left": "iata", "right": "code"}], "by": None},
 }
 SEARCH = heavy(
-    "The tables that join, the best first, with the keys of `lakejoin search --json`; each with "
-    "its id, and each way with the `join` to hand on.",
+    "The tables that join, best first, with the keys of `lakejoin search --json`; each with its "
+    "id, and each of its `ways` with the `join` to request.",
     {
         "query": {"table": "airports.csv", "columns": [["iata"]], "id": "lake:airports.csv"},
         "by": "fused",
@@ -270,7 +273,7 @@ SEARCH = heavy(
     },
 )
 EXPLAIN = heavy(
-    "Values that meet, and values that do not, side by side.",
+    "Matched and unmatched values.",
     {
         "result": {"rank": 1, "table": "routes.csv", "id": "lake:routes.csv"},
         "matches": [{"value": "FRA", "mine": 1, "theirs": 497}],
@@ -282,7 +285,7 @@ EXPLAIN = heavy(
 )
 JOIN = heavy(
     "How the tables join, with the keys of `lakejoin join --json`, and some rows as `preview`; "
-    "where no join is found, `found` is false and `why` says why.",
+    "if there is no join, `found` is false and `why` gives the reason.",
     {"left": "airports.csv", "right": "routes.csv", "found": True, "notes": []},
 )
 PREDICATE = heavy(
@@ -315,7 +318,7 @@ UNION = heavy(
     },
 )
 PATHS = heavy(
-    "Ways from one table to the other by joins, with the keys of `lakejoin paths --json`.",
+    "Join paths from one table to the other, with the keys of `lakejoin paths --json`.",
     {
         "table": "airports.csv",
         "other_table": "airlines.csv",
@@ -327,7 +330,7 @@ PATHS = heavy(
 GRAPH: Responses = {
     200: {
         "description": "Without a table, the keys of `lakejoin graph --json`; with one, the "
-        f"`steps` that lead away from it, and how many tables each hop reached. {_EVENTS_TEXT}",
+        f"joins around it as `steps`, and how many tables each hop reached. {_EVENTS_TEXT}",
         "content": {
             "application/json": {
                 "schema": {"type": "object"},
@@ -364,7 +367,7 @@ TABLE = {
     "columns": [],
     "made": {"kind": "sql", "sql": "select count(*) from result", "left": "lake:airports.csv"},
 }
-SQL = heavy("The table that the statement made.", TABLE, Table)
+SQL = heavy("The result of the statement.", TABLE, Table)
 CHAINS = heavy("The tables of the chain.", {"tables": [TABLE]}, Chained)
 CODE = heavy(
     "The chain as code.",
@@ -373,7 +376,7 @@ CODE = heavy(
 )
 UPLOAD = heavy("The tables of the file.", {"tables": [TABLE], "skipped": []}, Brought)
 
-# -- what goes wrong ---------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------
 
 _AT = {
     "type": "object",
@@ -388,8 +391,8 @@ _PROBLEM: Document = {
             "required": ["kind", "message"],
             "properties": {
                 "kind": {"type": "string"},
-                "message": {"type": "string", "description": "one sentence for people"},
-                "at": {**_AT, "description": "where in the SQL it is"},
+                "message": {"type": "string", "description": "one sentence to show to a person"},
+                "at": {**_AT, "description": "position of the error in the SQL"},
                 "limit": {"type": "string"},
                 "retry_after": {"type": "number"},
             },
@@ -399,18 +402,18 @@ _PROBLEM: Document = {
 PROBLEMS: Responses = {
     code: {"description": text, "content": {"application/json": {"schema": _PROBLEM}}}
     for code, text in {
-        400: "What was asked is wrong",
-        401: "A token is needed",
-        403: "Not from here",
-        404: "There is no such table",
+        400: "Invalid request",
+        401: "Token required",
+        403: "Not allowed",
+        404: "Table not found",
         408: "The request took too long to arrive",
-        410: "It is no longer stored",
+        410: "No longer stored",
         413: "Too large",
-        422: "What was asked is not of the right form, or no join was found",
-        500: "An error of ours",
-        501: "The index, or this machine, lacks what this needs",
-        503: "Too much to do just now",
-        504: "It took too long",
-        507: "It takes too much memory",
+        422: "Malformed request, or no join found",
+        500: "Internal error",
+        501: "The index or this machine lacks something that this needs",
+        503: "Server busy",
+        504: "Time limit exceeded",
+        507: "Memory limit exceeded",
     }.items()
 }

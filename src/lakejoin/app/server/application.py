@@ -1,4 +1,4 @@
-"""The application: routes, the page, and what stands before them."""
+"""Build the FastAPI application: routes, error handlers, the built page, guard and metrics."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from lakejoin.errors import LakejoinError
 API = "/api/v1"
 PAGE = Path(__file__).parent / "page"
 _NO_PAGE = (
-    "<!doctype html><title>lakejoin</title><p>The page was not built: <code>make page</code> "
-    "builds it in a checkout. The API is described at "
+    "<!doctype html><title>lakejoin</title><p>The page has not been built: run "
+    "<code>make page</code> in a checkout. The API is described at "
     "<a href='/api/v1/openapi.json'>/api/v1/openapi.json</a>."
 )
 
 
 def application(services: Services) -> App:
-    """What uvicorn serves."""
+    """Build the ASGI app that uvicorn serves."""
 
     @asynccontextmanager
-    async def living(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await services.start()
         try:
             yield
@@ -50,47 +50,47 @@ def application(services: Services) -> App:
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
-        lifespan=living,
+        lifespan=lifespan,
     )
     app.state.services = services
-    for module in (reading, working, bringing, telling):
-        app.include_router(module.router, prefix=API, responses=PROBLEMS)
-    _tell_problems(app)
+    for router in (reading.router, working.router, bringing.router, telling.health_router):
+        app.include_router(router, prefix=API, responses=PROBLEMS)
+    _handle_errors(app)
     _serve_page(app)
     return Guard(Measured(app, services.measures), services.settings)
 
 
-def _tell_problems(app: FastAPI) -> None:
+def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(LakejoinError)
-    async def told(request: Request, error: LakejoinError) -> JSONResponse:
-        return _answer(Problem.from_error(error))
+    async def known_error(request: Request, error: LakejoinError) -> JSONResponse:
+        return _respond(Problem.from_error(error))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid_request(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part != "body")
-        return _answer(Problem("input", f"{where or 'the request'}: {first['msg']}"), 422)
+        where = ".".join(str(name) for name in first["loc"] if name != "body")
+        return _respond(Problem("input", f"{where or 'the request'}: {first['msg']}"), 422)
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+    async def http_error(request: Request, error: HTTPException) -> JSONResponse:
         kind = "unknown" if error.status_code == 404 else "input"
-        return _answer(Problem(kind, str(error.detail)), error.status_code, error.headers)
+        return _respond(Problem(kind, str(error.detail)), error.status_code, error.headers)
 
     @app.exception_handler(Exception)
-    async def ours(request: Request, error: Exception) -> JSONResponse:
+    async def unexpected_error(request: Request, error: Exception) -> JSONResponse:
         traceback.print_exception(error, file=sys.stderr)
-        return _answer(Problem.from_error(error))
+        return _respond(Problem.from_error(error))
 
 
-def _answer(problem: Problem, status: int | None = None, headers: object = None) -> JSONResponse:
-    more = dict(headers) if isinstance(headers, dict) else {}
+def _respond(problem: Problem, status: int | None = None, headers: object = None) -> JSONResponse:
+    extra = dict(headers) if isinstance(headers, dict) else {}
     if problem.kind == "busy":
-        more["retry-after"] = "2"
-    return JSONResponse({"error": problem.to_dict()}, status or problem.status, more)
+        extra["retry-after"] = "2"
+    return JSONResponse({"error": problem.to_dict()}, status or problem.status, extra)
 
 
 def _serve_page(app: FastAPI) -> None:
-    """The built page; every path that is no file of it is the page, which reads its fragment."""
+    """Serve the built page at / with its assets and the files next to it."""
     if (PAGE / "assets").is_dir():
         app.mount("/assets", StaticFiles(directory=PAGE / "assets"), name="assets")
 
@@ -100,14 +100,14 @@ def _serve_page(app: FastAPI) -> None:
         return FileResponse(index) if index.exists() else HTMLResponse(_NO_PAGE, 503)
 
     @app.get("/{name}", include_in_schema=False, response_model=None)
-    async def beside(name: str) -> FileResponse:
-        if name in _beside():
+    async def page_file(name: str) -> FileResponse:
+        if name in _page_files():
             return FileResponse(PAGE / name)
-        raise HTTPException(404, "there is nothing here: the page is at /")
+        raise HTTPException(404, "nothing here: the page is at /")
 
 
-def _beside() -> set[str]:
-    """The files beside the page, such as an icon."""
+def _page_files() -> set[str]:
+    """Names of the files next to index.html, such as the icon."""
     if not PAGE.is_dir():
         return set()
-    return {one.name for one in PAGE.iterdir() if one.is_file()}
+    return {path.name for path in PAGE.iterdir() if path.is_file()}

@@ -1,4 +1,4 @@
-"""What can be asked for, as the API's document has it."""
+"""Request models of the REST API."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ JoinBy = Literal["auto", "equal", "transform", "fuzzy", "meaning", "nearest"]
 SearchBy = Literal["fused", "overlap", "containment", "meaning", "distance"]
 Prefer = Literal["coverage", "groups", "compact", "balanced", "strength"]
 CodeAs = Literal["python", "notebook", "sql", "pyspark"]
-Far = Annotated[str, Field(max_length=40, description="such as 500m, 3d, 1% or 5")] | float
+Far = Annotated[str, Field(max_length=40, description="e.g. 500m, 3d, 1% or 5")] | float
 
 
-class _Asked(BaseModel):
+class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it, without what was left out."""
+        """As JSON, without omitted fields."""
         return self.model_dump(exclude_none=True)
 
 
-class Search(_Asked):
-    """Which tables join with this one? `on` are its columns, several of them a composite key."""
+class Search(_RequestBody):
+    """Search for tables that join with this one. `on` names its columns; several are a composite
+    key."""
 
     table: TableIdText
     on: Annotated[list[ColumnName], Field(max_length=20)] | None = None
@@ -49,8 +50,8 @@ class Search(_Asked):
     others: bool = True
 
 
-class Explain(_Asked):
-    """One result of a search: the values that meet, and those that do not."""
+class Explain(_RequestBody):
+    """List matched and unmatched values of one search result."""
 
     search: Search
     rank: Annotated[int, Field(ge=1, le=1_000)]
@@ -59,15 +60,15 @@ class Explain(_Asked):
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
 
 
-class Pair(_Asked):
-    """A column of the left table and one of the right."""
+class Pair(_RequestBody):
+    """A column of the left table and one of the right table."""
 
     left: ColumnName
     right: ColumnName
 
 
-class JoinSettings(_Asked):
-    """How a table is joined with the one on the right."""
+class JoinSettings(_RequestBody):
+    """How to join a table with the `right` one."""
 
     right: TableIdText
     on: Annotated[list[Pair], Field(max_length=20)] | None = None
@@ -82,14 +83,14 @@ class JoinSettings(_Asked):
 
 
 class Join(JoinSettings):
-    """A preview of the join of two tables; nothing is kept."""
+    """Preview the join of two tables; nothing is stored."""
 
     left: TableIdText
     rows: Annotated[int, Field(ge=1, le=500)] = 40
 
 
-class Predicate(_Asked):
-    """Which columns of two tables to equate, for what is wanted of the result?"""
+class Predicate(_RequestBody):
+    """Suggest which columns of two tables to equate, by what the result should be good for."""
 
     left: TableIdText
     right: TableIdText
@@ -97,15 +98,15 @@ class Predicate(_Asked):
     n: Annotated[int, Field(ge=1, le=50)] = 5
 
 
-class Union(_Asked):
-    """Which tables have rows to append to this one?"""
+class Union(_RequestBody):
+    """Search for tables whose rows can be appended to this one."""
 
     table: TableIdText
     k: Annotated[int, Field(ge=1, le=100)] = 10
 
 
-class Paths(_Asked):
-    """How to get from one table to another by joins?"""
+class Paths(_RequestBody):
+    """Find join paths from one table to another."""
 
     table: TableIdText
     other_table: TableIdText
@@ -113,28 +114,28 @@ class Paths(_Asked):
     joins: Annotated[int, Field(ge=1, le=4)] = 4
 
 
-class Sql(_Asked):
-    """One SELECT-like statement over a table, which is called `result` in it."""
+class Sql(_RequestBody):
+    """Run one SELECT-like statement over a table, which it calls `result`."""
 
     table: TableIdText
     sql: Annotated[str, Field(min_length=1, max_length=_SQL)]
 
 
 class JoinStep(JoinSettings):
-    """A step that joins what was made so far with another table."""
+    """A step that joins the previous table with another one."""
 
     kind: Literal["join"]
 
 
-class SqlStep(_Asked):
-    """A step that reworks what was made so far, called `result`, with SQL."""
+class SqlStep(_RequestBody):
+    """A step that runs SQL over the previous table, called `result`."""
 
     kind: Literal["sql"]
     sql: Annotated[str, Field(min_length=1, max_length=_SQL)]
 
 
-class Chain(_Asked):
-    """A table and the steps that were made from it."""
+class Chain(_RequestBody):
+    """A table and the steps applied to it."""
 
     start: TableIdText
     steps: Annotated[
@@ -142,8 +143,8 @@ class Chain(_Asked):
     ] = []
 
 
-class Code(_Asked):
-    """A chain as code to take away."""
+class Code(_RequestBody):
+    """Export a chain as code."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -151,7 +152,7 @@ class Code(_Asked):
     as_: Annotated[CodeAs, Field(alias="as")]
 
 
-class Link(_Asked):
-    """The state of a page, to be opened by a short link."""
+class Link(_RequestBody):
+    """Store the state of the page under a short link."""
 
     state: Annotated[str, Field(min_length=1, max_length=65_536, pattern=r"^[\x21-\x7e]*$")]

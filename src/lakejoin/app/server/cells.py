@@ -1,4 +1,4 @@
-"""Cells as JSON has them: texts, numbers, yes or no, or nothing."""
+"""Convert Arrow cells to JSON values, cutting long texts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LONGEST = 300  # letters of a cell that is shown among others
-_SAFE = 2**53  # a larger number would change in a browser
+LONGEST = 300  # characters of a cell in a list of rows
+_SAFE_INTEGER = 2**53  # JavaScript rounds larger ones
 
 
 def rows_of(table: pa.Table, longest: int | None = LONGEST) -> list[list[Any]]:
-    """The rows of a table as lists of cells; long texts are cut and end in `…`.
+    """Convert rows to lists of JSON values; long texts are cut and end in `…`.
 
     >>> import pyarrow as pa
     >>> rows_of(pa.table({"a": ["x", None], "b": [2**60, 1]}))
@@ -25,7 +25,7 @@ def rows_of(table: pa.Table, longest: int | None = LONGEST) -> list[list[Any]]:
 
 
 def cells_of(column: pa.ChunkedArray, longest: int | None = LONGEST) -> list[Any]:
-    """The cells of a column."""
+    """Convert a column to JSON values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -37,7 +37,7 @@ def cells_of(column: pa.ChunkedArray, longest: int | None = LONGEST) -> list[Any
     if pa.types.is_boolean(kind):
         return list(column.to_pylist())
     if pa.types.is_integer(kind):
-        return [c if c is None or abs(c) < _SAFE else str(c) for c in column.to_pylist()]
+        return [c if c is None or abs(c) < _SAFE_INTEGER else str(c) for c in column.to_pylist()]
     if pa.types.is_floating(kind):
         return [c if c is None or np.isfinite(c) else str(c) for c in column.to_pylist()]
     return [_cut(None if cell is None else str(cell), longest) for cell in column.to_pylist()]

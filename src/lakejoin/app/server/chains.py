@@ -1,4 +1,4 @@
-"""Chains: a table and the steps that were made from it, each kept so that none is made twice."""
+"""Compute chains: a table and the steps after it, each stored so that none is computed twice."""
 
 from __future__ import annotations
 
@@ -25,66 +25,66 @@ if TYPE_CHECKING:
 Step = Mapping[str, Any]
 
 _TYPED = ("integer", "decimal", "date", "boolean")
-_FORM = 1  # of the ids: another one where steps are made in another way
+_FORM = 1  # part of the ids: raise it when steps compute something else
 
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """Makes the tables of chains, with workers and with SQL."""
+    """Computes the tables of chains, with workers and with SQL."""
 
     desk: Desk
     workers: Pool
     sql: SqlRunner
 
     async def tables(self, start: str, steps: Sequence[Step], listener: Listener) -> list[Info]:
-        """What the start and each step after it is."""
+        """Describe the start and the table of each step."""
         table = await asyncio.to_thread(self.desk.tables.open, start)
-        found = [await asyncio.to_thread(table.info)]
-        for place, step in enumerate(steps, 1):
+        infos = [await asyncio.to_thread(table.info)]
+        for number, step in enumerate(steps, 1):
 
-            def told(what: str, said: Any, place: int = place) -> None:
-                listener(what, {**said, "step": place})
+            def step_listener(event: str, data: Any, number: int = number) -> None:
+                listener(event, {**data, "step": number})
 
-            table = await self.made(table, step, told)
-            found.append(await asyncio.to_thread(table.info))
-        return found
+            table = await self.made(table, step, step_listener)
+            infos.append(await asyncio.to_thread(table.info))
+        return infos
 
     async def made(self, left: OpenTable, step: Step, listener: Listener) -> OpenTable:
-        """The table that a step makes; from the shelf, if it was made before."""
+        """The table of a step, computed unless it is stored already."""
         if step["kind"] == "join":
-            return await self._joined(left, step, listener)
-        return await self._by_sql(left, str(step["sql"]), listener)
+            return await self._run_join(left, step, listener)
+        return await self._run_sql(left, str(step["sql"]), listener)
 
-    async def _joined(self, left: OpenTable, step: Step, listener: Listener) -> OpenTable:
+    async def _run_join(self, left: OpenTable, step: Step, listener: Listener) -> OpenTable:
         right = await asyncio.to_thread(self.desk.tables.open, step["right"])
-        asked = JoinAsked.of({**step, "left": str(left.id)})
-        id = made_id("join", _FORM, left.identity, right.identity, asked.settings())
+        request = JoinAsked.of({**step, "left": str(left.id)})
+        id = made_id("join", _FORM, left.identity, right.identity, request.settings())
         if self.desk.results.get(id) is None:
             join = {**step, "left": str(left.id)}
             job = {"job": "join", "id": id, "join": join, "made": join}
             await self.workers.run(job, self.desk.limits.seconds, listener)
-        return self._kept(id)
+        return self._open_result(id)
 
-    async def _by_sql(self, left: OpenTable, sql: str, listener: Listener) -> OpenTable:
+    async def _run_sql(self, left: OpenTable, sql: str, listener: Listener) -> OpenTable:
         id = made_id("sql", _FORM, left.identity, sql.strip())
         if self.desk.results.get(id) is None:
             info = await asyncio.to_thread(left.info)
-            shelf, kept = await self.arrow_of(left, listener)
+            shelf, arrow_id = await self.arrow_of(left, listener)
             listener("progress", {"doing": "running the query"})
-            with _held(shelf, kept, left) as path, self.desk.results.making() as made:
+            with _hold(shelf, arrow_id, left) as path, self.desk.results.making() as made:
                 types = _types(info, left.part(0, 0).schema)
                 done = await self.sql.run(
                     sql, path, types, made.with_suffix(ARROW), listener=listener
                 )
-                about = {"kind": "sql", "sql": sql, "left": str(left.id)}
+                step = {"kind": "sql", "sql": sql, "left": str(left.id)}
                 name = f"SQL of {left.name.removeprefix('SQL of ')}"
-                told = {"made": about, "seconds": done.seconds}
-                job = {"job": "describe", "id": id, "path": str(made), "name": name, "about": told}
+                about = {"made": step, "seconds": done.seconds}
+                job = {"job": "describe", "id": id, "path": str(made), "name": name, "about": about}
                 await self.workers.run(job, self.desk.limits.seconds, listener)
-        return self._kept(id)
+        return self._open_result(id)
 
     async def arrow_of(self, table: OpenTable, listener: Listener) -> tuple[Shelf, str]:
-        """Where the rows of a table are kept as an Arrow file, and under which id."""
+        """Where the rows of a table are stored as an Arrow file, and under which id."""
         if table.id.kind != "lake":
             shelf = self.desk.uploads if table.id.kind == "upload" else self.desk.results
             return shelf, table.id.name
@@ -94,28 +94,28 @@ class Chains:
             await self.workers.run(job, self.desk.limits.seconds, listener)
         return self.desk.results, id
 
-    def _kept(self, id: str) -> OpenTable:
+    def _open_result(self, id: str) -> OpenTable:
         return self.desk.tables.open(TableId("result", id))
 
 
 @contextmanager
-def _held(shelf: Shelf, id: str, table: OpenTable) -> Iterator[Path]:
-    """The file of a table, for as long as it is read, though others need its room meanwhile."""
+def _hold(shelf: Shelf, id: str, table: OpenTable) -> Iterator[Path]:
+    """The file of a table, which stays readable even if the entry is removed meanwhile."""
     with ExitStack() as stack:
         try:
             path = stack.enter_context(shelf.held(id))
         except FileNotFoundError:
-            told = f"{table.name} had to go while others needed its room: try again"
-            raise Problem("busy", told) from None
+            message = f"{table.name} was removed to make room; try again"
+            raise Problem("busy", message) from None
         yield path
 
 
 def _types(info: Info, schema: pa.Schema) -> dict[int, ColumnAs]:
-    """What the columns of text hold, as far as SQL has a type for it."""
+    """The types of text columns whose content has an SQL type."""
     import pyarrow.types as t
 
     return {
-        place: ColumnAs(str(column["type"]), column["date_format"])
-        for place, (column, field) in enumerate(zip(info["columns"], schema, strict=True))
+        index: ColumnAs(str(column["type"]), column["date_format"])
+        for index, (column, field) in enumerate(zip(info["columns"], schema, strict=True))
         if column["type"] in _TYPED and (t.is_string(field.type) or t.is_large_string(field.type))
     }

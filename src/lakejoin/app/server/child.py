@@ -1,4 +1,4 @@
-"""One child process: how it is started, asked, watched and ended."""
+"""One child process: start it, send it jobs, watch its memory, kill it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from typing import Any
 from lakejoin.app.server.problems import Problem
 
 Message = dict[str, Any]
-Listener = Callable[[str, Any], None]  # is told ("progress" or "partial", what)
+Listener = Callable[[str, Any], None]  # called with ("progress" or "partial", data)
 
 _LENGTH = struct.Struct(">I")
-_LONGEST = 1 << 28  # bytes of a message
+_MAX_MESSAGE = 1 << 28  # bytes
 _READY_SECONDS = 60.0
-_LOOK_SECONDS = 0.2  # between two looks at a child's memory
-_ENDED = "the process that worked on this has ended"
-# Of the server's environment a child gets what Python, its libraries and lakejoin need.
-_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR", "LAKEJOIN_DEBUG")
-_KEPT_BEGINNINGS = ("LC_", "XDG_")
+_LOOK_SECONDS = 0.2  # between two checks of a child's memory
+_ENDED = "the worker process ended unexpectedly"
+# A child inherits only what Python, its libraries and lakejoin need of the environment.
+_INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR", "LAKEJOIN_DEBUG")
+_INHERITED_PREFIXES = ("LC_", "XDG_")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What children are for: the module that runs in them, and what they may take.
+    """The module that the children of a pool run, and their limits.
 
-    `size` of them are kept. A child does `jobs_each` and is then replaced. One whose own memory
-    (not files that it maps) grows above `memory` bytes is ended. `grace` is how long a job that is
-    no longer wanted may take to stop by itself, before its child is ended. `patience` is how many
-    jobs may wait for a child. `environment` is added to what children get. `ended` is told the
-    process number of each that has gone, to take away what it left half made.
+    A pool keeps `size` children. A child is replaced after `jobs_each` jobs, and killed once its
+    own memory (without mapped files) exceeds `memory` bytes. `grace` is how many seconds a
+    cancelled job has to stop by itself before its child is killed. `patience` is how many jobs may
+    wait for a child. `environment` is added to what children inherit. `ended` is called with the
+    process id of each child that has gone, to remove its unfinished files.
     """
 
     module: str
@@ -59,21 +59,21 @@ class Child:
         self._memory = memory
         self._reading: asyncio.Task[Message] | None = None
         self.jobs = 0
-        self.followed = False  # there is already one that takes its place
+        self.followed = False  # its successor has been started
         self.subject: str | None = None  # of its last job
 
     @classmethod
     async def started(cls, kind: Kind) -> Child:
-        """A new one, which has been told its setup; it may still be busy with it."""
-        known = os.pathsep.join(place for place in sys.path if place)
+        """Start a child and send it its setup, without waiting for it to finish that."""
+        python_path = os.pathsep.join(path for path in sys.path if path)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             kind.module,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env={**_environment(), "PYTHONPATH": known, **kind.environment},
-            start_new_session=True,  # with all that it starts, it can be ended at once
+            env={**_environment(), "PYTHONPATH": python_path, **kind.environment},
+            start_new_session=True,  # a process group, which can be killed at once
         )
         child = cls(process, kind.memory)
         with suppress(ConnectionError):
@@ -81,14 +81,14 @@ class Child:
         return child
 
     async def ready(self) -> None:
-        """Waits until it is done with its setup, or has ended over it, or for long enough."""
+        """Wait until its setup is done or has failed, but not for ever."""
         with suppress(Problem, TimeoutError):
             async with asyncio.timeout(_READY_SECONDS):
-                await self._received()
+                await self._next_message()
 
     @property
     def pid(self) -> int:
-        """The number of its process."""
+        """Its process id."""
         return self._process.pid
 
     @property
@@ -97,45 +97,45 @@ class Child:
         return self._process.returncode is None
 
     async def run(self, job: Message, seconds: float, listener: Listener | None) -> Any:
-        """Its answer to a job."""
+        """Run a job and return its answer."""
         self.jobs += 1
-        watching = asyncio.ensure_future(self._watched())
-        working = asyncio.ensure_future(self._answered(job, listener))
+        watcher = asyncio.ensure_future(self._watch_memory())
+        work = asyncio.ensure_future(self._exchange(job, listener))
         try:
             await asyncio.wait(
-                {watching, working}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                {watcher, work}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
             )
-            if working.done():
-                return working.result()
-            if watching.done():
-                watching.result()
-            raise Problem("time", f"this took more than {seconds:g} seconds, and was stopped")
+            if work.done():
+                return work.result()
+            if watcher.done():
+                watcher.result()
+            raise Problem("time", f"stopped after {seconds:g} seconds, the time limit")
         finally:
-            watching.cancel()
-            working.cancel()
+            watcher.cancel()
+            work.cancel()
 
     async def stopped(self, grace: float) -> bool:
-        """Asks it to stop what it does; whether it did in time, and can be used again."""
+        """Ask it to stop its job; returns whether it did in time and can be used again."""
         if not grace or not self.alive:
             return False
         try:
             async with asyncio.timeout(grace):
                 await self._send({"stop": True})
                 while True:
-                    message = await self._received()
+                    message = await self._next_message()
                     if "done" in message or "problem" in message:
                         return True
         except (TimeoutError, ConnectionError, Problem, asyncio.CancelledError):
             return False
 
     def kill(self) -> None:
-        """Ends it now, with all that it has started."""
+        """Kill it and all that it has started."""
         if self.alive:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     async def end(self) -> None:
-        """Ends it and waits until it has gone."""
+        """Kill it and wait until it has gone."""
         self.kill()
         if self._reading is not None:
             self._reading.cancel()
@@ -144,18 +144,18 @@ class Child:
             self._process.stdin.close()
         await self._process.wait()
 
-    async def _answered(self, job: Message, listener: Listener | None) -> Any:
+    async def _exchange(self, job: Message, listener: Listener | None) -> Any:
         try:
             await self._send({"job": job})
             while True:
-                message = await self._received()
+                message = await self._next_message()
                 if "done" in message:
                     return message["done"]
                 if "problem" in message:
                     raise Problem.of(message["problem"])
-                for what, told in message.items():
-                    if listener is not None and what != "ready":
-                        listener(what, told)
+                for event, data in message.items():
+                    if listener is not None and event != "ready":
+                        listener(event, data)
         except ConnectionError:
             raise Problem("died", _ENDED) from None
 
@@ -166,14 +166,16 @@ class Child:
         writer.write(_LENGTH.pack(len(data)) + data)
         await writer.drain()
 
-    async def _received(self) -> Message:
-        """The next message. A read that was cancelled goes on, so that none is torn apart."""
+    async def _next_message(self) -> Message:
+        """The next message. A cancelled read goes on, so that no message is read halfway."""
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._read())
         try:
             message = await asyncio.shield(self._reading)
         except asyncio.CancelledError:
-            if self._reading.cancelled():  # by its end, and not the caller by somebody
+            if (
+                self._reading.cancelled()
+            ):  # because the child ended, not because the caller was cancelled
                 raise Problem("died", _ENDED) from None
             raise
         self._reading = None
@@ -184,28 +186,28 @@ class Child:
         assert reader is not None
         try:
             (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-            if length > _LONGEST:  # a child that runs what strangers wrote may say anything
-                raise Problem("died", "the process that worked on this answered nonsense")
+            if length > _MAX_MESSAGE:  # a child that runs a stranger's SQL may send anything
+                raise Problem("died", "the worker process sent an invalid message")
             message: Message = json.loads(await reader.readexactly(length))
         except asyncio.IncompleteReadError:
             raise Problem("died", _ENDED) from None
         return message
 
-    async def _watched(self) -> None:
-        """Ends with a problem once the child's own memory is above the limit."""
+    async def _watch_memory(self) -> None:
+        """Raise a problem once the child's own memory exceeds the limit."""
         status = Path(f"/proc/{self._process.pid}/status")
         if self._memory is None or not status.exists():
             await asyncio.Event().wait()
         assert self._memory is not None
         while True:
             if _own_memory(status) > self._memory:
-                most = f"{self._memory / 1e9:.1f} GB"
-                raise Problem("memory", f"this took more than {most} of memory, and was stopped")
+                limit = f"{self._memory / 1e9:.1f} GB"
+                raise Problem("memory", f"stopped: this used more than {limit} of memory")
             await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _own_memory(status: Path) -> int:
-    """The bytes that a process holds and that lie in no file; 0 if it has gone."""
+    """The bytes of a process that are not mapped from files; 0 if it has gone."""
     try:
         for line in status.read_text().splitlines():
             if line.startswith("RssAnon:"):
@@ -219,5 +221,5 @@ def _environment() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)
+        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
     }

@@ -1,9 +1,9 @@
-"""Child processes for work that must be stoppable: kept warm, killed at the limit, replaced.
+"""Pools of warm child processes for work that must be stoppable.
 
-A child is started by `python -m MODULE`, is told its setup once and then takes jobs, one at a time
-(`child_side.py` is its half of the talk). Whatever a job does, the server goes on: a child that
-takes too long, too much memory, or dies is ended with all that it started, and another takes its
-place.
+A child is started with `python -m MODULE`, gets its setup once and then jobs, one at a time
+(`child_side.py` is the child's half of the protocol). Whatever a job does, the server survives: a
+child that takes too long, uses too much memory or dies is killed with all that it started, and
+replaced.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from lakejoin.app.server.child import Child, Kind, Listener, Message
 from lakejoin.app.server.problems import Problem
 
-_AHEAD = 10  # with this part of its jobs left to do, a child gets a successor
-_PAUSE_SECONDS = 0.2  # before a child that died idle gets one
-_RETRY_SECONDS = 2.0  # until another child is started where one could not be
+_AHEAD = 10  # a successor is started when one tenth of a child's jobs are left
+_PAUSE_SECONDS = 0.2  # before a child that died while idle is replaced
+_RETRY_SECONDS = 2.0  # until starting a child is tried again
 
 
 class Pool:
-    """Children of one kind. `run` gives a job to the next one that is free."""
+    """Children of one kind. `run` gives a job to the next free one."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -31,10 +31,10 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting = 0
         self._closed = False
-        self.killed = 0  # children that were ended before their time
+        self.killed = 0  # children that were killed early
 
     async def start(self) -> None:
-        """Starts the children; they get warm while others are served."""
+        """Start the children; they warm up in the background."""
         for _ in range(self.kind.size):
             self._add()
 
@@ -45,7 +45,7 @@ class Pool:
 
     @property
     def busy(self) -> int:
-        """How many children are at work, or being started."""
+        """How many children are working or starting."""
         return max(0, self.kind.size - len(self._free))
 
     async def run(
@@ -55,10 +55,10 @@ class Pool:
         listener: Listener | None = None,
         subject: str | None = None,
     ) -> Any:
-        """What a child answers to a job; raises the `Problem` that it has.
+        """Run a job in a child and return its answer; raises the `Problem` that the child reports.
 
         The time counts from when a child takes the job. If the caller is cancelled, so is the job.
-        Of children that are free, one that last worked on the same `subject` is taken.
+        A free child that last worked on the same `subject` is preferred.
         """
         child = await self._next(subject)
         child.subject = subject
@@ -79,7 +79,7 @@ class Pool:
             await asyncio.shield(self._give_back(child, done))
 
     async def close(self) -> None:
-        """Ends all children; who waits for one, or for its answer, is told."""
+        """Kill all children; callers that wait for one get an error."""
         self._closed = True
         for child in self._all:
             child.kill()
@@ -99,27 +99,27 @@ class Pool:
                     await self._freed.wait_for(lambda: self._free or self._closed)
                     if self._closed:
                         raise self._refusal()
-                    same = [one for one in self._free if subject and one.subject == subject]
+                    same = [child for child in self._free if subject and child.subject == subject]
                     child = same[0] if same else self._free[0]
                     self._free.remove(child)
                     if child.alive:
                         return child
-                    # It died while it had nothing to do: the next might too, so not at once.
+                    # It died while idle. The next one might too, so wait a little.
                     self._replace(child, _PAUSE_SECONDS)
         finally:
             self._waiting -= 1
 
     def _refusal(self) -> Problem:
         if self._closed:
-            return Problem("busy", "the server is being stopped")
-        return Problem("busy", "the server has too much to do just now: try again in a moment")
+            return Problem("busy", "the server is shutting down")
+        return Problem("busy", "the server is busy; try again in a moment")
 
     async def _give_back(self, child: Child, done: bool) -> None:
         if done and child.alive and child.jobs < self.kind.jobs_each:
             if child.jobs == self.kind.jobs_each - self.kind.jobs_each // _AHEAD:
                 child.followed = True
-                self._add()  # in time, so that nobody waits for it once this one goes
-            await self._is_free(child)
+                self._add()  # early, so that nobody waits once this one goes
+            await self._release(child)
             return
         self.killed += not done
         self._replace(child)
@@ -137,26 +137,26 @@ class Pool:
 
     def _add(self, pause: float = 0.0) -> None:
         if not self._closed:
-            self._in_background(self._started(pause))
+            self._in_background(self._start_child(pause))
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _started(self, pause: float) -> None:
+    async def _start_child(self, pause: float) -> None:
         await asyncio.sleep(pause)
         try:
             child = await Child.started(self.kind)
-        except OSError:  # no process or no file can be had just now: there may be room soon
+        except OSError:  # out of processes or file handles: try again later
             self._add(_RETRY_SECONDS)
             return
         self._all.add(child)
         if not self._closed:
             await child.ready()
-        await self._is_free(child)
+        await self._release(child)
 
-    async def _is_free(self, child: Child) -> None:
+    async def _release(self, child: Child) -> None:
         async with self._freed:
             self._free.append(child)
-            self._freed.notify_all()  # if only one was told, and left just then, none would come
+            self._freed.notify_all()  # all: a single waiter might just have been cancelled

@@ -1,7 +1,7 @@
-"""Connections that keep a place and do nothing: they are ended, so that others find one.
+"""Close connections that stall, so that they do not use up the connection limit.
 
-uvicorn ends a connection that is idle after an answer. One that sends the head of a request byte by
-byte, or does not read its answer, could stay for ever; hundreds of them would leave no room.
+uvicorn closes a connection that is idle after a response. One that sends its request head byte by
+byte, or does not read its response, could stay open for ever; a few hundred would block the server.
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class Watched(H11Protocol):
-    """HTTP over a connection that is looked at now and then."""
+    """An HTTP connection that is checked regularly for progress."""
 
     look_seconds = 2.0
-    head_seconds = 20.0  # for the head of a request to arrive
-    unread_seconds = 60.0  # in which not a byte of an answer is read
+    head_seconds = 20.0  # for the request head to arrive
+    unread_seconds = 60.0  # without a byte of the response being read
 
-    _looking: asyncio.TimerHandle | None = None
-    _stands: tuple[str, Any] | None = None  # what it waits for, as long as nothing happens
+    _timer: asyncio.TimerHandle | None = None
+    _waiting_for: tuple[str, Any] | None = None  # unchanged as long as nothing happens
     _since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """It is looked at from its beginning."""
+        """Start checking."""
         super().connection_made(transport)
-        self._look()
+        self._check_progress()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """And no longer than it is there."""
-        if self._looking is not None:
-            self._looking.cancel()
+        """Stop checking."""
+        if self._timer is not None:
+            self._timer.cancel()
         super().connection_lost(exc)
 
-    def _look(self) -> None:
-        now, stands = self.loop.time(), self._waits_for()
-        if stands != self._stands:
-            self._stands, self._since = stands, now
-        if stands is not None:
-            patience = self.head_seconds if stands[0] == "head" else self.unread_seconds
-            if now - self._since >= patience:
+    def _check_progress(self) -> None:
+        now, waiting_for = self.loop.time(), self._find_wait()
+        if waiting_for != self._waiting_for:
+            self._waiting_for, self._since = waiting_for, now
+        if waiting_for is not None:
+            limit = self.head_seconds if waiting_for[0] == "head" else self.unread_seconds
+            if now - self._since >= limit:
                 self.transport.abort()
                 return
-        self._looking = self.loop.call_later(self.look_seconds, self._look)
+        self._timer = self.loop.call_later(self.look_seconds, self._check_progress)
 
-    def _waits_for(self) -> tuple[str, Any] | None:
-        """What the other side has to do; None while it is the server's turn. How fast the body of a
-        request comes is looked at where it is received."""
+    def _find_wait(self) -> tuple[str, Any] | None:
+        """What the client has to do next; None while it is the server's turn. The guard limits how
+        long a request body may take."""
         if unread := self.transport.get_write_buffer_size():
             return "unread", unread
         if self.cycle is None or self.cycle.response_complete:

@@ -1,4 +1,4 @@
-"""What the server and its workers have in common: the lake, and the shelves of what is kept."""
+"""The lake and the stored files that the server and its workers share."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lakejoin.app.server.tables import ARROW, NOTE, Tables
 if TYPE_CHECKING:
     from lakejoin.opened import Lake
 
-_LOOK_SECONDS = 1.0  # between two looks for a newer version of the index
-_ANSWERS_SHARE = 10  # one of so many bytes of the cache is for answers of searches
-_ANSWERS = 20_000  # of searches, and of the like; all are looked at when one is added
+_LOOK_SECONDS = 1.0  # between two checks for a newer version of the index
+_ANSWERS_SHARE = 10  # one tenth of the cache is for answers
+_MAX_ANSWERS = 20_000  # all are listed whenever one is added
 _LINK_BYTES = 200_000_000
 
 
 class Desk:
-    """The lake as it is now, and everything that has an id."""
+    """The current lake, and the uploads, results, answers and links stored by id."""
 
     def __init__(
         self, index: str, folder: Path, limits: Limits, look_seconds: float = _LOOK_SECONDS
@@ -31,7 +31,7 @@ class Desk:
         self.limits = limits
         self._current = Current(index, look_seconds)
         cache = limits.cache_bytes
-        self.answers = Shelf(folder / "answers", (NOTE,), cache // _ANSWERS_SHARE, _ANSWERS)
+        self.answers = Shelf(folder / "answers", (NOTE,), cache // _ANSWERS_SHARE, _MAX_ANSWERS)
         self.results = Shelf(folder / "results", (ARROW, NOTE), cache - cache // _ANSWERS_SHARE)
         self.uploads = Shelf(folder / "uploads", (ARROW, NOTE), limits.uploads_bytes)
         self.links = Shelf(folder / "links", (NOTE,), _LINK_BYTES, limits.links)
@@ -43,35 +43,35 @@ class Desk:
 
     @property
     def version(self) -> str:
-        """A text that is another one as soon as the index is; also where it was built anew, and
-        its versions are counted from one again."""
+        """A text that changes whenever the index does, also if it is rebuilt and its version
+        numbers start again at one."""
         manifest = self.lake().snapshot.manifest
-        segments = ",".join(one.id for one in manifest.segments)
+        segments = ",".join(segment.id for segment in manifest.segments)
         return f"{manifest.version}@{manifest.created}/{segments}"
 
     def answer(self, key: str) -> dict[str, Any] | None:
-        """An answer that is kept."""
-        kept = self.answers.read(key)
-        return None if kept is None else json.loads(kept)
+        """A stored answer; None if there is none."""
+        data = self.answers.read(key)
+        return None if data is None else json.loads(data)
 
     def keep_answer(self, key: str, answer: dict[str, Any]) -> None:
-        """Keeps an answer."""
+        """Store an answer."""
         self.answers.put(key, {NOTE: json.dumps(answer).encode()})
 
     def sweep_of(self, pid: int) -> None:
-        """Takes away what a child that has ended left half made."""
+        """Remove the unfinished files of a child that has ended."""
         for shelf in (self.answers, self.results, self.uploads):
             shelf.sweep_of(pid)
 
     def setup(self) -> dict[str, Any]:
-        """What a child must be told to have the same desk."""
+        """What a child needs to open the same workspace."""
         from dataclasses import asdict
 
         return {"index": self.index, "folder": str(self.folder), "limits": asdict(self.limits)}
 
     @classmethod
     def of(cls, setup: dict[str, Any]) -> Desk:
-        """The desk of a child. It looks for a newer version each time: were the server ahead of it,
-        what is made of old rows would be kept as if made of new ones."""
+        """Open the workspace in a child. It checks for a newer index on every job: a child behind
+        the server would store results of old rows under the ids of new ones."""
         limits = Limits(**setup["limits"])
         return cls(setup["index"], Path(setup["folder"]), limits, look_seconds=0.0)

@@ -1,4 +1,4 @@
-"""How the values of a column are spread: bins of numbers or dates, or the most frequent values."""
+"""Summarize a column: bins of numbers or dates, or its most frequent values."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ if TYPE_CHECKING:
 
 _BINS = 20
 _VALUES = 10
-_LONGEST = 80  # letters of a value that is shown
-_NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
-
-Told = dict[str, Any]
+_MAX_VALUE = 80  # characters of a value that is shown
+_NUMBER_TYPES = (ColumnType.INTEGER, ColumnType.DECIMAL)
 
 
-def distribution(values: pa.ChunkedArray, column: Mapping[str, Any]) -> Told:
-    """What is drawn above a column, of which `column` tells name, type and numbers.
+def distribution(values: pa.ChunkedArray, column: Mapping[str, Any]) -> dict[str, Any]:
+    """Summarize the values of a column; `column` has its name, type and counts.
 
     >>> import pyarrow as pa
-    >>> told = {"column": "n", "type": "integer", "distinct": 3, "nulls": 0, "rows": 4}
-    >>> distribution(pa.chunked_array([["1", "2", "2", "9"]]), told)["bins"]
+    >>> column = {"column": "n", "type": "integer", "distinct": 3, "nulls": 0, "rows": 4}
+    >>> distribution(pa.chunked_array([["1", "2", "2", "9"]]), column)["bins"]
     [{'from': 1.0, 'to': 2.0, 'rows': 1}, {'from': 2.0, 'to': 3.0, 'rows': 2}, \
 {'from': 8.0, 'to': 9.0, 'rows': 1}]
     """
-    told: Told = {
+    summary: dict[str, Any] = {
         "column": column["column"],
         "kind": "none",
         "bins": [],
@@ -39,16 +37,16 @@ def distribution(values: pa.ChunkedArray, column: Mapping[str, Any]) -> Told:
     }
     kind = ColumnType(column["type"])
     if kind is ColumnType.EMPTY or not len(values):
-        return told
-    if kind in _NUMBERS and (numbers := _numbers(values)) is not None:
-        return {**told, "kind": "numbers", "bins": _bins(numbers, kind is ColumnType.INTEGER)}
+        return summary
+    if kind in _NUMBER_TYPES and (numbers := _numbers(values)) is not None:
+        return {**summary, "kind": "numbers", "bins": _bins(numbers, kind is ColumnType.INTEGER)}
     if kind is ColumnType.DATE and (days := _days(values)) is not None:
-        return {**told, "kind": "dates", "bins": _day_bins(days)}
-    return {**told, "kind": "values", **_frequent(values)}
+        return {**summary, "kind": "dates", "bins": _day_bins(days)}
+    return {**summary, "kind": "values", **_frequent(values)}
 
 
 def _numbers(values: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
-    """The cells as numbers, without those that are none; None where few are."""
+    """The cells that are numbers; None if they are less than half."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -59,16 +57,16 @@ def _numbers(values: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
             return None
     else:
         plain = pc.replace_substring(pc.utf8_trim_whitespace(values), ",", "")
-        is_one = pc.match_substring_regex(plain, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$")
-        numbers = pc.cast(pc.filter(plain, is_one), pa.float64())
-    found = np.asarray(numbers.drop_null().to_numpy())
-    found = found[np.isfinite(found)]
-    return found if len(found) * 2 > len(values) - values.null_count else None
+        is_number = pc.match_substring_regex(plain, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$")
+        numbers = pc.cast(pc.filter(plain, is_number), pa.float64())
+    parsed = np.asarray(numbers.drop_null().to_numpy())
+    parsed = parsed[np.isfinite(parsed)]
+    return parsed if len(parsed) * 2 > len(values) - values.null_count else None
 
 
-def _bins(numbers: np.ndarray[Any, Any], whole: bool) -> list[Told]:
-    """Bins of one width from the smallest to the largest; empty ones are left out. Whole numbers
-    get bins of a whole width, so that none is in two."""
+def _bins(numbers: np.ndarray[Any, Any], whole: bool) -> list[dict[str, Any]]:
+    """Bins of equal width from the smallest to the largest number, without empty ones. Integers get
+    an integer width, so that no value straddles two bins."""
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
         return [{"from": low, "to": high, "rows": len(numbers)}]
@@ -81,12 +79,12 @@ def _bins(numbers: np.ndarray[Any, Any], whole: bool) -> list[Told]:
     edges = low + width * np.arange(count + 1)
     edges[-1] = max(edges[-1], high)
     rows, _ = np.histogram(numbers, edges)
-    found = zip(edges[:-1].tolist(), edges[1:].tolist(), rows.tolist(), strict=True)
-    return [{"from": begin, "to": end, "rows": n} for begin, end, n in found if n]
+    bins = zip(edges[:-1].tolist(), edges[1:].tolist(), rows.tolist(), strict=True)
+    return [{"from": begin, "to": end, "rows": n} for begin, end, n in bins if n]
 
 
 def _days(values: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
-    """The cells as days since 1970; None where few are written as ISO dates, or are dates."""
+    """The cells as days since 1970; None if less than half are dates."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -97,14 +95,14 @@ def _days(values: pa.ChunkedArray) -> np.ndarray[Any, Any] | None:
             return None
     else:
         begin = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(values), 0, 10)
-        real = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"
-        iso = pc.filter(begin, pc.match_substring_regex(begin, real))
+        day = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"
+        iso = pc.filter(begin, pc.match_substring_regex(begin, day))
         days = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True).cast(pa.date32())
-    found = np.asarray(days.drop_null().cast(pa.int32()).to_numpy())
-    return found if len(found) * 2 > len(values) - values.null_count else None
+    parsed = np.asarray(days.drop_null().cast(pa.int32()).to_numpy())
+    return parsed if len(parsed) * 2 > len(values) - values.null_count else None
 
 
-def _day_bins(days: np.ndarray[Any, Any]) -> list[Told]:
+def _day_bins(days: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
     def iso(day: float) -> str:
         return str(np.datetime64(int(day), "D"))
 
@@ -112,24 +110,24 @@ def _day_bins(days: np.ndarray[Any, Any]) -> list[Told]:
     return [{"from": iso(b["from"]), "to": iso(b["to"]), "rows": b["rows"]} for b in bins]
 
 
-def _frequent(values: pa.ChunkedArray) -> Told:
+def _frequent(values: pa.ChunkedArray) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    known = values.drop_null()
-    if pa.types.is_nested(known.type):
-        known = pa.chunked_array([[str(one) for one in known.to_pylist()]], pa.string())
-    counted = pc.value_counts(known)
+    present = values.drop_null()
+    if pa.types.is_nested(present.type):
+        present = pa.chunked_array([[str(value) for value in present.to_pylist()]], pa.string())
+    counted = pc.value_counts(present)
     rows = np.asarray(counted.field("counts"))
     if not len(rows):
         return {"values": [], "others": 0}
-    best = np.argsort(-rows, kind="stable")[:_VALUES]
-    texts = [_short(one) for one in counted.field("values").take(best).to_pylist()]
-    numbers = rows[best].tolist()
-    shown = [{"value": text, "rows": n} for text, n in zip(texts, numbers, strict=True)]
-    return {"values": shown, "others": int(rows.sum()) - sum(numbers)}
+    top = np.argsort(-rows, kind="stable")[:_VALUES]
+    texts = [_shorten(value) for value in counted.field("values").take(top).to_pylist()]
+    counts = rows[top].tolist()
+    frequent = [{"value": text, "rows": n} for text, n in zip(texts, counts, strict=True)]
+    return {"values": frequent, "others": int(rows.sum()) - sum(counts)}
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"

@@ -1,4 +1,4 @@
-"""A table as a download: CSV, Parquet or Arrow, streamed, and harmless in a spreadsheet."""
+"""Export a table as CSV, Parquet or Arrow, streamed; CSV is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ MEDIA = {
     "parquet": "application/vnd.apache.parquet",
     "arrow": "application/vnd.apache.arrow.file",
 }
-_ROWS = 20_000  # that are read at once
-# What a spreadsheet may run: a text that begins so, also behind blanks of any kind and signs that
-# nobody sees; a plain number is none.
+_BATCH_ROWS = 20_000
+# Texts that a spreadsheet may run as a formula: with such a first character, also after blanks or
+# invisible characters. Plain numbers are not formulas.
 _FORMULA = r"^[\s\pZ\pC]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 _NUMBER = r"^[+-]?(\d+([.,]\d+)*|\.\d+)([eE][+-]?\d+)?%?$"
 
 
 def exported(table: OpenTable, form: Format) -> Iterator[bytes]:
-    """The bytes of the file, piece by piece."""
-    sink = _Drain()
+    """Yield the bytes of the file in chunks."""
+    sink = _ChunkSink()
     schema = table.part(0, 0).schema
     schema = _safe_schema(schema) if form == "csv" else schema
     writer = _writer(sink, schema, form)
     try:
-        for begin in range(0, table.rows, _ROWS):
-            rows = table.part(begin, begin + _ROWS)
-            writer.write_table(_safe(rows, schema) if form == "csv" else rows.cast(schema))
-            yield sink.taken()
+        for begin in range(0, table.rows, _BATCH_ROWS):
+            rows = table.part(begin, begin + _BATCH_ROWS)
+            writer.write_table(_safe_rows(rows, schema) if form == "csv" else rows.cast(schema))
+            yield sink.take()
     finally:
         writer.close()
-    yield sink.taken()
+    yield sink.take()
 
 
 def file_name(name: str, form: Format) -> str:
-    """What the download is called: plain letters, and nothing that could lead elsewhere.
+    """The file name of a download: plain letters, and no path.
 
     >>> file_name('a/../b "x".csv.gz', "parquet")
     'b_x.parquet'
@@ -54,31 +54,31 @@ def file_name(name: str, form: Format) -> str:
     return f"{plain or 'table'}.{form}"
 
 
-class _Drain(io.RawIOBase):
-    """A file that is taken away as it is written."""
+class _ChunkSink(io.RawIOBase):
+    """A writable file whose bytes are taken out as they are written."""
 
     def __init__(self) -> None:
         self._written = bytearray()
-        self._place = 0
+        self._position = 0
 
     def writable(self) -> bool:
         return True
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def write(self, data: Any) -> int:
         self._written += memoryview(data).cast("B")
-        self._place += len(memoryview(data).cast("B"))
+        self._position += len(memoryview(data).cast("B"))
         return len(memoryview(data).cast("B"))
 
-    def taken(self) -> bytes:
-        """What was written since it was asked for last."""
-        found, self._written = bytes(self._written), bytearray()
-        return found
+    def take(self) -> bytes:
+        """Return and clear what was written since the last call."""
+        chunk, self._written = bytes(self._written), bytearray()
+        return chunk
 
 
-def _writer(sink: _Drain, schema: pa.Schema, form: Format) -> Any:
+def _writer(sink: _ChunkSink, schema: pa.Schema, form: Format) -> Any:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
@@ -90,26 +90,26 @@ def _writer(sink: _Drain, schema: pa.Schema, form: Format) -> Any:
     return pa.ipc.new_file(sink, schema)
 
 
-def safe_names(names: Sequence[str]) -> list[str]:
-    """Names of columns that no spreadsheet takes for formulas.
+def _escape_names(names: Sequence[str]) -> list[str]:
+    """Escape column names that a spreadsheet would run as formulas.
 
-    >>> safe_names(["=1+1", "a", "-5"])
+    >>> _escape_names(["=1+1", "a", "-5"])
     ["'=1+1", 'a', '-5']
     """
     import pyarrow as pa
 
-    found: list[str] = _safe_texts(pa.array(names, pa.large_string())).to_pylist()
-    return found
+    safe: list[str] = _safe_texts(pa.array(names, pa.large_string())).to_pylist()
+    return safe
 
 
 def _safe_schema(schema: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
-    kinds = [_written_type(field.type) for field in schema]
-    return pa.schema(list(zip(safe_names(schema.names), kinds, strict=True)))
+    kinds = [_csv_type(field.type) for field in schema]
+    return pa.schema(list(zip(_escape_names(schema.names), kinds, strict=True)))
 
 
-def _written_type(kind: pa.DataType) -> pa.DataType:
+def _csv_type(kind: pa.DataType) -> pa.DataType:
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -117,8 +117,8 @@ def _written_type(kind: pa.DataType) -> pa.DataType:
     return kind if plain or t.is_timestamp(kind) else pa.large_string()
 
 
-def _safe(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Texts that a spreadsheet would run get a `'` before them."""
+def _safe_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Put a `'` before texts that a spreadsheet would run as formulas."""
     import pyarrow as pa
 
     columns: Sequence[Any] = [
@@ -135,8 +135,8 @@ def _safe_texts(texts: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    runs = pc.and_not(
+    is_formula = pc.and_not(
         pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER)
     )
-    mark, nothing = pa.scalar("'", texts.type), pa.scalar("", texts.type)
-    return pc.if_else(runs, pc.binary_join_element_wise(mark, texts, nothing), texts)
+    quote, separator = pa.scalar("'", texts.type), pa.scalar("", texts.type)
+    return pc.if_else(is_formula, pc.binary_join_element_wise(quote, texts, separator), texts)

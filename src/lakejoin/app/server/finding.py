@@ -1,4 +1,4 @@
-"""Which tables does a person mean who types a few letters? By their names, columns and values."""
+"""Find tables by a text in their name, column names or values, for the page's search box."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     from lakejoin.opened import Lake
     from lakejoin.store.segment import Segment
 
-_VALUES = 50  # values that are followed to their tables, of a segment
-_SHOWN = 80
-
-Told = dict[str, Any]
+_MAX_VALUES = 50  # matching values per segment whose tables are looked up
+_SHOWN = 80  # characters of a value
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A table, and what of it holds the text."""
+    """A table, and where it contains the text."""
 
     segment: Segment
     number: int
@@ -30,42 +28,44 @@ class Hit:
     column: str | None
     match: str
 
-    def to_dict(self) -> Told:
-        """As JSON has it."""
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
         row = self.segment.catalog.tables.slice(self.number, 1).to_pylist()[0]
-        told = {"table": row["name"], "rows": row["rows"], "columns": row["width"]}
-        found = {"where": self.where, "column": self.column, "match": self.match}
-        return {"id": f"lake:{row['name']}", **told, **found}
+        table = {"table": row["name"], "rows": row["rows"], "columns": row["width"]}
+        match = {"where": self.where, "column": self.column, "match": self.match}
+        return {"id": f"lake:{row['name']}", **table, **match}
 
 
-def find(lake: Lake, text: str, limit: int, seconds: float = 0.5) -> Told:
-    """At most so many tables, those whose names hold the text first, then by columns, then by
-    values; `complete` is false if there was no time to look at all values.
+def find(lake: Lake, text: str, limit: int, seconds: float = 0.5) -> dict[str, Any]:
+    """At most `limit` tables: first those whose name contains the text, then by column names, then
+    by values. `complete` is false if time ran out before all values were searched.
 
-    Time grows with the bytes of names, and then of values, until the time is up.
+    Time grows with the bytes of names and then of values, up to `seconds`.
     """
     text = text.strip()
     hits: dict[tuple[int, int], Hit] = {}
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     complete = True
     if not text:
         return {"tables": [], "complete": True}
     segments = lake.snapshot.segments
-    folded = text.lower() if lake.snapshot.manifest.options.rules.fold else text  # as values are
-    for look in (_by_name, _by_column):
-        for place, segment in enumerate(segments):
-            for hit in look(segment, text):
-                hits.setdefault((place, hit.number), hit)
+    folded = (
+        text.lower() if lake.snapshot.manifest.options.rules.fold else text
+    )  # like the indexed values
+    for find_hits in (_by_name, _by_column):
+        for index, segment in enumerate(segments):
+            for hit in find_hits(segment, text):
+                hits.setdefault((index, hit.number), hit)
             if len(hits) >= limit:
                 break
-    for place, segment in enumerate(segments):
+    for index, segment in enumerate(segments):
         if len(hits) >= limit:
             break
-        for found in _by_value(segment, folded, until):
-            if found is None:
+        for value_hit in _by_value(segment, folded, deadline):
+            if value_hit is None:
                 complete = False
                 break
-            hits.setdefault((place, found.number), found)
+            hits.setdefault((index, value_hit.number), value_hit)
             if len(hits) >= limit:
                 break
     shown = list(hits.values())[:limit]
@@ -73,61 +73,61 @@ def find(lake: Lake, text: str, limit: int, seconds: float = 0.5) -> Told:
 
 
 def _by_name(segment: Segment, text: str) -> Iterator[Hit]:
-    """Those where the text is in the last part of the name first, then short names."""
+    """Tables whose file name contains the text first, then other names, short ones first."""
     import pyarrow.compute as pc
 
     names = segment.catalog.tables["name"]
     dead = set(segment.record.dead)
-    places = np.flatnonzero(pc.match_substring(names, text, ignore_case=True))
-    found = [(int(place), names[int(place)].as_py()) for place in places if int(place) not in dead]
+    matching = np.flatnonzero(pc.match_substring(names, text, ignore_case=True)).tolist()
+    tables = [(names[table].as_py(), table) for table in matching if table not in dead]
     low = text.lower()
-    found.sort(key=lambda one: (low not in one[1].lower().rpartition("/")[2], len(one[1]), one[1]))
-    for place, name in found:
-        yield Hit(segment, place, "name", None, name)
+    tables.sort(key=lambda t: (low not in t[0].lower().rpartition("/")[2], len(t[0]), t[0]))
+    for name, table in tables:
+        yield Hit(segment, table, "name", None, name)
 
 
 def _by_column(segment: Segment, text: str) -> Iterator[Hit]:
     import pyarrow.compute as pc
 
     names = segment.catalog.columns["name"]
-    places = np.flatnonzero(pc.match_substring(names, text, ignore_case=True))
-    for place in places.tolist():
-        number = table_of_column(segment, place)
-        if number not in segment.record.dead:
-            name = names[place].as_py()
-            yield Hit(segment, number, "column", name, name)
+    columns = np.flatnonzero(pc.match_substring(names, text, ignore_case=True))
+    for column in columns.tolist():
+        table = _table_index(segment, column)
+        if table not in segment.record.dead:
+            name = names[column].as_py()
+            yield Hit(segment, table, "column", name, name)
 
 
-def _by_value(segment: Segment, text: str, until: float) -> Iterator[Hit | None]:
-    """Tables that hold a value in which the text is; None once the time is up."""
+def _by_value(segment: Segment, text: str, deadline: float) -> Iterator[Hit | None]:
+    """Tables with a value that contains the text; None once the time is up."""
     texts = segment.dictionary.texts
-    found = texts.holding(text.encode(), until - time.monotonic())
-    for code in islice(found, _VALUES):
+    codes = texts.holding(text.encode(), deadline - time.monotonic())
+    for code in islice(codes, _MAX_VALUES):
         if code is None:
             yield None
             return
         for column in _columns_of(segment, code):
-            number = table_of_column(segment, column)
-            if number not in segment.record.dead:
+            table = _table_index(segment, column)
+            if table not in segment.record.dead:
                 value = texts.take(np.array([code]))[0].as_py()
                 name = segment.catalog.columns["name"][column].as_py()
-                yield Hit(segment, number, "value", name, _short(value))
+                yield Hit(segment, table, "value", name, _shorten(value))
 
 
 def _columns_of(segment: Segment, code: int) -> list[int]:
-    """The columns that hold a value; none where it is only in columns that are not searched."""
+    """The columns that contain a value; empty if only unindexed columns do."""
     group = int(np.searchsorted(segment.postings.group_start(), code, side="right")) - 1
     if not 0 <= group < segment.postings.groups:
         return []
-    found: list[int] = segment.postings.columns_of(group).tolist()
-    return found
+    columns: list[int] = segment.postings.columns_of(group).tolist()
+    return columns
 
 
-def table_of_column(segment: Segment, column: int) -> int:
-    """The number of the table whose column it is."""
+def _table_index(segment: Segment, column: int) -> int:
+    """The index of the table that a column belongs to."""
     first = segment.catalog.tables["first"].to_numpy()
     return int(np.searchsorted(first, column, side="right")) - 1
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,9 +1,9 @@
-"""Who may ask: the name by which the server is called, where a page comes from, and a token.
+"""Decide which requests are let through: by Host, by origin, by token and by size.
 
 A page of another site must not be able to use the server through its visitor's browser: it can send
-requests, and under a name of its own that leads here (DNS rebinding) even read the answers. So the
-`Host` must be one of ours, requests that a browser marks as coming from elsewhere are refused, and
-on any address but loopback a token is asked for.
+requests and, with a host name of its own that resolves to this server (DNS rebinding), even read
+the responses. So the `Host` must be a known one, cross-site requests are refused, and any
+address other than loopback requires a token.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _HEADERS = {
 
 
 class Guard:
-    """Lets through what may be asked, and puts headers on every answer."""
+    """ASGI middleware: checks requests, and sets security headers on every response."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         self._app = app
@@ -55,83 +55,84 @@ class Guard:
         self._hosts = _hosts(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answering = _with_headers(send, scope["path"])
+        respond = _with_headers(send, scope["path"])
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in
                    scope["headers"]}  # fmt: skip
         try:
             self._check_host(headers.get("host", ""))
             _check_origin(scope, headers)
-            if given := self._given_token(scope):
-                await _remember(answering, given, scope)
+            if token := self._page_token(scope):
+                await _set_cookie(respond, token, scope)
                 return
             self._check_token(scope, headers)
-            most = self._most(scope)
-            _check_length(headers, most)
+            max_bytes = self._max_bytes(scope)
+            _check_length(headers, max_bytes)
         except Problem as problem:
-            await _refused(answering, problem)
+            await _refuse(respond, problem)
             return
         try:
-            await self._app(scope, _counted(receive, most, _slowest(scope)), answering)
+            limited = _limit_body(receive, max_bytes, _max_seconds(scope))
+            await self._app(scope, limited, respond)
         except _TooLong:
-            await _refused(answering, _too_large(most))
+            await _refuse(respond, _too_large(max_bytes))
         except _TooSlow:
-            await _refused(answering, Problem("slow", "the request took too long to arrive"))
+            await _refuse(respond, Problem("slow", "the request took too long to arrive"))
 
     def _check_host(self, host: str) -> None:
-        name = _name_of(host)
+        name = _host_name(host)
         if name not in self._hosts and not (self._settings.token and _is_address(name)):
             raise Problem(
                 "forbidden",
-                f"this server is not called {host[:100]!r}: open it by the address that lakejoin "
-                "serve printed, or name it with --allow-host",
+                f"{host[:100]!r} is not a name of this server: use the address that lakejoin "
+                "serve printed, or allow this name with --allow-host",
             )
 
-    def _given_token(self, scope: Scope) -> str | None:
-        """The token in the address of the page, if it is right."""
+    def _page_token(self, scope: Scope) -> str | None:
+        """The token in the page's address, if it is correct."""
         if self._settings.token is None or scope["path"] != "/" or scope["method"] != "GET":
             return None
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        return given if given and self._is_token(given) else None
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        return token if token and self._is_token(token) else None
 
     def _check_token(self, scope: Scope, headers: dict[str, str]) -> None:
         if self._settings.token is None or scope["path"] == "/api/v1/health":
             return
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._is_token(given.strip()):
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._is_token(token.strip()):
             return
         if self._is_token(_cookie(headers.get("cookie", ""))):
             return
         raise Problem(
             "token",
-            "this server asks for a token: open the address with ?token=… that lakejoin serve "
+            "this server requires a token: open the address with ?token=… that lakejoin serve "
             "printed, or send the header Authorization: Bearer TOKEN",
         )
 
-    def _is_token(self, given: str) -> bool:
+    def _is_token(self, text: str) -> bool:
         token = self._settings.token or ""
-        return bool(given) and hmac.compare_digest(given.encode(), token.encode())
+        return bool(text) and hmac.compare_digest(text.encode(), token.encode())
 
-    def _most(self, scope: Scope) -> int:
+    def _max_bytes(self, scope: Scope) -> int:
         limits = self._settings.limits
         return limits.upload_bytes if scope["path"] == UPLOADS else limits.body_bytes
 
 
 def _hosts(settings: Settings) -> frozenset[str]:
-    """The names by which the server may be called."""
+    """The host names that the server accepts."""
     names = {*LOOPBACK, *settings.hosts}
     if settings.host not in ("0.0.0.0", "::", ""):
         names.add(settings.host)
     return frozenset(name.lower() for name in names)
 
 
-def _name_of(host: str) -> str:
-    """A `Host` without its port.
+def _host_name(host: str) -> str:
+    """A `Host` header without its port.
 
-    >>> _name_of("LocalHost:8000"), _name_of("[::1]:80"), _name_of("evil.example")
+    >>> _host_name("LocalHost:8000"), _host_name("[::1]:80"), _host_name("evil.example")
     ('localhost', '::1', 'evil.example')
     """
     try:
@@ -141,7 +142,7 @@ def _name_of(host: str) -> str:
 
 
 def _is_address(name: str) -> bool:
-    """Whether it is a number, which no foreign site can make lead here."""
+    """Whether the host is an IP address, which DNS rebinding cannot fake."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -150,100 +151,100 @@ def _is_address(name: str) -> bool:
 
 
 def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
-    """Refuses what a browser sends for another site's page."""
+    """Refuse requests that a browser sends for a page of another site."""
     site = headers.get("sec-fetch-site")
-    opened = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
+    navigates = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
     api = scope["path"].startswith("/api/")
-    if site not in (None, "same-origin", "none") and not (opened and not api):
-        raise Problem("forbidden", "this was asked for by a page of another site")
+    if site not in (None, "same-origin", "none") and not (navigates and not api):
+        raise Problem("forbidden", "requests from pages of another site are not allowed")
     origin = headers.get("origin")
     if origin is not None and scope["method"] not in _SAFE:
-        given, own = urlsplit(origin), headers.get("host", "").lower()
-        if given.scheme not in ("http", "https") or given.netloc.lower() != own:
-            raise Problem("forbidden", "this was asked for by a page of another site")
+        sender, host = urlsplit(origin), headers.get("host", "").lower()
+        if sender.scheme not in ("http", "https") or sender.netloc.lower() != host:
+            raise Problem("forbidden", "requests from pages of another site are not allowed")
 
 
-def _check_length(headers: dict[str, str], most: int) -> None:
+def _check_length(headers: dict[str, str], max_bytes: int) -> None:
     length = headers.get("content-length", "0")
-    if not length.isdigit() or len(length) > 15 or int(length) > most:
-        raise _too_large(most)
+    if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
+        raise _too_large(max_bytes)
 
 
-def _too_large(most: int) -> Problem:
-    return Problem("too_large", f"a request may have {most:,} bytes here, and this one has more")
+def _too_large(max_bytes: int) -> Problem:
+    return Problem("too_large", f"this request is larger than {max_bytes:,} bytes, the limit here")
 
 
-def _slowest(scope: Scope) -> float:
-    """The seconds that a body may take to arrive."""
+def _max_seconds(scope: Scope) -> float:
+    """How long a body may take to arrive."""
     return _UPLOAD_SECONDS if scope["path"] == UPLOADS else _BODY_SECONDS
 
 
 class _TooLong(BaseException):
-    """A body that does not end. No `Exception`, which would be taken for a body that is wrong."""
+    """The body is too long. Not an `Exception`, which FastAPI would report as a malformed body."""
 
 
 class _TooSlow(BaseException):
-    """A body that does not come."""
+    """The body takes too long to arrive."""
 
 
-def _counted(receive: Receive, most: int, seconds: float) -> Receive:
-    """The same, ending a body that is longer than it may be, whatever it said of itself, or takes
-    longer than it may. Once it is there, what comes is only that the caller leaves."""
-    got = 0
-    until: float | None = time.monotonic() + seconds
+def _limit_body(receive: Receive, max_bytes: int, seconds: float) -> Receive:
+    """Wrap `receive` so that a body that is too long or too slow is aborted, whatever its headers
+    claim. Once the body has arrived there is no time limit: only a disconnect can follow."""
+    received = 0
+    deadline: float | None = time.monotonic() + seconds
 
-    async def counting() -> Message:
-        nonlocal got, until
+    async def receive_limited() -> Message:
+        nonlocal received, deadline
         try:
-            wait = None if until is None else max(0.0, until - time.monotonic())
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
             async with asyncio.timeout(wait):
                 message = await receive()
         except TimeoutError:
             raise _TooSlow from None
         if not message.get("more_body"):
-            until = None
-        got += len(message.get("body", b""))
-        if got > most:
+            deadline = None
+        received += len(message.get("body", b""))
+        if received > max_bytes:
             raise _TooLong
         return message
 
-    return counting
+    return receive_limited
 
 
 def _cookie(text: str) -> str:
-    """Ours among those that other servers of this host have set, of whatever form they are.
+    """Our cookie among those that other servers on this host have set, in whatever format.
 
     >>> _cookie('theirs={"a": 1}; lakejoin_token=secret')
     'secret'
     """
-    pairs = (one.strip().partition("=") for one in text.split(";"))
+    pairs = (pair.strip().partition("=") for pair in text.split(";"))
     return next((value for name, _, value in pairs if name == COOKIE), "")
 
 
 def _with_headers(send: Send, path: str) -> Send:
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = list(message.get("headers", []))
-            known = {name.lower() for name, _ in headers}
-            more = dict(_HEADERS)
-            more["cache-control"] = (
+            present = {name.lower() for name, _ in headers}
+            extra = dict(_HEADERS)
+            extra["cache-control"] = (
                 "public, max-age=31536000, immutable"
                 if path.startswith("/assets/") and message["status"] == 200
                 else "no-store"
             )
             headers += [
                 (name.encode(), value.encode())
-                for name, value in more.items()
-                if name.encode() not in known
+                for name, value in extra.items()
+                if name.encode() not in present
             ]
             message = {**message, "headers": headers}
         await send(message)
 
-    return sending
+    return send_with_headers
 
 
-async def _remember(send: Send, token: str, scope: Scope) -> None:
-    """Sets the cookie, and leads to the page without the token in its address."""
+async def _set_cookie(send: Send, token: str, scope: Scope) -> None:
+    """Set the cookie, and redirect to the page without the token in its address."""
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
     headers = [(b"location", b"/"), (b"set-cookie", cookie.encode("latin-1"))]
@@ -251,7 +252,7 @@ async def _remember(send: Send, token: str, scope: Scope) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _refused(send: Send, problem: Problem) -> None:
+async def _refuse(send: Send, problem: Problem) -> None:
     body = json.dumps({"error": problem.to_dict()}).encode()
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     headers.append((b"content-length", str(len(body)).encode()))

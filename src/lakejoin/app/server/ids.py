@@ -1,4 +1,4 @@
-"""What tables are called: `lake:NAME`, `upload:ID`, `result:ID`; and how ids are made."""
+"""Ids of tables (`lake:NAME`, `upload:ID`, `result:ID`) and hashes as ids."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lakejoin.app.server.problems import Problem
 Kind = Literal["lake", "upload", "result"]
 
 _MADE = re.compile(r"[a-z2-7]{26}(-\d{1,4})?")
-_LONGEST = 4_000
+_MAX_NAME = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class TableId:
-    """A table of the lake by its name, or one that is kept by an id that was made of its content.
+    """A table of the lake by name, or an upload or result by an id hashed from its content.
 
     >>> str(TableId.of("lake:a/b.csv#c")), TableId.of("lake:a/b.csv#c").name
     ('lake:a/b.csv#c', 'a/b.csv#c')
@@ -30,12 +30,14 @@ class TableId:
 
     @classmethod
     def of(cls, text: str) -> TableId:
-        """The id that a text is; a text without a kind is the name of a table of the lake."""
+        """Parse an id; a text without a kind is the name of a table of the lake."""
         kind, _, name = text.partition(":")
         if kind not in get_args(Kind):
             kind, name = "lake", text
-        if not name or len(name) > _LONGEST or (kind != "lake" and not _MADE.fullmatch(name)):
-            raise Problem("input", f"{text[:100]!r} is no table: lake:NAME, upload:ID or result:ID")
+        if not name or len(name) > _MAX_NAME or (kind != "lake" and not _MADE.fullmatch(name)):
+            raise Problem(
+                "input", f"{text[:100]!r} is not a table id: use lake:NAME, upload:ID or result:ID"
+            )
         return cls(kind, name)  # type: ignore[arg-type]  # checked above
 
     def __str__(self) -> str:
@@ -43,7 +45,7 @@ class TableId:
 
 
 def made_id(*parts: Any) -> str:
-    """An id made of plain values: equal ones give the same, others another.
+    """Hash plain values to an id; equal values give equal ids.
 
     >>> made_id("join", {"b": 1, "a": None}) == made_id("join", {"a": None, "b": 1})
     True
@@ -51,9 +53,9 @@ def made_id(*parts: Any) -> str:
     26
     """
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return id_of_bytes(text.encode())
+    return _hash_bytes(text.encode())
 
 
-def id_of_bytes(data: bytes) -> str:
-    """An id made of bytes."""
+def _hash_bytes(data: bytes) -> str:
+    """Hash bytes to an id."""
     return base64.b32encode(hashlib.sha256(data).digest()).decode().lower()[:26]

@@ -1,4 +1,4 @@
-"""Threads for work that reads and is not stopped: each kind has its own, and waits for no other."""
+"""Thread pools for short reads that are never interrupted, one per kind of work."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any, TypeVar
 
 from lakejoin.app.server.problems import Problem
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 
-_WAITING = 256
+_MAX_WAITING = 256
 
 
 class Lane:
-    """So many threads; whoever waits longer than `seconds`, or behind too many, is told."""
+    """A thread pool with a time limit and a bounded queue; a `Problem` is raised beyond either."""
 
     def __init__(self, name: str, threads: int, seconds: float) -> None:
         self._threads = ThreadPoolExecutor(threads, name)
         self._seconds = seconds
         self._waiting = 0
 
-    async def run(self, work: Callable[..., T], *given: Any) -> T:
-        """What the work gives."""
-        if self._waiting >= _WAITING:
-            raise Problem("busy", "the server has too much to do just now: try again in a moment")
+    async def run(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Run `work` in a thread and return its result."""
+        if self._waiting >= _MAX_WAITING:
+            raise Problem("busy", "the server is busy; try again in a moment")
         self._waiting += 1
         try:
-            running = asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
             return await asyncio.wait_for(running, self._seconds)
         except TimeoutError:
             raise Problem("time", f"this took more than {self._seconds:g} seconds") from None
@@ -36,5 +36,5 @@ class Lane:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Takes no more work."""
+        """Accept no more work."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""How much is asked, how long it takes, and what is kept: figures for Prometheus."""
+"""Prometheus metrics: requests, durations, child processes and bytes stored."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Measures:
-    """What was counted since the server was started."""
+    """Counters since the server started."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "lakejoin_requests_total",
-            "Requests that were answered.",
+            "Requests answered.",
             ["route", "status"],
             registry=self.registry,
         )
         self.seconds = Histogram(
             "lakejoin_request_seconds",
-            "How long requests took.",
+            "Duration of requests in seconds.",
             ["route"],
             buckets=(0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120),
             registry=self.registry,
@@ -37,47 +37,47 @@ class Measures:
 
 
 class Measured:
-    """Counts requests by the route that answered them."""
+    """ASGI middleware that counts requests by route."""
 
     def __init__(self, app: App, measures: Measures) -> None:
         self._app = app
         self._measures = measures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begin, status = time.perf_counter(), 499  # which is what others call a caller who left
+        begin, status = time.perf_counter(), 499  # if the caller disconnects
 
-        async def sending(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send_and_note)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self._measures.requests.labels(route, str(status)).inc()
             self._measures.seconds.labels(route).observe(time.perf_counter() - begin)
 
 
-class _Now:
-    """What is read off the server when it is asked for."""
+class _Gauges:
+    """Gauges that are read when the metrics are requested."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     def collect(self) -> Iterator[Any]:
         """The gauges."""
-        services, desk = self._services, self._services.desk
+        services, workspace = self._services, self._services.desk
         pools = {"worker": services.workers, "reader": services.readers, "sql": services.sql.pool}
         for name, text in (
-            ("waiting", "Jobs that wait for a child process."),
+            ("waiting", "Jobs waiting for a child process."),
             ("busy", "Child processes at work."),
-            ("killed", "Child processes that were ended early."),
+            ("killed", "Child processes killed early."),
         ):
             gauge = GaugeMetricFamily(f"lakejoin_{name}", text, labels=["kind"])
             for kind, pool in pools.items():
@@ -85,15 +85,15 @@ class _Now:
             yield gauge
         shelves = GaugeMetricFamily("lakejoin_kept_bytes", "Bytes on disk.", labels=["what"])
         for what in ("uploads", "results", "answers", "links"):
-            shelves.add_metric([what], getattr(desk, what).size())
+            shelves.add_metric([what], getattr(workspace, what).size())
         yield shelves
-        manifest = desk.lake().snapshot.manifest
+        manifest = workspace.lake().snapshot.manifest
         yield GaugeMetricFamily("lakejoin_tables", "Tables.", value=manifest.totals.tables)
         yield GaugeMetricFamily("lakejoin_index_version", "Version.", value=manifest.version)
 
 
 def shown(services: Services) -> tuple[bytes, str]:
-    """All figures as text, and what kind of text."""
-    now = CollectorRegistry()
-    now.register(_Now(services))
-    return generate_latest(services.measures.registry) + generate_latest(now), _TEXT
+    """All metrics as text, and its media type."""
+    gauges = CollectorRegistry()
+    gauges.register(_Gauges(services))
+    return generate_latest(services.measures.registry) + generate_latest(gauges), _TEXT

@@ -1,4 +1,4 @@
-"""What goes wrong, as one sentence with a kind: for a browser, a client, or across a pipe."""
+"""Errors as JSON: a kind, one sentence, and the HTTP status that goes with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STATUS = {
     "slow": 408,
     "gone": 410,
     "too_large": 413,
-    "stopped": 499,  # which is what others call a caller who left
+    "stopped": 499,  # client closed request, as nginx calls it
     "missing": 501,
     "busy": 503,
     "time": 504,
@@ -34,7 +34,7 @@ STATUS = {
 
 
 class Problem(LakejoinError):
-    """Something that a caller is told: `kind` is one of `STATUS`, `more` are further keys."""
+    """An error for the caller: `kind` is a key of `STATUS`, `more` are further JSON fields."""
 
     def __init__(self, kind: str, message: str, **more: Any) -> None:
         super().__init__(message)
@@ -43,28 +43,28 @@ class Problem(LakejoinError):
 
     @property
     def status(self) -> int:
-        """The HTTP status that goes with it.
+        """The HTTP status of this kind.
 
-        >>> Problem("gone", "that table is no longer stored").status
+        >>> Problem("gone", "this table is no longer stored").status
         410
         """
         return STATUS.get(self.kind, 500)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it, inside `error`."""
+        """The content of `error` in the response."""
         return {"kind": self.kind, "message": str(self), **self.more}
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> Problem:
-        """The problem that `to_dict` told."""
-        more = {key: value for key, value in told.items() if key not in ("kind", "message")}
-        return cls(told["kind"], told["message"], **more)
+    def of(cls, fields: dict[str, Any]) -> Problem:
+        """Rebuild a problem from `to_dict`."""
+        more = {key: value for key, value in fields.items() if key not in ("kind", "message")}
+        return cls(fields["kind"], fields["message"], **more)
 
     @classmethod
     def from_error(cls, error: BaseException) -> Problem:
-        """Any error as a problem: errors of lakejoin keep their sentence, others are ours.
+        """Turn any error into a problem: lakejoin's errors keep their message, others are `ours`.
 
-        >>> Problem.from_error(InputError("there is no column x")).kind
+        >>> Problem.from_error(InputError("column 'x' not found in a.csv")).kind
         'input'
         """
         if isinstance(error, Problem):
@@ -72,10 +72,10 @@ class Problem(LakejoinError):
         if isinstance(error, LakejoinError):
             return cls(_kind(error), str(error), **getattr(error, "more", {}))
         if isinstance(error, MemoryError):
-            return cls("memory", "this takes more memory than there is")
+            return cls("memory", "not enough memory for this request")
         if isinstance(error, OSError) and error.strerror:
-            return cls("ours", error.strerror)  # not where: folders are no business of a caller
-        return cls("ours", f"this should not happen: {type(error).__name__}")
+            return cls("ours", error.strerror)  # without the path, which is private
+        return cls("ours", f"unexpected error ({type(error).__name__}); see the server log")
 
 
 def _kind(error: LakejoinError) -> str:

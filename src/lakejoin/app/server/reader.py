@@ -1,4 +1,4 @@
-"""The child that reads what somebody brought: under limits, and one file in its life."""
+"""The child process that parses one uploaded file, under limits, and stores its tables."""
 
 from __future__ import annotations
 
@@ -24,29 +24,27 @@ if TYPE_CHECKING:
     from lakejoin.lake.tables import TableStream
 
 _CELL_BYTES = 1 << 20
-_UNPACKED = 10  # times the largest upload is what one may unfold to
-_TABLES = 100  # of one file
+_EXPANSION = 10  # how many times larger than the upload limit a file may unpack to
+_MAX_TABLES = 100  # of one file
 _MEMORY = 4_000_000_000
-
-Told = dict[str, Any]
 
 
 def prepare(setup: Message) -> Work:
-    """Sets the limits, and loads what reading needs."""
+    """Set the limits, and load what parsing needs."""
     limits = Limits(**setup["limits"])
-    _limit(limits)
+    _limit_process(limits)
     shelf = Shelf(Path(setup["folder"]) / "uploads", (ARROW, NOTE), limits.uploads_bytes)
     rules = ValueRules(setup["rules"]["fold"], tuple(setup["rules"]["extra_nulls"]))
     _warm_up(rules)
 
     def work(job: Message, tell: Tell) -> Any:
-        return _Reading(shelf, limits, rules, job, tell).tables()
+        return _UploadReader(shelf, limits, rules, job, tell).tables()
 
     return work
 
 
-class _Reading:
-    """One file that is read, and kept table by table."""
+class _UploadReader:
+    """Parses one file and stores its tables."""
 
     def __init__(
         self, shelf: Shelf, limits: Limits, rules: ValueRules, job: Message, tell: Tell
@@ -59,24 +57,24 @@ class _Reading:
         self._id: str = job["id"]
         self._tell = tell
 
-    def tables(self) -> Told:
-        """Keeps the tables of the file; their ids, and what was skipped."""
+    def tables(self) -> dict[str, Any]:
+        """Store the tables of the file; returns their ids and what was skipped."""
         ids: list[str] = []
-        skipped: list[Told] = []
-        for found in self._streams():
-            if isinstance(found, Skipped):
-                skipped.append(asdict(found))
-            elif len(ids) == _TABLES:
-                told = f"a file may hold {_TABLES} tables here"
-                skipped.append({"name": found.name, "reason": "too many tables", "detail": told})
+        skipped: list[dict[str, Any]] = []
+        for stream in self._streams():
+            if isinstance(stream, Skipped):
+                skipped.append(asdict(stream))
+            elif len(ids) == _MAX_TABLES:
+                detail = f"only the first {_MAX_TABLES} tables of a file are read"
+                skipped.append({"name": stream.name, "reason": "too many tables", "detail": detail})
                 break
             else:
                 id = f"{self._id}-{len(ids)}" if ids else self._id
-                self._keep(found, id)
+                self._store(stream, id)
                 ids.append(id)
         if not ids:
-            why = "; ".join(f"{one['name']}: {one['reason']}" for one in skipped[:3])
-            raise Problem("input", f"{self._name} holds no table" + (f": {why}" if why else ""))
+            why = "; ".join(f"{item['name']}: {item['reason']}" for item in skipped[:3])
+            raise Problem("input", f"no table found in {self._name}" + (f": {why}" if why else ""))
         return {"tables": ids, "skipped": skipped}
 
     def _streams(self) -> Iterator[TableStream | Skipped]:
@@ -87,24 +85,24 @@ class _Reading:
         limits = ReadLimits(
             cell_bytes=_CELL_BYTES,
             columns=self._limits.upload_columns,
-            expanded_bytes=_UNPACKED * self._limits.upload_bytes,
+            expanded_bytes=_EXPANSION * self._limits.upload_bytes,
         )
         size = path.stat().st_size
         blob = Blob(self._name, self._name, lambda: path.open("rb"), size, str(path))
         try:
             with readable(self._name):
                 yield from tables_in_process(blob, limits)
-        except UnreadableFile as problem:
-            raise Problem("input", f"{problem}; no table can be read from it") from None
+        except UnreadableFile as error:
+            raise Problem("input", str(error)) from None
 
-    def _keep(self, stream: TableStream, id: str) -> None:
+    def _store(self, stream: TableStream, id: str) -> None:
         from lakejoin.lake.columns import ColumnEncoder
 
         self._tell("progress", {"doing": f"reading {stream.name}"})
         encoders = [ColumnEncoder(name, self._rules) for name in stream.column_names]
         with self._shelf.making() as made:
             rows = self._write(stream, made.with_suffix(ARROW), encoders)
-            self._tell("progress", {"doing": "looking at the columns"})
+            self._tell("progress", {"doing": "profiling the columns"})
             encoders.reverse()
             profiles = [encoders.pop().finish().profile for _ in range(len(encoders))]
             note = note_of(
@@ -131,8 +129,8 @@ class _Reading:
                 schema = schema or _plain_schema(batch.schema, stream.format)
                 writer = writer or pa.ipc.new_file(file, schema)
                 writer.write_batch(_plain(batch, schema))
-                for place, encoder in enumerate(encoders):
-                    encoder.append(batch.column(place))
+                for index, encoder in enumerate(encoders):
+                    encoder.append(batch.column(index))
                 self._tell("progress", {"doing": f"reading {stream.name}: {rows:,} rows"})
             if writer is None:
                 fields = [pa.field(name, pa.string()) for name in stream.column_names]
@@ -143,34 +141,34 @@ class _Reading:
     def _check(self, rows: int, columns: int) -> None:
         limits = self._limits
         if rows > limits.upload_rows:
-            most = f"the {limits.upload_rows:,} rows"
+            most = f"{limits.upload_rows:,} rows"
         elif rows * columns > limits.upload_cells:
-            most = f"the {limits.upload_cells:,} cells"
+            most = f"{limits.upload_cells:,} cells"
         else:
             return
         raise Problem(
             "too_large",
-            f"{self._name} has more than {most} that may be brought here: index it with lakejoin "
-            "index, or bring a part of it",
+            f"{self._name} has more than {most}, the limit for uploads: index it with lakejoin "
+            "index, or upload a part of it",
         )
 
 
-_CONSTANT = ("parquet", "arrow", "arrow stream", "orc")  # whose columns keep their types
+_TYPED_FORMATS = ("parquet", "arrow", "arrow stream", "orc")
 
 
 def _plain_schema(schema: pa.Schema, format: str) -> pa.Schema:
-    """What is written: types of their own where a format has them, else texts, as those of another
-    batch may differ."""
+    """The schema to write: the column types of a typed format, else text, since inferred types may
+    differ between batches."""
     import pyarrow as pa
 
-    if format in _CONSTANT:
+    if format in _TYPED_FORMATS:
         return schema.remove_metadata()
     return pa.schema([pa.field(name, pa.large_string()) for name in schema.names])
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch as it is written, which the server then maps without another look: sound, and with
-    texts that are UTF-8."""
+    """The batch to write. The server maps it without further checks, so it must be valid Arrow with
+    valid UTF-8."""
     import pyarrow as pa
 
     from lakejoin.lake.columns import valid_text
@@ -187,13 +185,13 @@ def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return written
 
 
-def _limit(limits: Limits) -> None:
+def _limit_process(limits: Limits) -> None:
     try:
         import resource
-    except ImportError:  # not a Unix: the server's own limits remain
+    except ImportError:  # not Unix: only the server's own limits apply
         return
     seconds = max(1, int(limits.upload_seconds))
-    largest = _UNPACKED * limits.upload_bytes
+    largest = _EXPANSION * limits.upload_bytes
     for what, most in (
         (resource.RLIMIT_AS, _MEMORY),
         (resource.RLIMIT_CPU, 2 * seconds),

@@ -1,4 +1,4 @@
-"""The server as uvicorn runs it, from its start to its end."""
+"""Run the application with uvicorn until a signal ends it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lakejoin.app.server.services import Services
 from lakejoin.app.server.settings import Settings
 
 _CONNECTIONS = 512
-_PATIENCE = 2  # seconds that requests may take to end when the server does
+_SHUTDOWN_SECONDS = 2  # for open requests to finish
 
 
 def run(settings: Settings, listening: socket.socket) -> None:
-    """Serves until it is told to end."""
+    """Serve until a signal arrives."""
     services = Services(settings)
     config = uvicorn.Config(
         application(services),
@@ -25,7 +25,7 @@ def run(settings: Settings, listening: socket.socket) -> None:
         access_log=False,
         server_header=False,
         limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=_PATIENCE,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         ws="none",
         lifespan="on",
     )
@@ -33,13 +33,13 @@ def run(settings: Settings, listening: socket.socket) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Ends work before it waits for those who asked for it: they are told so."""
+    """Stops running work before it waits for open requests, so that callers get an error."""
 
     def __init__(self, config: uvicorn.Config, services: Services) -> None:
         super().__init__(config)
         self._services = services
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """What happens once a signal has come."""
+        """Stop the children, then shut down as uvicorn does."""
         await self._services.stop_work()
         await super().shutdown(sockets)

@@ -1,4 +1,4 @@
-"""What the routes work with: the desk, the children, and room for what is quick."""
+"""Long-lived services behind the routes: the workspace, child processes and thread lanes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lakejoin.app.server.sql.runner import SqlLimits, SqlRunner
 
 T = TypeVar("T")
 
-_ARRIVING = 16  # uploads at once: each may lie on the disk as a whole before it is read
+_MAX_UPLOADS = 16  # at once: each may take its full size on disk before it is parsed
 _QUICK_THREADS = 4
 _QUICK_SECONDS = 20.0
 _LONG_THREADS = 2
 _LONG_SECONDS = 60.0
 _GRACE = 1.0
-_LIFE = 200  # jobs of a worker, so that nothing grows for ever
+_JOBS_PER_WORKER = 200  # then it is replaced, so that no leak grows for ever
 _READER_MEMORY = 2_000_000_000
 
 
@@ -48,18 +48,18 @@ class Services:
                 "lakejoin.app.server.work.worker",
                 self.desk.setup(),
                 settings.workers,
-                _LIFE,
+                _JOBS_PER_WORKER,
                 limits.worker_memory,
                 _GRACE,
                 limits.waiting,
                 ended=self.desk.sweep_of,
             )
         )
-        reading = {**self.desk.setup(), "rules": asdict(rules)}
+        reader_setup = {**self.desk.setup(), "rules": asdict(rules)}
         self.readers = Pool(
             Kind(
                 "lakejoin.app.server.reader",
-                reading,
+                reader_setup,
                 2,
                 1,
                 _READER_MEMORY,
@@ -79,55 +79,55 @@ class Services:
         self.downloads = Downloads()
         self._quick = Lane("quick", _QUICK_THREADS, _QUICK_SECONDS)
         self._long = Lane("long", _LONG_THREADS, _LONG_SECONDS)
-        self._arriving = 0
+        self._uploads = 0
 
     async def start(self) -> None:
-        """Starts the children."""
+        """Start the child processes."""
         await self.workers.start()
         await self.readers.start()
         await self.sql.start()
 
     async def stop_work(self) -> None:
-        """Ends the children; who waits for them is told so."""
+        """Stop the child processes; waiting callers get an error."""
         await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
 
     async def close(self) -> None:
-        """Ends all that was started."""
+        """Stop everything."""
         await self.stop_work()
-        for one in (self._quick, self._long, self.downloads):
-            one.close()
+        for lane in (self._quick, self._long, self.downloads):
+            lane.close()
 
     @contextmanager
     def arriving(self) -> Iterator[None]:
-        """While an upload arrives; a `Problem` if too many do."""
-        if self._arriving >= _ARRIVING:
-            raise Problem("busy", "too many uploads are under way: try again in a moment")
-        self._arriving += 1
+        """Count an upload while it arrives; raises `Problem` if there are too many."""
+        if self._uploads >= _MAX_UPLOADS:
+            raise Problem("busy", "too many uploads are in progress; try again in a moment")
+        self._uploads += 1
         try:
             yield
         finally:
-            self._arriving -= 1
+            self._uploads -= 1
 
-    async def quick(self, work: Callable[..., T], *given: Any) -> T:
-        """What reads a little, in a thread: it never waits for searches, joins or whole columns."""
-        return await self._quick.run(work, *given)
+    async def quick(self, work: Callable[..., T], *args: Any) -> T:
+        """Run a short read in a thread; it never waits for searches, joins or whole columns."""
+        return await self._quick.run(work, *args)
 
-    async def quick_answer(self, work: Callable[..., Any], *given: Any) -> JSONResponse:
-        """The same as an answer, which is written in the thread, and not while others wait."""
-        return await self._quick.run(lambda: JSONResponse(work(*given)))
+    async def quick_answer(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
+        """Run a short read and serialize its result in the same thread, off the event loop."""
+        return await self._quick.run(lambda: JSONResponse(work(*args)))
 
-    async def long_answer(self, work: Callable[..., Any], *given: Any) -> JSONResponse:
-        """The same for what may read whole columns."""
-        return await self._long.run(lambda: JSONResponse(work(*given)))
+    async def long_answer(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
+        """Like `quick_answer`, for work that may read whole columns."""
+        return await self._long.run(lambda: JSONResponse(work(*args)))
 
-    async def job(self, job: str, listener: Listener, **more: Any) -> Any:
-        """What a worker answers; one that had the same `key` before, if it is free."""
+    async def job(self, job: str, listener: Listener, **fields: Any) -> Any:
+        """Run a job in a worker, preferably the one that last had the same `key`."""
         seconds = self.settings.limits.seconds
-        return await self.workers.run({"job": job, **more}, seconds, listener, more.get("key"))
+        return await self.workers.run({"job": job, **fields}, seconds, listener, fields.get("key"))
 
 
 def services(request: Request) -> Services:
-    """Those of the server that was asked."""
+    """The services of the server that received the request."""
     return cast(Services, request.app.state.services)
 
 

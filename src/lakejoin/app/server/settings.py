@@ -1,4 +1,4 @@
-"""What a server is told, and the limits that it keeps."""
+"""Settings and limits of a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one request may take, and how much is kept of what was made.
+    """How much one request may use, and how much the server stores.
 
     >>> Limits().shown()["upload_rows"]
     5000000
@@ -29,14 +29,14 @@ class Limits:
     sql_seconds: float = 30.0
     sql_memory: int = 1_000_000_000
     worker_memory: int = 4_000_000_000
-    body_bytes: int = 1_000_000  # of a request that is no upload
-    cache_bytes: int = 4_000_000_000  # results and answers that are kept
-    uploads_bytes: int = 2_000_000_000  # uploads that are kept
+    body_bytes: int = 1_000_000  # of any request except an upload
+    cache_bytes: int = 4_000_000_000  # stored results and answers
+    uploads_bytes: int = 2_000_000_000  # stored uploads
     links: int = 10_000
-    waiting: int = 64  # jobs that wait for a worker
+    waiting: int = 64  # jobs queued for a worker
 
     def shown(self) -> dict[str, float]:
-        """Those that a person or a program may run into."""
+        """The limits that a caller may hit."""
         names = (
             "upload_bytes",
             "upload_rows",
@@ -54,10 +54,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which index is served, where, to whom, and by how many workers.
+    """Which index is served, at which address, to whom, and with how many workers.
 
-    `folder` is where uploads, results and links are kept. A `token` is asked for if there is one.
-    `hosts` are further names under which the server may be called.
+    `folder` stores uploads, results and links. Callers must send the `token` if there is one.
+    `hosts` are further host names that the server accepts.
     """
 
     index: str
@@ -71,8 +71,7 @@ class Settings:
 
 
 def default_folder(index: str) -> Path:
-    """Where a server keeps what it makes for an index, if it is not told: a folder of the user's
-    cache, one for each index."""
+    """The default folder for a server's files: one per index in the user's cache folder."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     name = hashlib.sha256(index.encode()).hexdigest()[:16]
     return Path(cache) / "lakejoin" / f"serve-{name}"

@@ -1,7 +1,7 @@
-"""Where things are kept that were made once: files by id, the least used going first.
+"""Files stored by id in a folder of limited size; the least recently used are removed first.
 
-A thing is one or several files of the same id in a folder, written under another name and then
-renamed, so that none is ever half there. Which was used last is the time of its first file.
+An entry is one or more files with the same id, written under another name and then renamed, so that
+it is never half there. The modification time of its first file is when it was last used.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_ABANDONED = 3_600.0  # seconds after which what was being written is nobody's
+_ABANDONED = 3_600.0  # seconds after which an unfinished file is removed
 
 
 class Shelf:
-    """Things of some endings, at most so many bytes of them, and so many things.
+    """Entries of at most `bytes` bytes and `most` entries in all.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,11 +40,11 @@ class Shelf:
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, id: str, ending: str | None = None) -> Path:
-        """Where a file of a thing is, or would be; the first of its files if no ending is given."""
+        """Where a file of an entry is or would be; by default its first file."""
         return self.folder / f"{id}{ending or self.endings[0]}"
 
     def get(self, id: str) -> Path | None:
-        """The first file of a thing, which counts as used; None if it is not there."""
+        """The first file of an entry, which counts as used now; None if there is none."""
         if not all(self.path(id, ending).exists() for ending in self.endings):
             return None
         first = self.path(id)
@@ -53,7 +53,7 @@ class Shelf:
         return first
 
     def read(self, id: str) -> bytes | None:
-        """The bytes of the first file of a thing; None if it is not there, or goes just now."""
+        """The bytes of an entry's first file; None if there is none."""
         first = self.get(id)
         try:
             return None if first is None else first.read_bytes()
@@ -61,7 +61,7 @@ class Shelf:
             return None
 
     def put(self, id: str, files: Mapping[str, bytes]) -> None:
-        """Keeps a thing, as bytes by ending."""
+        """Store an entry, as bytes by file ending."""
         with self.making() as made:
             for ending, data in files.items():
                 made.with_suffix(ending).write_bytes(data)
@@ -69,8 +69,7 @@ class Shelf:
 
     @contextmanager
     def making(self) -> Iterator[Path]:
-        """A name, to which an ending is to be added, for files that are being written; what is left
-        of them goes afterwards."""
+        """A temporary path without ending, for files to write; leftovers are removed."""
         made = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}"
         try:
             yield made
@@ -80,73 +79,73 @@ class Shelf:
 
     @contextmanager
     def held(self, id: str) -> Iterator[Path]:
-        """The first file of a thing under a name that stays, though the thing may go meanwhile;
+        """The first file of an entry under a name that stays even if the entry is removed; raises
         `FileNotFoundError` if it has gone."""
-        held = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}{self.endings[0]}"
+        link = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}{self.endings[0]}"
         try:
-            os.link(self.path(id), held)
+            os.link(self.path(id), link)
         except FileNotFoundError:
             raise
-        except OSError:  # where files have one name only, it may go
+        except OSError:  # no hard links here: the file may be removed while it is read
             yield self.path(id)
             return
         try:
-            yield held
+            yield link
         finally:
-            held.unlink(missing_ok=True)
+            link.unlink(missing_ok=True)
 
     def keep(self, id: str, made: Path) -> None:
-        """Gives what was written its id; the first file last, so that it is there as a whole."""
+        """Rename what was written to its id, the first file last, so that it appears as a whole."""
         for ending in reversed(self.endings):
             made.with_suffix(ending).replace(self.path(id, ending))
         self.tidy(keep=id)
 
     def drop(self, id: str) -> None:
-        """Takes a thing away."""
+        """Remove an entry."""
         for ending in self.endings:
             self.path(id, ending).unlink(missing_ok=True)
 
     def size(self) -> int:
-        """The bytes of all that is kept."""
-        return sum(size for _, size, _ in self._things())
+        """The bytes of all entries."""
+        return sum(size for _, size, _ in self._entries())
 
     def tidy(self, keep: str = "") -> None:
-        """Takes away what was not used for longest, until the rest is within the limits."""
+        """Remove the least recently used entries until the rest is within the limits."""
         with self._lock:
-            things = sorted(self._things())
-            total, count = sum(size for _, size, _ in things), len(things)
-            for _, size, id in things:
+            entries = sorted(self._entries())
+            total, count = sum(size for _, size, _ in entries), len(entries)
+            for _, size, id in entries:
                 if total <= self.bytes and (self.most is None or count <= self.most):
                     break
                 if id != keep:
                     self.drop(id)
                     total, count = total - size, count - 1
-            self._sweep()
+            self._remove_abandoned()
 
-    def _things(self) -> list[tuple[float, int, str]]:
-        """When each was used, its bytes, its id."""
+    def _entries(self) -> list[tuple[float, int, str]]:
+        """Time of last use, bytes and id of each entry."""
         found: dict[str, tuple[float, int]] = {}
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                ending = next((e for e in self.endings if entry.name.endswith(e)), None)
-                if ending is None or entry.name.startswith("making-"):
+        with os.scandir(self.folder) as files:
+            for file in files:
+                ending = next((e for e in self.endings if file.name.endswith(e)), None)
+                if ending is None or file.name.startswith("making-"):
                     continue
                 with suppress(OSError):
-                    told = entry.stat()
-                    id = entry.name.removesuffix(ending)
+                    status = file.stat()
+                    id = file.name.removesuffix(ending)
                     used, size = found.get(id, (0.0, 0))
-                    used = told.st_mtime if ending == self.endings[0] else used
-                    found[id] = used, size + told.st_size
+                    used = status.st_mtime if ending == self.endings[0] else used
+                    found[id] = used, size + status.st_size
         return [(used, size, id) for id, (used, size) in found.items()]
 
     def sweep_of(self, pid: int) -> None:
-        """Takes away what a process that has ended left half made."""
-        for left in self.folder.glob(f"making-{pid}-*"):
-            left.unlink(missing_ok=True)
+        """Remove the unfinished files of a process that has ended."""
+        for path in self.folder.glob(f"making-{pid}-*"):
+            path.unlink(missing_ok=True)
 
-    def _sweep(self) -> None:
-        """Takes away what another process began to write and never finished."""
-        for left in self.folder.glob("making-*"):
+    def _remove_abandoned(self) -> None:
+        """Remove old unfinished files of any process."""
+        for path in self.folder.glob("making-*"):
             with suppress(OSError):
-                if time.time() - left.stat().st_mtime > _ABANDONED:
-                    left.unlink()
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()

@@ -1,5 +1,4 @@
-"""Answers that take a while: one JSON body, or events as the work goes on; stopped when the caller
-has gone."""
+"""Respond to long requests with JSON or with events; work stops if the caller disconnects."""
 
 from __future__ import annotations
 
@@ -17,80 +16,80 @@ from lakejoin.app.server.child import Listener
 from lakejoin.app.server.problems import Problem
 
 EVENTS = "text/event-stream"
-_ALIVE_SECONDS = 5.0  # after so long without news, the caller is told that work goes on
+_ALIVE_SECONDS = 5.0  # without news, a progress event is repeated
 
 Work = Callable[[Listener], Awaitable[Any]]
 
 
 async def answered(request: Request, work: Work) -> Response:
-    """What the work gives, in the way in which the caller wants it."""
+    """Run the work and respond with JSON or events, as the Accept header asks."""
     if EVENTS in request.headers.get("accept", ""):
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(_events(work), media_type=EVENTS, headers=headers)
     working = asyncio.ensure_future(work(nobody))
-    leaving = asyncio.ensure_future(_left(request))
+    leaving = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise Problem("stopped", "the caller has gone")
+            raise Problem("stopped", "the caller disconnected")
         return JSONResponse(working.result())
     finally:
         leaving.cancel()
-        await _ended(working)
+        await _cancel(working)
 
 
-def nobody(what: str, told: Any) -> None:
-    """Listens to work of which only the end is wanted."""
+def nobody(event: str, data: Any) -> None:
+    """A listener that ignores progress."""
 
 
 async def _events(work: Work) -> AsyncIterator[bytes]:
-    told: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+    queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
     begin = time.monotonic()
 
-    async def whole() -> None:
+    async def run() -> None:
         try:
-            done = await work(lambda what, said: told.put_nowait((what, said)))
-            told.put_nowait(("done", done))
-        except Exception as error:  # noqa: BLE001 (whatever it is, the caller is told)
-            told.put_nowait(("problem", {"error": Problem.from_error(error).to_dict()}))
+            done = await work(lambda name, data: queue.put_nowait((name, data)))
+            queue.put_nowait(("done", done))
+        except Exception as error:  # noqa: BLE001 (the caller gets every error)
+            queue.put_nowait(("problem", {"error": Problem.from_error(error).to_dict()}))
 
-    working = asyncio.ensure_future(whole())
+    working = asyncio.ensure_future(run())
     try:
         doing = "waiting for a free worker"
         while True:
             try:
-                what, said = await asyncio.wait_for(told.get(), _ALIVE_SECONDS)
+                name, data = await asyncio.wait_for(queue.get(), _ALIVE_SECONDS)
             except TimeoutError:
-                what, said = "progress", {"doing": doing}
-            if what == "progress":
-                doing = said.get("doing", doing)
-                said = {**said, "seconds": round(time.monotonic() - begin, 3)}
-            yield event(what, said)
-            if what in ("done", "problem"):
+                name, data = "progress", {"doing": doing}
+            if name == "progress":
+                doing = data.get("doing", doing)
+                data = {**data, "seconds": round(time.monotonic() - begin, 3)}
+            yield event(name, data)
+            if name in ("done", "problem"):
                 return
     finally:
-        await _ended(working)
+        await _cancel(working)
 
 
-def event(what: str, said: Any) -> bytes:
-    r"""One server-sent event.
+def event(name: str, data: Any) -> bytes:
+    r"""Format one server-sent event.
 
     >>> event("progress", {"doing": "reading\n"})
     b'event: progress\ndata: {"doing":"reading\\n"}\n\n'
     """
-    data = json.dumps(said, ensure_ascii=False, separators=(",", ":"), default=str)
-    return f"event: {what}\ndata: {data}\n\n".encode()
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+    return f"event: {name}\ndata: {text}\n\n".encode()
 
 
-async def _left(request: Request) -> None:
-    """Returns once the caller has gone."""
+async def _wait_for_disconnect(request: Request) -> None:
+    """Return once the caller has gone."""
     while True:
         if (await request.receive())["type"] == "http.disconnect":
             return
 
 
-async def _ended(working: asyncio.Future[Any]) -> None:
-    """Stops work that nobody waits for."""
+async def _cancel(working: asyncio.Future[Any]) -> None:
+    """Cancel work that nobody waits for."""
     if not working.done():
         working.cancel()
         with suppress(asyncio.CancelledError, Exception):

@@ -1,4 +1,4 @@
-"""Any table that has an id: one of the lake, an upload or a result; what it is and its rows."""
+"""Tables by id: a table of the lake, an upload or a result, with its description and rows."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ ARROW, NOTE = ".arrow", ".json"
 _SUGGESTED = 3
 _KEY_LIKE = 0.5
 _GONE = {
-    "upload": "that table was brought to this server and is no longer stored here: bring it again",
-    "result": "that result is no longer kept: open the link that led to it, and it is made again",
+    "upload": "this uploaded table is no longer stored here; upload it again",
+    "result": "this result is no longer stored; open the link that led to it to compute it again",
 }
 
 
 class OpenTable(Protocol):
-    """What is asked of a table, wherever it lies."""
+    """A table that can be shown, searched with and joined, wherever it is stored."""
 
     id: TableId
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its display name."""
 
     @property
     def identity(self) -> str:
-        """A text that is another one as soon as its rows are others."""
+        """A text that changes whenever its rows do."""
 
     @property
     def rows(self) -> int:
@@ -50,16 +50,16 @@ class OpenTable(Protocol):
 
     @property
     def column_names(self) -> Sequence[str]:
-        """The names of its columns, each once."""
+        """The names of its columns, without duplicates."""
 
     def info(self) -> Info:
-        """What it is, with the keys of `lakejoin columns --json`."""
+        """Its description, with the keys of `lakejoin columns --json`."""
 
     def part(self, begin: int, end: int, places: Sequence[int] | None = None) -> pa.Table:
-        """Rows [begin, end), of all columns or some."""
+        """Rows [begin, end) of all or some columns."""
 
     def given(self) -> Any:
-        """As `lakejoin.join` and `Lake.search` take it; never a text, which might be a path."""
+        """As input for `lakejoin.join` and `Lake.search`; never a text, which could be a path."""
 
 
 class Tables:
@@ -71,7 +71,7 @@ class Tables:
         self.results = results
 
     def open(self, text: str | TableId) -> OpenTable:
-        """The table of an id; a `Problem` if there is none."""
+        """Open a table by id; raises `Problem` if there is none."""
         id = text if isinstance(text, TableId) else TableId.of(text)
         if id.kind == "lake":
             return OfLake(id, self.lake().table(id.name))
@@ -95,7 +95,7 @@ class OfLake:
 
     @property
     def identity(self) -> str:
-        # Segments never change, so a table that was indexed again lies in another one.
+        # Segments never change, so a table that is indexed again is in another segment.
         return f"lake:{self.table.identity}"
 
     @property
@@ -104,13 +104,13 @@ class OfLake:
 
     @cached_property
     def column_names(self) -> Sequence[str]:
-        return [one.name for one in self.table.columns()]
+        return [column.name for column in self.table.columns()]
 
     def info(self) -> Info:
         entry = self.table.entry
         columns = [
-            {"column": one.name, "indexed": one.indexed, **asdict(one.profile)}
-            for one in self.table.columns()
+            {"column": column.name, "indexed": column.indexed, **asdict(column.profile)}
+            for column in self.table.columns()
         ]
         suggest(columns)
         return {
@@ -133,7 +133,7 @@ class OfLake:
 
 
 class Kept:
-    """A table in a file of its own: Arrow, memory-mapped, with a note of what it is beside it."""
+    """An upload or result: a memory-mapped Arrow file with a JSON description next to it."""
 
     def __init__(self, id: TableId, path: Path) -> None:
         self.id = id
@@ -160,7 +160,7 @@ class Kept:
 
     @property
     def identity(self) -> str:
-        return str(self.id)  # which is made of the content, or of all that it was made from
+        return str(self.id)  # a hash of its content, or of everything that it was computed from
 
     @property
     def rows(self) -> int:
@@ -168,7 +168,7 @@ class Kept:
 
     @property
     def column_names(self) -> Sequence[str]:
-        return [str(one["column"]) for one in self._note["columns"]]
+        return [str(column["column"]) for column in self._note["columns"]]
 
     def info(self) -> Info:
         return {"id": str(self.id), **self._note}
@@ -188,7 +188,7 @@ def _gone(id: TableId) -> Problem:
 
 
 def mapped(path: Path) -> pa.Table:
-    """The rows of an Arrow file, read from the disk as they are needed."""
+    """Memory-map an Arrow file."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as file:
@@ -202,7 +202,7 @@ def note_of(
     rows: int,
     **more: Any,
 ) -> Info:
-    """What is written beside the rows of a table that is kept."""
+    """The description that is stored next to the rows of a table."""
     columns = [
         {"column": column, "indexed": profile.type is not ColumnType.EMPTY, **asdict(profile)}
         for column, profile in zip(names, profiles, strict=True)
@@ -213,8 +213,8 @@ def note_of(
 
 
 def suggest(columns: list[Info]) -> None:
-    """Marks the columns that look most like something to join on."""
-    likely = [one for one in columns if one["key_likeness"] >= _KEY_LIKE and one["distinct"] > 1]
-    likely.sort(key=lambda one: (one["type"] == ColumnType.INTEGER, -one["key_likeness"]))
-    for one in columns:
-        one["suggested"] = any(one is other for other in likely[:_SUGGESTED])
+    """Mark the columns that look most like join keys as suggested."""
+    likely = [c for c in columns if c["key_likeness"] >= _KEY_LIKE and c["distinct"] > 1]
+    likely.sort(key=lambda c: (c["type"] == ColumnType.INTEGER, -c["key_likeness"]))
+    for column in columns:
+        column["suggested"] = any(column is other for other in likely[:_SUGGESTED])

@@ -1,1 +1,1 @@
-"""Fused search: one ranked list of tables, whichever way each of them joins."""
+"""Fused search: one ranked list of tables, whatever kind of join each of them needs."""

@@ -1,12 +1,11 @@
-"""Which columns would a table add to mine, and how full would they be?
+"""List the columns a table would add to the query table, and how full they would be.
 
-A row of mine gets a value where it meets rows of theirs of which one has a value in that column.
-A column of theirs without nulls is as full as rows of mine meet; of the others, the rows that meet
-are looked at: those of all values of mine that meet, or of some where they have many rows. Ways
-whose values are not equal do not say which rows meet: there, nulls are taken to be spread evenly.
+A query row gets a value if one of its matching rows has a value in that column. A column without
+nulls is as full as query rows match; for other columns the matching rows are counted, of all
+matching values or of a sample. For joins on unequal values, nulls are assumed to be spread evenly.
 
-Columns that say nothing new go last: constant ones, and those that my table has already, as the
-rows that meet show.
+Columns that add nothing new come last: constant ones, and those that the query table already has
+according to the matching rows.
 """
 
 from __future__ import annotations
@@ -31,99 +30,100 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_CELLS = 1_000_000  # of theirs that are looked at for one table, or those of one value of mine
-_VALUES = 2_000  # of mine
-_ROWS = 64  # of both that are compared
-_COLUMNS = 40  # of mine that theirs are compared with
-_SAME = 0.9  # of the rows have the same value in a column that both have
-_FEWEST = 3  # rows
+_CELLS = 1_000_000  # lake cells to read per table, but at least those of one query value
+_VALUES = 2_000  # query values to sample
+_ROWS = 64  # matching rows to compare
+_COLUMNS = 40  # query columns to compare with
+_SAME = 0.9  # of the rows must be equal in a column that both tables have
+_FEWEST = 3  # rows needed to compare
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A column that a table would add, and the share of my rows that would get a value.
+    """A column that a table would add, and the share of query rows that would get a value.
 
-    `full` is None where it was not measured.
+    `full` is None if it was not measured.
     """
 
     name: str
     full: float | None = None
 
 
-def adds_of(way: Way) -> tuple[Added, ...]:
-    """The columns beside those that join, not measured."""
-    return tuple(Added(one.name) for one in _others(_found(way)))
+def adds_of(candidate: Way) -> tuple[Added, ...]:
+    """The columns apart from the joined ones, not measured."""
+    return tuple(Added(column.name) for column in _other_columns(_location(candidate)))
 
 
-def adds_measured(way: Way) -> tuple[Added, ...]:
-    """The columns beside those that join, measured; those that say nothing new last."""
-    found, covered = _found(way), way.result.row_coverage
-    others = _others(found)
+def adds_measured(candidate: Way) -> tuple[Added, ...]:
+    """The columns apart from the joined ones, measured; those that add nothing new last."""
+    location, covered = _location(candidate), candidate.result.row_coverage
+    others = _other_columns(location)
     if covered is None:
-        return adds_of(way)
-    if way.kind == "equal" and isinstance(found.query, Query | KeyQuery):
-        rows = _MetRows(found, sum(_has_some(one) for one in others))
-        filled = [covered * rows.filled(one) for one in others]
+        return adds_of(candidate)
+    if candidate.kind == "equal" and isinstance(location.query, Query | KeyQuery):
+        rows = _MetRows(location, sum(_partly_null(column) for column in others))
+        filled = [covered * rows.filled(column) for column in others]
         known = rows.known(others)
     else:
-        filled = [covered * (1 - _null_share(one)) for one in others]
+        filled = [covered * (1 - _null_share(column)) for column in others]
         known = [False] * len(others)
-    added = list(map(Added, (one.name for one in others), filled))
-    stale = [old or one.profile.distinct <= 1 for one, old in zip(others, known, strict=True)]
-    order = sorted(range(len(added)), key=lambda place: stale[place])
-    return tuple(added[place] for place in order)
+    added = list(map(Added, (column.name for column in others), filled))
+    stale = [old or column.profile.distinct <= 1 for column, old in zip(others, known, strict=True)]
+    order = sorted(range(len(added)), key=lambda position: stale[position])
+    return tuple(added[position] for position in order)
 
 
 class _MetRows:
-    """Rows of theirs that some of my values meet, and the first row of mine of each."""
+    """The lake rows that match some query values, and the first query row of each value."""
 
-    def __init__(self, found: Found, partly_filled: int) -> None:
-        self._found = found
-        self._total = found.entry.rows
-        meeting = found.meeting()
-        chosen = _some(meeting.theirs, _CELLS // max(1, partly_filled))
-        self._weights = found.query.counts[meeting.places[chosen]]
-        cells = [found.mine.cells(place) for place in found.places]
-        numbers = _numbers(found, meeting.places[chosen])
-        find, codes = found.segment.dictionary.find, found.segment.rows.codes
-        self._mine = first_of(rows_with([own for _, own in cells], numbers), len(chosen))
+    def __init__(self, location: Found, partly_filled: int) -> None:
+        self._location = location
+        self._total = location.entry.rows
+        meeting = location.meeting()
+        chosen = _sample_positions(meeting.theirs, _CELLS // max(1, partly_filled))
+        self._weights = location.query.counts[meeting.places[chosen]]
+        cells = [location.mine.cells(column_index) for column_index in location.places]
+        cell_ids = _cell_ids(location, meeting.places[chosen])
+        find, codes = location.segment.dictionary.find, location.segment.rows.codes
+        self._mine = first_of(rows_with([own for _, own in cells], cell_ids), len(chosen))
         self._rows, self._value = rows_with(
-            [codes(column, self._total) for column in found.columns],
-            [find(tokens.take(own)) for (tokens, _), own in zip(cells, numbers, strict=True)],
+            [codes(column, self._total) for column in location.columns],
+            [find(tokens.take(own)) for (tokens, _), own in zip(cells, cell_ids, strict=True)],
         )
         self._theirs = first_of((self._rows, self._value), len(chosen))
 
     def filled(self, column: ColumnEntry) -> float:
-        """The share of my rows that meet which get a value of a column."""
-        if not _has_some(column):
+        """The share of matching query rows that get a value from a column."""
+        if not _partly_null(column):
             return 1.0 - _null_share(column)
         there = ~self._is_null(column.number)
         got = np.bincount(self._value[there], minlength=len(self._weights)) > 0
         return float(self._weights[got].sum() / max(1, self._weights.sum()))
 
     def known(self, columns: Sequence[ColumnEntry]) -> list[bool]:
-        """Whether my table has each column already: one of mine is the same in rows that meet."""
+        """Whether the query table already has each column: one of its own is equal in matching
+        rows."""
         both = np.flatnonzero((self._mine >= 0) & (self._theirs >= 0))[:_ROWS]
         mine = self._codes_of_mine(self._mine[both])
-        found = []
+        known = []
         for column in columns:
             theirs = self._codes_at(column.number, self._theirs[both])
             here = (mine != NO_CELL) & (theirs != NO_CELL)
             same = ((mine == theirs) & here).sum(axis=1)
             enough = here.sum(axis=1) >= _FEWEST
-            found.append(bool((enough & (same >= _SAME * here.sum(axis=1))).any()))
-        return found
+            known.append(bool((enough & (same >= _SAME * here.sum(axis=1))).any()))
+        return known
 
     def _is_null(self, column: int) -> Array:
         """Which of the rows are null in a column."""
-        cells, ids = self._found.segment.rows.local(column, self._total)
+        cells, ids = self._location.segment.rows.local(column, self._total)
         if cells is None:
             return np.asarray(ids[self._rows] == NULL)
         return np.asarray(cells[self._rows] == null_id(cells.dtype))
 
     def _codes_at(self, column: int, rows: Array) -> Array:
-        """The codes of a few rows of a column; the others are not decoded."""
-        theirs = self._found.segment.rows
+        """The codes of a few rows of a column, decoding only those."""
+        theirs = self._location.segment.rows
         cells, ids = theirs.local(column, self._total)
         if cells is None:
             return theirs.codes_of(ids[rows]).astype(np.int64)
@@ -133,42 +133,45 @@ class _MetRows:
         return codes
 
     def _codes_of_mine(self, rows: Array) -> Array:
-        """The codes of some rows of mine in their segment, a line for each column of mine.
+        """The codes of some query rows in the lake segment, one array row per query column.
 
-        A value that the segment does not know has a number that no code has.
+        A value that the segment lacks gets -1, which is not a code.
         """
         import pyarrow as pa
 
         from lakejoin.store.dictionary import NOT_FOUND
 
-        table = self._found.mine
-        columns = [table.cells(place) for place in range(min(_COLUMNS, len(table.names)))]
+        query_table = self._location.mine
+        columns = [
+            query_table.cells(column_index)
+            for column_index in range(min(_COLUMNS, len(query_table.names)))
+        ]
         known = np.stack([cells[rows] != NO_CELL for _, cells in columns])
         texts = [
             tokens.take(cells[rows][there])
             for (tokens, cells), there in zip(columns, known, strict=True)
         ]
-        # All columns are looked up at once: a look-up costs something however few values it is for.
-        codes = self._found.segment.dictionary.find(pa.chunked_array(texts).combine_chunks())
-        lines = np.full(known.shape, np.int64(NO_CELL))
-        lines[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
-        return lines
+        # One lookup for all columns, as a lookup has a fixed cost.
+        codes = self._location.segment.dictionary.find(pa.chunked_array(texts).combine_chunks())
+        by_column = np.full(known.shape, np.int64(NO_CELL))
+        by_column[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
+        return by_column
 
 
-def _numbers(found: Found, places: Array) -> list[Array]:
-    """My values at some places of the query as numbers of my cells, by column."""
+def _cell_ids(location: Found, positions: Array) -> list[Array]:
+    """The query values at some positions as ids of the query table's cells, by column."""
     import pyarrow.compute as pc
 
-    query = found.query
+    query = location.query
     if isinstance(query, KeyQuery):
-        return list(query.combinations[places].T)
-    assert isinstance(query, Query), "values that are equal are those of columns"
-    tokens, _ = found.mine.cells(found.places[0])
-    return [pc.index_in(query.tokens.take(places), value_set=tokens).to_numpy()]
+        return list(query.combinations[positions].T)
+    assert isinstance(query, Query), "equal values come from columns"
+    tokens, _ = location.mine.cells(location.places[0])
+    return [pc.index_in(query.tokens.take(positions), value_set=tokens).to_numpy()]
 
 
-def _some(rows: Array, most: int) -> Array:
-    """Places of values with so many rows each: all, or some that have not many more together."""
+def _sample_positions(rows: Array, most: int) -> Array:
+    """Positions of values with these row counts: all, or a sample with about `most` rows."""
     if len(rows) <= _VALUES and rows.sum() <= most:
         return np.arange(len(rows))
     order = np.random.default_rng(0).permutation(len(rows))[:_VALUES]
@@ -176,20 +179,20 @@ def _some(rows: Array, most: int) -> Array:
     return np.sort(order[: max(1, few)])
 
 
-def _others(found: Found) -> list[ColumnEntry]:
-    entries = found.segment.catalog.columns_of(found.entry)
-    return [one for one in entries if one.number not in found.columns]
+def _other_columns(location: Found) -> list[ColumnEntry]:
+    entries = location.segment.catalog.columns_of(location.entry)
+    return [column for column in entries if column.number not in location.columns]
 
 
 def _null_share(column: ColumnEntry) -> float:
     return column.profile.nulls / max(1, column.profile.rows)
 
 
-def _has_some(column: ColumnEntry) -> bool:
-    """Whether it has values and nulls."""
+def _partly_null(column: ColumnEntry) -> bool:
+    """Whether a column has both values and nulls."""
     return 0 < column.profile.nulls < column.profile.rows
 
 
-def _found(way: Way) -> Found:
-    assert way.result.found is not None, "a result of a search has its place"
-    return way.result.found
+def _location(candidate: Way) -> Found:
+    assert candidate.result.found is not None, "a search result has a location"
+    return candidate.result.found

@@ -1,10 +1,10 @@
-"""Do other columns agree in the rows that meet? Then the rows are about the same things.
+"""Measure whether other columns agree in matching rows, as they do if the rows are about one thing.
 
-Codes of airports and of languages meet by the thousand; but only of a list of airports do the names
-of towns agree as well. Some rows of mine are put beside the rows of theirs that they meet, and the
-words of both are compared, those of the joined columns left out. A word that both have counts
-log(1 / p), where p is the share of their rows that have it; the rarest one counts for a row, less
-the logarithm of how many words were tried. From the sum goes what rows give that do not meet.
+Codes of airports and of languages match by the thousand, but only in a list of airports do the town
+names agree too. Some query rows are compared word by word with their matching rows, without the
+joined columns. A shared word counts log(1 / p), where p is the share of lake rows that have it; the
+rarest word counts for a row, less the log of the number of words tried. What rows that do not match
+would score is subtracted.
 """
 
 from __future__ import annotations
@@ -34,56 +34,56 @@ Array = np.ndarray[Any, Any]
 Words = frozenset[str]
 
 _ROWS = 64
-_COLUMNS = 40  # of a table that are looked at
+_COLUMNS = 40  # columns to compare
 _SHIFTS = (1, 2, 3, 5, 8, 13)
 _BESIDE = (1, -1, 3)
-_ENOUGH = 0.25  # of the rows have another one beside them
-_MORE = 1.5  # times as much as rows that do not meet: these differ among each other
+_ENOUGH = 0.25  # of the rows must have a neighbour with another key
+_MORE = 1.5  # times what non-matching rows score, as that varies
 _WORD = re.compile(r"\w{2,}")
 
 
 class RowWords:
-    """The words of rows of my table, without those of the columns that join."""
+    """The words of query rows, without the joined columns."""
 
-    def __init__(self, mine: MyTable, joined: Sequence[int]) -> None:
-        self._mine = mine
-        self._others = [i for i in range(len(mine.names)) if i not in joined][:_COLUMNS]
+    def __init__(self, query_table: MyTable, joined: Sequence[int]) -> None:
+        self._query_table = query_table
+        self._others = [i for i in range(len(query_table.names)) if i not in joined][:_COLUMNS]
 
     @cached_property
     def _columns(self) -> list[tuple[pa.LargeStringArray, Array]]:
-        self._mine.read(self._others)  # at once: a file is read once for all
-        return [self._mine.cells(place) for place in self._others]
+        self._query_table.read(self._others)  # together, so that a file is read once
+        return [self._query_table.cells(column_index) for column_index in self._others]
 
     def at(self, rows: Array) -> list[Words]:
         """The words of some rows."""
         words: list[set[str]] = [set() for _ in rows]
         for tokens, cells in self._columns:
-            numbers = cells[rows]
-            known = np.flatnonzero(numbers != NO_CELL)
-            texts = tokens.take(numbers[known]).to_pylist()
-            for place, text in zip(known.tolist(), texts, strict=True):
-                words[place].update(_WORD.findall(text))
+            cell_ids = cells[rows]
+            known = np.flatnonzero(cell_ids != NO_CELL)
+            texts = tokens.take(cell_ids[known]).to_pylist()
+            for position, text in zip(known.tolist(), texts, strict=True):
+                words[position].update(_WORD.findall(text))
         return list(map(frozenset, words))
 
 
 class MyWords:
-    """The words of rows of my table, by the values of the one column that joins."""
+    """The words of query rows, by the values of the joined column."""
 
-    def __init__(self, mine: MyTable, place: int, query: Query) -> None:
+    def __init__(self, query_table: MyTable, column_index: int, query: Query) -> None:
         import pyarrow.compute as pc
 
-        self._words = RowWords(mine, (place,))
-        tokens, cells = mine.cells(place)
+        self._words = RowWords(query_table, (column_index,))
+        tokens, cells = query_table.cells(column_index)
         known = np.flatnonzero(cells != NO_CELL)
         first = np.zeros(len(tokens), np.int64)
         first[cells[known][::-1]] = known[::-1]
         # The first row of each value of the query.
         self._row = first[pc.index_in(query.tokens, value_set=tokens).to_numpy()]
 
-    def of(self, places: Array, values: Sequence[str]) -> list[Words]:
-        """The words of the first row of some of my values, which stand at `places` of the query."""
-        words = self._words.at(self._row[places])
-        return [without(one, value) for one, value in zip(words, values, strict=True)]
+    def of(self, positions: Array, values: Sequence[str]) -> list[Words]:
+        """The words of the first row of some query values, given by position and value."""
+        words = self._words.at(self._row[positions])
+        return [without(row, value) for row, value in zip(words, values, strict=True)]
 
 
 def words_of(text: str) -> Words:
@@ -96,54 +96,57 @@ def words_of(text: str) -> Words:
 
 
 def without(words: Words, value: str) -> Words:
-    """The words of a row without those of its value, also where a number is written otherwise.
+    """The words of a row without those of its value, ignoring leading zeros.
 
     >>> sorted(without(frozenset({"bern", "007", "70"}), "7"))
     ['70', 'bern']
     """
     joined = words_of(value)
-    numbers = {one.lstrip("0") for one in joined}
-    return frozenset(one for one in words - joined if one.lstrip("0") not in numbers)
+    numbers = {word.lstrip("0") for word in joined}
+    return frozenset(word for word in words - joined if word.lstrip("0") not in numbers)
 
 
 def agreement(
     mine: MyWords, query: Query, codes: Array, segment: Segment, entry: TableEntry, column: int
 ) -> float:
-    """How much the rows that meet agree in other columns, in nats.
+    """How much matching rows agree in other columns, in nats.
 
-    `codes` are those of the query's values in the segment.
+    `codes` are the codes of the query's values in the segment.
     """
-    met = np.flatnonzero(held_in(codes, segment.postings.codes_of(column)))
-    if len(met) > _ROWS:
-        met = met[np.linspace(0, len(met) - 1, _ROWS).astype(np.int64)]
-    if len(met) < 2:
+    matched = np.flatnonzero(held_in(codes, segment.postings.codes_of(column)))
+    if len(matched) > _ROWS:
+        matched = matched[np.linspace(0, len(matched) - 1, _ROWS).astype(np.int64)]
+    if len(matched) < 2:
         return 0.0
-    values = query.tokens.take(met).to_pylist()
-    ours = mine.of(met, values)
-    rows = _first_rows(segment, entry, column, codes[met])
+    values = query.tokens.take(matched).to_pylist()
+    ours = mine.of(matched, values)
+    rows = _first_rows(segment, entry, column, codes[matched])
     theirs, beside = words_beside(segment, entry, (column,), rows)
-    met_words = [without(*one) for one in zip(theirs, values, strict=True)]
-    return agreeing(ours, met_words, beside)
+    matched_words = [without(*pair) for pair in zip(theirs, values, strict=True)]
+    return agreeing(ours, matched_words, beside)
 
 
 def words_beside(
     segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
 ) -> tuple[list[Words], list[list[Words | None]]]:
-    """The words of some rows of theirs, and those of rows beside them that hold another key: None
-    where it is the same, or there is none.
+    """The words of some lake rows, and of neighbouring rows with another key; None if the key is
+    the same or there is no such row.
 
-    Two tables in the same order, of time for instance, agree in the rows beside as well.
+    Two tables in the same order, for example by time, also agree in neighbouring rows.
     """
     keys = segment.rows.codes(joined[0], entry.rows)
-    places = [rows + by for by in _BESIDE]
-    valid = [(one >= 0) & (one < entry.rows) for one in places]
-    inside = [np.where(ok, one, rows) for ok, one in zip(valid, places, strict=True)]
-    other = [ok & (keys[one] != keys[rows]) for ok, one in zip(valid, inside, strict=True)]
+    shifted = [rows + by for by in _BESIDE]
+    valid = [(row >= 0) & (row < entry.rows) for row in shifted]
+    inside = [np.where(ok, row, rows) for ok, row in zip(valid, shifted, strict=True)]
+    differs = [ok & (keys[row] != keys[rows]) for ok, row in zip(valid, inside, strict=True)]
     words = their_words(segment, entry, joined, np.concatenate([rows, *inside]))
     size = len(rows)
     beside = [
-        [word if told else None for word, told in zip(words[size * n :], which, strict=False)]
-        for n, which in enumerate(other, 1)
+        [
+            word if is_other else None
+            for word, is_other in zip(words[size * n :], usable, strict=False)
+        ]
+        for n, usable in enumerate(differs, 1)
     ]
     return words[:size], beside
 
@@ -153,61 +156,68 @@ def agreeing(
     theirs: Sequence[Words],
     beside: Sequence[Sequence[Words | None]] = (),
 ) -> float:
-    """How much rows agree, beyond what rows do that do not meet: others of theirs, and those that
-    stand `beside` them.
+    """How much rows agree, beyond rows that do not match: other lake rows, and their neighbours
+    (`beside`).
 
     >>> towns = [frozenset({"bern", "bear"}), frozenset({"ulm", "spire"}), frozenset({"oslo"})]
     >>> round(agreeing(towns, towns), 1), agreeing(towns, [frozenset({"x"})] * 3)
     (2.6, 0.0)
     """
     rows = len(theirs)
-    # What rows beside have as well tells nothing: the state, where counties stand in their order.
-    apart = [
-        one.difference(*filter(None, others)) for one, *others in zip(theirs, *beside, strict=True)
+    # Words of neighbouring rows say nothing, such as the state in a sorted list of counties.
+    distinctive = [
+        words.difference(*filter(None, others))
+        for words, *others in zip(theirs, *beside, strict=True)
     ]
-    counts = Counter(word for words in apart for word in words)
+    counts = Counter(word for words in distinctive for word in words)
 
-    def of_row(one: Words, other: Words) -> float:
-        both = one & other
+    def of_row(words: Words, their_row: Words) -> float:
+        both = words & their_row
         if not both:
             return 0.0
         rarest = max(1, min(counts[word] for word in both))
-        return max(0.0, math.log(rows / rarest) - math.log1p(len(one) - 1) / 2)
+        return max(0.0, math.log(rows / rarest) - math.log1p(len(words) - 1) / 2)
 
-    met = sum(map(of_row, ours, apart))
-    moved = [
-        sum(of_row(ours[i], apart[(i + by) % rows]) for i in range(rows))
+    matched = sum(map(of_row, ours, distinctive))
+    shifted = [
+        sum(of_row(ours[i], distinctive[(i + by) % rows]) for i in range(rows))
         for by in _SHIFTS
         if by % rows
     ]
     for others in beside:
         pairs = zip(ours, theirs, others, strict=True)
-        known = [(one, other - own) for one, own, other in pairs if other is not None]
-        if len(known) >= _ENOUGH * rows:
-            moved.append(sum(of_row(*pair) for pair in known) * rows / len(known))
-    return max(0.0, met - _MORE * max(moved, default=met))
+        pairs_with_other = [
+            (words, their_row - matching)
+            for words, matching, their_row in pairs
+            if their_row is not None
+        ]
+        if len(pairs_with_other) >= _ENOUGH * rows:
+            shifted.append(
+                sum(of_row(*pair) for pair in pairs_with_other) * rows / len(pairs_with_other)
+            )
+    return max(0.0, matched - _MORE * max(shifted, default=matched))
 
 
 def their_words(
     segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
 ) -> list[Words]:
-    """The words of some rows of a table of theirs, without those of the columns that join."""
+    """The words of some rows of a lake table, without the joined columns."""
     words: list[set[str]] = [set() for _ in rows]
     columns = range(entry.first, entry.first + entry.width)
-    others = [number for number in columns if number not in joined][:_COLUMNS]
+    others = [column for column in columns if column not in joined][:_COLUMNS]
     if not others or not len(rows):
         return list(map(frozenset, words))
-    # The texts of all columns at once: each look-up costs something however few they are.
+    # One lookup for all columns, as a lookup has a fixed cost.
     ids = np.concatenate([_codes_at(segment, other, entry.rows, rows) for other in others])
     texts = segment.rows.texts(ids, segment.dictionary.texts).to_pylist()
-    for place, text in enumerate(texts):
+    for position, text in enumerate(texts):
         if text is not None:
-            words[place % len(rows)].update(_WORD.findall(text))
+            words[position % len(rows)].update(_WORD.findall(text))
     return list(map(frozenset, words))
 
 
 def _first_rows(segment: Segment, entry: TableEntry, column: int, codes: Array) -> Array:
-    """The first row of each of some codes, which a column has."""
+    """The first row of each code; the column has them all."""
     of_rows = segment.rows.codes(column, entry.rows)
     places = np.flatnonzero(np.isin(of_rows, codes))
     found, first = np.unique(of_rows[places], return_index=True)
@@ -215,7 +225,7 @@ def _first_rows(segment: Segment, entry: TableEntry, column: int, codes: Array) 
 
 
 def _codes_at(segment: Segment, column: int, total: int, rows: Array) -> Array:
-    """The codes of a few rows of a column of `total`; the others are not decoded."""
+    """The codes of a few of the `total` rows of a column, decoding only those."""
     from lakejoin.store.rows import NULL
 
     cells, ids = segment.rows.local(column, total)

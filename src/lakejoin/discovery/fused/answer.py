@@ -1,4 +1,4 @@
-"""The answer of a fused search: tables, the ways in which each joins, and what it would add."""
+"""The answer of a fused search: tables, how each can be joined, and what it would add."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lakejoin.search.display import percent
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusedResult:
-    """A table of the lake, and the ways in which it joins with mine; the first is the one to take.
+    """A table of the lake and the ways to join it with the query table, best first.
 
-    `adds` are its columns beside those of the first way, and how full they would be. `versions` are
-    the names of tables that are copies or other versions of it, and no results of their own.
+    `adds` are the columns it would add, joined the first way, and how full they would be.
+    `versions` are the names of its copies and other versions, which are no results of their own.
     """
 
     rank: int
@@ -27,32 +27,33 @@ class FusedResult:
 
     @property
     def score(self) -> float:
-        """How good a partner it is, 0 to 1: as good as its best way."""
+        """The score of its best join, 0 to 1."""
         return self.ways[0].weighed.score
 
     @property
     def accidental(self) -> str:
-        """Why it is no join, or nothing if it is one."""
+        """Why this is no real join; empty if it is one."""
         return self.ways[0].weighed.accidental
 
     @property
     def reason(self) -> str:
-        """In words: on which columns it joins, how many rows, and why it is believed or not."""
-        way = self.ways[0]
-        return f"{way.pairs}: {percent(way.result.containment)} of my values meet; {way.why}"
+        """In words: the joined columns, how many values match, and the evidence for or against."""
+        candidate = self.ways[0]
+        share = percent(candidate.result.containment)
+        return f"{candidate.pairs}: {share} of your values match; {candidate.why}"
 
     def sql(self) -> str:
-        """DuckDB SQL that makes the join of my table with this one, by its first way."""
+        """DuckDB SQL that joins the query table with this one in the first way."""
         return self.ways[0].result.sql()
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON has it; the keys are stable."""
+        """The result as a JSON object with stable keys."""
         return {
             "rank": self.rank,
             "table": self.table,
             "score": self.score,
-            "ways": [way.to_dict() for way in self.ways],
-            "adds": [asdict(one) for one in self.adds],
+            "ways": [candidate.to_dict() for candidate in self.ways],
+            "adds": [asdict(column) for column in self.adds],
             "versions": list(self.versions),
             "accidental": self.accidental,
             "reason": self.reason,
@@ -66,12 +67,12 @@ class FusedResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusedAnswer(Sequence[FusedResult]):
-    """The tables that join, at most `k`, the best first; a sequence of `FusedResult`.
+    """The tables that join, at most `k`, best first; a sequence of `FusedResult`.
 
-    `columns` are those of mine that were searched for, each by itself, or several together as a
-    key. `misses` are tables that share values with mine by accident, the nearest first. `seconds`
-    is how long the caller waited, and `seconds_by` what each part of the search took of it. One
-    that is not `final` comes before the search is over, and a better one after it.
+    `columns` are the query columns that were searched for, each by itself or together as a key.
+    `misses` are tables with only coincidental overlap, the nearest first. `seconds` is how long the
+    caller waited, `seconds_by` the time of each stage. An answer that is not `final` comes before
+    the search is over; a better one follows.
     """
 
     table: str
@@ -85,7 +86,7 @@ class FusedAnswer(Sequence[FusedResult]):
     final: bool = True
 
     by: ClassVar[str] = "fused"
-    error: ClassVar[None] = None  # beside `Failed`, where many are searched for
+    error: ClassVar[None] = None  # so that it can stand beside `Failed` in a batch
 
     def __len__(self) -> int:
         return len(self.results)
@@ -94,22 +95,22 @@ class FusedAnswer(Sequence[FusedResult]):
         return iter(self.results)
 
     @overload
-    def __getitem__(self, place: int) -> FusedResult: ...
+    def __getitem__(self, position: int) -> FusedResult: ...
     @overload
-    def __getitem__(self, place: slice) -> FusedAnswer: ...
-    def __getitem__(self, place: int | slice) -> FusedResult | FusedAnswer:
-        if isinstance(place, slice):
-            return replace(self, results=self.results[place])
-        return self.results[place]
+    def __getitem__(self, position: slice) -> FusedAnswer: ...
+    def __getitem__(self, position: int | slice) -> FusedResult | FusedAnswer:
+        if isinstance(position, slice):
+            return replace(self, results=self.results[position])
+        return self.results[position]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON has it; the keys are stable."""
+        """The answer as a JSON object with stable keys."""
         return {
-            "query": {"table": self.table, "columns": [list(one) for one in self.columns]},
+            "query": {"table": self.table, "columns": [list(result) for result in self.columns]},
             "by": self.by,
             "k": self.k,
-            "results": [one.to_dict() for one in self.results],
-            "misses": [one.to_dict() for one in self.misses],
+            "results": [result.to_dict() for result in self.results],
+            "misses": [result.to_dict() for result in self.misses],
             "notes": list(self.notes),
             "seconds": self.seconds,
             "seconds_by": self.seconds_by,

@@ -1,4 +1,4 @@
-"""Equal values and rewritten ones: where does rewriting add to what is equal as it is?"""
+"""Find where rewriting values would match more than equal values do."""
 
 from __future__ import annotations
 
@@ -14,68 +14,72 @@ if TYPE_CHECKING:
     from lakejoin.discovery.fused.ways import Way
 
 _FEWEST = 2
-_MORE = 0.02  # of my values
-_ALMOST = 2  # tables that join by equal values, and may do better
-_NEARLY_ALL = 0.98  # of my values
-_UNMET, _LOOKED_UP = 500, 50_000  # values without a partner, and theirs that may be one
-_MANY = 0.3  # of the values without a partner
+_MORE = 0.02  # of the query values
+_ALMOST = 2  # tables that join by equal values and may do better
+_NEARLY_ALL = 0.98  # of the query values
+_UNMET, _LOOKED_UP = 500, 50_000  # unmatched query values, and lake values to compare them with
+_MANY = 0.3  # of the unmatched values
 
 
-def almost_equal(ways: Sequence[Way], most: int = _ALMOST) -> list[Likely]:
-    """Columns of which many values are equal, and others of mine share a piece with theirs: 10001
-    and 10001, but 01001 and 1001."""
+def almost_equal(candidates: Sequence[Way], most: int = _ALMOST) -> list[Likely]:
+    """Columns with many equal values whose other values share pieces: 10001 and 10001, but 01001
+    and 1001."""
     some = [
-        way
-        for way in ways
-        if way.kind == "equal"
-        and way.believed
-        and len(way.columns) == 1
-        and way.result.containment < _NEARLY_ALL
+        candidate
+        for candidate in candidates
+        if candidate.kind == "equal"
+        and candidate.believed
+        and len(candidate.columns) == 1
+        and candidate.result.containment < _NEARLY_ALL
     ]
-    found = []
-    for way in sorted(some, key=lambda way: way.order)[:most]:
-        place = way.result.found
-        assert place is not None, "a result of a search has its place"
-        unmet = np.setdiff1d(np.arange(len(place.query)), place.meeting().places)
-        mine = place.mine.query(place.places[0]).tokens.take(unmet[:_UNMET])
-        codes = place.segment.postings.codes_of(place.columns[0])
-        theirs = place.segment.dictionary.texts.take(codes[:_LOOKED_UP])
+    likely = []
+    for candidate in sorted(some, key=lambda candidate: candidate.order)[:most]:
+        location = candidate.result.found
+        assert location is not None, "a search result has a location"
+        unmet = np.setdiff1d(np.arange(len(location.query)), location.meeting().places)
+        mine = location.mine.query(location.places[0]).tokens.take(unmet[:_UNMET])
+        codes = location.segment.postings.codes_of(location.columns[0])
+        theirs = location.segment.dictionary.texts.take(codes[:_LOOKED_UP])
         met = len(np.unique(partners_by_pieces(mine, theirs)[0]))
         if met >= max(_FEWEST, _MANY * len(mine)):
-            found.append(
-                Likely(place.places[0], place.number, place.columns[0], len(mine), met, 0.0, 0)
+            likely.append(
+                Likely(
+                    location.places[0], location.number, location.columns[0], len(mine), met, 0.0, 0
+                )
             )
-    return found
+    return likely
 
 
-def beyond_equal(ways: Sequence[Way], equal: Sequence[Way]) -> list[Way]:
-    """The ways that meet clearly more of my values than equal ones of the same table do.
+def beyond_equal(candidates: Sequence[Way], equal: Sequence[Way]) -> list[Way]:
+    """The candidates that match clearly more query values than equal values of the same table do.
 
-    What is known of the same columns by equal values holds for them as well.
+    They take over what is known about the same columns from equal values.
     """
     by_table: dict[str, list[Way]] = {}
-    for one in equal:
-        by_table.setdefault(one.result.table, []).append(one)
-    found = []
-    for way in ways:
-        beside = by_table.get(way.result.table, [])
-        best = max((one.result.containment for one in beside if one.believed), default=0.0)
-        if way.result.containment >= best + _MORE:
-            found.append(_with_equal(way, beside))
-    return found
+    for known in equal:
+        by_table.setdefault(known.result.table, []).append(known)
+    kept = []
+    for candidate in candidates:
+        beside = by_table.get(candidate.result.table, [])
+        best = max((known.result.containment for known in beside if known.believed), default=0.0)
+        if candidate.result.containment >= best + _MORE:
+            kept.append(_with_equal(candidate, beside))
+    return kept
 
 
-def _with_equal(way: Way, equal: Sequence[Way]) -> Way:
-    columns = way.columns, way.result.columns
-    same = next((one for one in equal if (one.columns, one.result.columns) == columns), None)
+def _with_equal(candidate: Way, equal: Sequence[Way]) -> Way:
+    columns = candidate.columns, candidate.result.columns
+    same = next(
+        (known for known in equal if (known.columns, known.result.columns) == columns), None
+    )
     if same is None:
-        return way
-    known, signals = same.signals, way.signals
+        return candidate
+    equal_signals, signals = same.signals, candidate.signals
     signals = replace(
         signals,
-        names=max(signals.names, known.names),
-        rows=max(signals.rows, known.rows),
-        rarity=known.rarity,
-        ends=max(signals.ends, known.ends),
+        names=max(signals.names, equal_signals.names),
+        rows=max(signals.rows, equal_signals.rows),
+        rarity=equal_signals.rarity,
+        ends=max(signals.ends, equal_signals.ends),
     )
-    return replace(way, signals=signals, beside_equal=True)
+    return replace(candidate, signals=signals, beside_equal=True)

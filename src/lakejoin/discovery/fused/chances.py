@@ -1,4 +1,5 @@
-"""How many wrong values would a column of the lake hold? For many columns and one of mine."""
+"""Estimate how many random values would match by chance, for one query column and many lake
+columns."""
 
 from __future__ import annotations
 
@@ -22,30 +23,33 @@ _SAMPLE = 150
 
 
 class Chances:
-    """Chances for one column of mine; wrong values of mine are looked up once in each segment."""
+    """Chances for one query column; its wrong values are looked up once per segment."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._located: dict[int, list[Wrong]] = {}
 
-    def of(self, number: int, segment: Segment, column: int, size: int) -> float:
-        """The share of wrong values, of the smaller column, that the other one holds."""
+    def of(self, segment_index: int, segment: Segment, column: int, size: int) -> float:
+        """The share of wrong values of the smaller column that the other column holds."""
         theirs = segment.postings.codes_of(column)
         if len(self._query) > size:
             return chance_by(_some(segment, theirs), self._held_by_mine, _SAMPLE)
         return chance_of(
-            [_met(one, theirs) for one in self._located_in(number, segment)],
+            [_met(wrong, theirs) for wrong in self._located_in(segment_index, segment)],
         )
 
     @cached_property
     def _wrong(self) -> list[Wrong]:
         return wrong_values(self._query.tokens)
 
-    def _located_in(self, number: int, segment: Segment) -> list[Wrong]:
-        """My wrong values as codes of a segment: -1 where there is none, -2 where it has none."""
-        if number not in self._located:
-            self._located[number] = [Wrong(one.share, _codes(one, segment)) for one in self._wrong]
-        return self._located[number]
+    def _located_in(self, segment_index: int, segment: Segment) -> list[Wrong]:
+        """The wrong values as codes of a segment: -1 if there is no value, -2 if the segment lacks
+        it."""
+        if segment_index not in self._located:
+            self._located[segment_index] = [
+                Wrong(wrong.share, _codes(wrong, segment)) for wrong in self._wrong
+            ]
+        return self._located[segment_index]
 
     @cached_property
     def _mine(self) -> frozenset[str]:
@@ -73,7 +77,7 @@ def held_in(codes: Array, ascending: Array) -> Array:
 def _codes(wrong: Wrong, segment: Segment) -> Array:
     import pyarrow as pa
 
-    texts = pa.array([text for way in wrong.ways for text in way], pa.large_string())
+    texts = pa.array([text for variant in wrong.ways for text in variant], pa.large_string())
     made = np.asarray(texts.is_valid())
     found = np.full(len(texts), -1, np.int64)
     if made.any():
@@ -83,7 +87,7 @@ def _codes(wrong: Wrong, segment: Segment) -> Array:
 
 
 def _met(located: Wrong, theirs: Array) -> Wrong:
-    """1 where a column holds the wrong value, 0 where it does not, -1 where there is none."""
+    """1 if a column holds the wrong value, 0 if not, -1 if there is no value."""
     codes = located.ways
     held = held_in(codes, theirs.astype(np.int64)).astype(np.int8)
     return Wrong(located.share, np.where(codes == -1, np.int8(-1), held))

@@ -1,14 +1,14 @@
-"""The ways to join by several columns together: what chance would give, and whether rows agree.
+"""Join candidates on several columns together, compared with chance and by agreement of rows.
 
-Two kinds of wrong combinations tell it. Mixed ones have each part from another row: the first name
-of one person with the last name of another. Neighbours have one part from the value next to the
-right one in its column: the number after it, the name after it in the alphabet; so numbers that
-rise together with years do so in any two tables, and are met by neighbours as well. Both are made
-of the smaller side and looked up in the other one, and the kind that meets most is taken.
+Chance is measured with two kinds of wrong combinations. Mixed ones take each value from another
+row: the first name of one person with the last name of another. Neighbours replace one value by the
+next one in its column: the next number, the next name in the alphabet; this catches numbers that
+rise with the years in any two tables. Both are made from the smaller side and looked up in the
+other, and the kind that matches most counts.
 
-Where every country has every year, wrong combinations meet as well as right ones, and nothing is
-learnt from them. Such a way is as good as its parts: each must be believed by itself, by its values
-or by its name, and what is taken is the one that says most.
+If every country has every year, wrong combinations match as well as right ones and say nothing.
+Such a candidate is as good as its columns: each must be believed by itself, by its values or its
+name, and the strongest counts.
 """
 
 from __future__ import annotations
@@ -45,214 +45,228 @@ Texts = Callable[[Array], "pa.LargeStringArray"]
 _FETCHED = 20  # tables
 _AGAINST_CHANCE = 40
 _BY_ROWS = 6
-_FEWEST = 2  # combinations that must meet
+_FEWEST = 2  # combinations that must match
 _WRONG = 250  # combinations of each kind
 _WHOLE = r"^-?\d{1,15}$"
 _ROWS = 64
-_DENSE = 0.5  # of the combinations meet, of those that could
-_KEY = 0.99  # distinct values for each row: one of theirs for each of mine
-_ALL = 0.95  # of the rows that meet by one column
+_DENSE = 0.5  # of the possible combinations match
+_KEY = 0.99  # distinct values per row
+_ALL = 0.95  # of the rows that match on one column
 
 
 def by_composite(
-    searcher: Searcher, mine: MyTable, key: Choice, most: int = _FETCHED
+    searcher: Searcher, query_table: MyTable, key: Choice, most: int = _FETCHED
 ) -> tuple[list[Way], tuple[str, ...]]:
-    """The ways to join by some columns of mine together, and what is said.
+    """The candidates for a join on a composite key, and notes.
 
-    The best by what meets are compared with chance, and the best of these row by row. The others
-    are left out: combinations of small numbers meet anywhere.
+    Those that match most are compared with chance, and the best of these row by row. The others are
+    dropped: combinations of small numbers match anywhere.
     """
-    answer = searcher.search_key(mine, key, SearchOptions("overlap", k=most, others=True))
-    ways = KeyWays(mine, key.places)
-    found = _best([ways.quick(one) for one in answer if one.matched >= _FEWEST])
-    found = [ways.against_chance(way) for way in found[:_AGAINST_CHANCE]]
-    looked_at = _best(found)[:_BY_ROWS]
-    found = [ways.with_agreement(way) if way in looked_at else way for way in found]
-    return found, answer.notes
+    answer = searcher.search_key(query_table, key, SearchOptions("overlap", k=most, others=True))
+    key_candidates = KeyWays(query_table, key.places)
+    candidates = _best(
+        [key_candidates.quick(result) for result in answer if result.matched >= _FEWEST]
+    )
+    candidates = [
+        key_candidates.against_chance(candidate) for candidate in candidates[:_AGAINST_CHANCE]
+    ]
+    best = _best(candidates)[:_BY_ROWS]
+    candidates = [
+        key_candidates.with_agreement(candidate) if candidate in best else candidate
+        for candidate in candidates
+    ]
+    return candidates, answer.notes
 
 
-def together(places: Sequence[int]) -> Choice:
-    """Some columns of mine as a key, whatever theirs are."""
-    return Choice(tuple(places), (None,) * len(places))
+def together(column_indexes: Sequence[int]) -> Choice:
+    """Some query columns as a composite key with any partner columns."""
+    return Choice(tuple(column_indexes), (None,) * len(column_indexes))
 
 
-def worth_telling(together: Sequence[Way], alone: Sequence[Way]) -> list[Way]:
-    """The ways by several columns that say more than those by one column of the same table.
+def worth_telling(composite: Sequence[Way], alone: Sequence[Way]) -> list[Way]:
+    """The composite candidates that add something to those on one column of the same table.
 
-    Left out are those that meet by accident where one column does not; and those of which one
-    column finds as many rows by itself, and in theirs each value once.
+    Drops accidental ones if a single column joins, and those where a single column matches as many
+    rows and is unique in the lake table.
     """
     by_table: dict[str, list[Way]] = {}
-    for way in alone:
-        if not way.weighed.accidental:
-            by_table.setdefault(way.result.table, []).append(way)
-    return [way for way in together if _says_more(way, by_table.get(way.result.table, ()))]
+    for candidate in alone:
+        if not candidate.weighed.accidental:
+            by_table.setdefault(candidate.result.table, []).append(candidate)
+    return [
+        candidate
+        for candidate in composite
+        if _says_more(candidate, by_table.get(candidate.result.table, ()))
+    ]
 
 
-def _says_more(way: Way, alone: Sequence[Way]) -> bool:
-    if way.weighed.accidental:
+def _says_more(candidate: Way, alone: Sequence[Way]) -> bool:
+    if candidate.weighed.accidental:
         return not alone
-    pairs = set(zip(way.columns, way.result.columns, strict=True))
-    covered = way.result.row_coverage or 0.0
+    pairs = set(zip(candidate.columns, candidate.result.columns, strict=True))
+    covered = candidate.result.row_coverage or 0.0
     return not any(
-        (one.columns[0], one.result.columns[0]) in pairs
-        and unique_of(one.result) >= _KEY
-        and covered >= _ALL * (one.result.row_coverage or 0.0)
-        for one in alone
+        (single.columns[0], single.result.columns[0]) in pairs
+        and unique_of(single.result) >= _KEY
+        and covered >= _ALL * (single.result.row_coverage or 0.0)
+        for single in alone
     )
 
 
 class KeyWays:
-    """The ways by which several columns of mine join tables of the lake."""
+    """The candidates for joins on several query columns together."""
 
-    def __init__(self, mine: MyTable, places: Sequence[int]) -> None:
-        self._mine = mine
-        self._places = tuple(places)
-        self._known: dict[int, list[Array]] = {}
-        self._parts: dict[int, Chances] = {}
+    def __init__(self, query_table: MyTable, column_indexes: Sequence[int]) -> None:
+        self._query_table = query_table
+        self._column_indexes = tuple(column_indexes)
+        self._codes_by_segment: dict[int, list[Array]] = {}
+        self._part_chances: dict[int, Chances] = {}
 
     @cached_property
     def query(self) -> KeyQuery:
-        """The combinations that are searched for."""
-        return key_query(self._mine, self._places)
+        """The combinations to search for."""
+        return key_query(self._query_table, self._column_indexes)
 
     def quick(self, result: Met) -> Way:
-        """What is known without looking at their values: as if chance gave little."""
+        """A candidate from the figures of a result alone, assuming low chance."""
         query = self.query
         fewer = max(1, min(result.query_size, result.column_size))
         pairs = zip(query.columns, result.columns, strict=True)
-        names = [names_alike(one, other).alike for one, other in pairs]
+        names = [names_alike(own, their_name).alike for own, their_name in pairs]
         share = min(1.0, result.matched / fewer)
-        # The name of one part says nothing of another.
+        # A similar name of one column says nothing about the others.
         alike, unique = min(names), unique_of(result)
         signals = Signals(fewer, share, LEAST, result.containment, alike, unique=unique)
         return Way(query.columns, result, signals)
 
-    def against_chance(self, way: Way) -> Way:
-        """The same, knowing what chance would give."""
-        chance = max(LEAST, self._chance(_found(way), way.result.column_size))
-        signals = replace(way.signals, chance=chance)
+    def against_chance(self, candidate: Way) -> Way:
+        """Add what chance would match."""
+        chance = max(LEAST, self._chance(_location(candidate), candidate.result.column_size))
+        signals = replace(candidate.signals, chance=chance)
         if weigh(replace(signals, names=0.0)).accidental:
-            signals = self._by_parts(signals, way) or signals
-        return replace(way, signals=signals)
+            signals = self._by_parts(signals, candidate) or signals
+        return replace(candidate, signals=signals)
 
-    def with_agreement(self, way: Way) -> Way:
-        """The same, knowing whether other columns agree in the rows that meet.
+    def with_agreement(self, candidate: Way) -> Way:
+        """Add whether other columns agree in matching rows.
 
-        They must agree more than rows do that share a part: texts in one language have words in
-        common, whatever they are about.
+        They must agree more than rows that share only one key column, as texts of one language
+        always have words in common.
         """
-        found = _found(way)
-        met = found.meeting().places
-        if len(met) > _ROWS:
-            met = met[np.linspace(0, len(met) - 1, _ROWS).astype(np.int64)]
-        if len(met) < 2:
-            return way
-        numbers = list(self.query.combinations[met].T)
-        codes = [codes[own] for codes, own in zip(self._codes(found), numbers, strict=True)]
+        location = _location(candidate)
+        matched = location.meeting().places
+        if len(matched) > _ROWS:
+            matched = matched[np.linspace(0, len(matched) - 1, _ROWS).astype(np.int64)]
+        if len(matched) < 2:
+            return candidate
+        token_ids = list(self.query.combinations[matched].T)
+        codes = [codes[own] for codes, own in zip(self._codes(location), token_ids, strict=True)]
         values = [
-            one.take(own).to_pylist() for one, own in zip(self.query.tokens, numbers, strict=True)
+            tokens.take(own).to_pylist()
+            for tokens, own in zip(self.query.tokens, token_ids, strict=True)
         ]
-        joined = [frozenset[str]().union(*map(words_of, one)) for one in zip(*values, strict=True)]
-        mine = self._words.at(first_rows(self._cells, numbers))
-        rows = first_rows(_codes_of(found), codes)
-        theirs = their_words(found.segment, found.entry, found.columns, rows)
+        joined = [
+            frozenset[str]().union(*map(words_of, tokens)) for tokens in zip(*values, strict=True)
+        ]
+        mine = self._words.at(first_rows(self._cells, token_ids))
+        rows = first_rows(_codes_of(location), codes)
+        theirs = their_words(location.segment, location.entry, location.columns, rows)
         pairs = [(a - own, b - own) for a, b, own in zip(mine, theirs, joined, strict=True)]
-        # Beside the rows that do meet stand those that follow them: here, with an equal part.
-        orders = [np.argsort(own, kind="stable").tolist() for own in numbers]
-        return way.with_rows(
+        # `agreeing` compares with the rows that follow; sorted, those share a key column.
+        orders = [np.argsort(own, kind="stable").tolist() for own in token_ids]
+        return candidate.with_rows(
             min(agreeing(*zip(*(pairs[i] for i in order), strict=True)) for order in orders)
         )
 
     # -- wrong combinations -----------------------------------------------------------------------
 
-    def _chance(self, found: Found, size: int) -> float:
-        """The share of wrong combinations of the smaller side that the other one holds."""
-        theirs = _codes_of(found)
+    def _chance(self, location: Found, size: int) -> float:
+        """The share of wrong combinations of the smaller side that the other side holds."""
+        theirs = _codes_of(location)
         if len(self.query) <= size:
-            numbers = zip(self._codes(found), self._wrong.columns, strict=True)
-            wrong = replace(self._wrong, columns=[codes[own] for codes, own in numbers])
+            pairs = zip(self._codes(location), self._wrong.columns, strict=True)
+            wrong = replace(self._wrong, columns=[codes[own] for codes, own in pairs])
             return wrong.most_held_by(theirs)
         combinations = distinct_rows(theirs)[0].T
-        wrong = wrong_combinations(combinations, found.segment.dictionary.texts.take)
-        return wrong.most_held_by(self._located(found))
+        wrong = wrong_combinations(combinations, location.segment.dictionary.texts.take)
+        return wrong.most_held_by(self._located(location))
 
     @cached_property
     def _wrong(self) -> WrongCombinations:
-        """Those of mine, as numbers of my values."""
+        """Wrong combinations of the query, as token ids."""
         tokens = self.query.tokens
-        return wrong_combinations(self.query.combinations.T, *(one.take for one in tokens))
+        return wrong_combinations(self.query.combinations.T, *(values.take for values in tokens))
 
-    def _by_parts(self, signals: Signals, way: Way) -> Signals | None:
-        """The signals of a way of which wrong combinations meet as well, if its parts are believed;
-        none if they are not, or if few meet of the combinations that could."""
-        found = _found(way)
-        held = [self._held(part, found) for part in range(len(way.columns))]
+    def _by_parts(self, signals: Signals, candidate: Way) -> Signals | None:
+        """The signals if wrong combinations match too but each column is believed by itself; None
+        if one is not, or if few of the possible combinations match."""
+        location = _location(candidate)
+        held = [self._held(part, location) for part in range(len(candidate.columns))]
         parts = zip(held, self.query.combinations.T, strict=True)
-        possible = np.logical_and.reduce([own[numbers] for own, numbers in parts])
-        met = way.result.matched / max(1, int(possible.sum()))
-        if max(signals.share, met) < _DENSE:
+        possible = np.logical_and.reduce([own[token_ids] for own, token_ids in parts])
+        share_of_possible = candidate.result.matched / max(1, int(possible.sum()))
+        if max(signals.share, share_of_possible) < _DENSE:
             return None
         best, most = None, BELIEVED
-        for part, theirs in enumerate(way.result.columns):
-            size, share, chance = self._part(part, found, int(held[part].sum()))
+        for part, theirs in enumerate(candidate.result.columns):
+            size, share, chance = self._part(part, location, int(held[part].sum()))
             believed = evidence(size, share, chance) >= BELIEVED
-            if not believed and not _named_alike(way.columns[part], theirs):
+            if not believed and not _named_alike(candidate.columns[part], theirs):
                 return None
             nats = evidence(size, signals.share, chance)
             if believed and nats >= most:
                 best, most = replace(signals, values=size, chance=chance), nats
         return best
 
-    def _held(self, part: int, found: Found) -> Array:
-        """Which values of a part their column holds."""
+    def _held(self, part: int, location: Found) -> Array:
+        """Which values of a key column the lake column holds."""
         return held_in(
-            self._codes(found)[part], found.segment.postings.codes_of(found.columns[part])
+            self._codes(location)[part], location.segment.postings.codes_of(location.columns[part])
         )
 
-    def _part(self, part: int, found: Found, matched: int) -> tuple[int, float, float]:
-        """Of a column alone: how many values the smaller one has, the share that is in both, and
-        that of wrong ones."""
-        if part not in self._parts:
-            self._parts[part] = Chances(self._mine.query(self._places[part]))
-        column, mine = found.columns[part], len(self.query.tokens[part])
-        theirs = len(found.segment.postings.codes_of(column))
+    def _part(self, part: int, location: Found, matched: int) -> tuple[int, float, float]:
+        """For one key column: the values of the smaller column, the share that matches, and the
+        share of wrong values that would."""
+        if part not in self._part_chances:
+            self._part_chances[part] = Chances(self._query_table.query(self._column_indexes[part]))
+        column, mine = location.columns[part], len(self.query.tokens[part])
+        theirs = len(location.segment.postings.codes_of(column))
         fewer = max(1, min(mine, theirs))
-        chance = self._parts[part].of(found.number, found.segment, column, theirs)
+        chance = self._part_chances[part].of(location.number, location.segment, column, theirs)
         return fewer, min(1.0, matched / fewer), chance
 
-    # -- my columns -------------------------------------------------------------------------------
+    # -- query columns ----------------------------------------------------------------------------
 
     @cached_property
     def _cells(self) -> list[Array]:
-        return [self._mine.cells(place)[1] for place in self._places]
+        return [self._query_table.cells(column_index)[1] for column_index in self._column_indexes]
 
     @cached_property
     def _words(self) -> RowWords:
-        return RowWords(self._mine, self._places)
+        return RowWords(self._query_table, self._column_indexes)
 
-    def _codes(self, found: Found) -> list[Array]:
-        """The codes of my values in a segment, by part."""
-        if found.number not in self._known:
-            find = found.segment.dictionary.find
-            self._known[found.number] = [find(tokens) for tokens in self.query.tokens]
-        return self._known[found.number]
+    def _codes(self, location: Found) -> list[Array]:
+        """The codes of the query's tokens in a segment, by key column."""
+        if location.number not in self._codes_by_segment:
+            find = location.segment.dictionary.find
+            self._codes_by_segment[location.number] = [find(tokens) for tokens in self.query.tokens]
+        return self._codes_by_segment[location.number]
 
-    def _located(self, found: Found) -> list[Array]:
-        """My combinations as codes of a segment, by part."""
-        numbers = zip(self._codes(found), self.query.combinations.T, strict=True)
-        return [codes[own] for codes, own in numbers]
+    def _located(self, location: Found) -> list[Array]:
+        """The query's combinations as codes of a segment, by key column."""
+        pairs = zip(self._codes(location), self.query.combinations.T, strict=True)
+        return [codes[own] for codes, own in pairs]
 
 
 @dataclass(frozen=True, slots=True)
 class WrongCombinations:
-    """Combinations that are wrong, by column, and the `kind` of each."""
+    """Wrong combinations, by column, and the `kind` of each."""
 
     columns: Columns
     kind: Array
 
     def most_held_by(self, columns: Columns) -> float:
-        """The share of a kind that some columns hold, of the kind where it is the largest."""
+        """The share of wrong combinations that some columns hold, of the kind they hold most."""
         if not len(self.kind):
             return 0.0
         held = np.bincount(self.kind, first_rows(columns, self.columns) >= 0)
@@ -260,10 +274,10 @@ class WrongCombinations:
 
 
 def wrong_combinations(columns: Columns, *texts: Texts, most: int = _WRONG) -> WrongCombinations:
-    """Mixed combinations (kind 0), and neighbours in each part (1, 2 …).
+    """Mixed combinations (kind 0), and neighbours in each column (1, 2 …).
 
-    `columns` have distinct combinations of numbers; by them, `texts` gives the values of each part,
-    or one function those of all.
+    `columns` have distinct combinations of ids; `texts` maps the ids of each column to values, or a
+    single function those of all columns.
 
     >>> import pyarrow as pa
     >>> names = pa.array(["ada", "bob", "cid"], pa.large_string()).take
@@ -288,8 +302,7 @@ def wrong_combinations(columns: Columns, *texts: Texts, most: int = _WRONG) -> W
 
 
 def _neighbours(column: Array, texts: Texts) -> Array:
-    """For each cell, the value next to its own among those of the column; of the last, the one
-    before it."""
+    """For each cell, the next value of the column in order; the previous one for the last."""
     distinct, numbers = np.unique(column, return_inverse=True)
     order = _in_order(texts(distinct))
     beside = np.append(order[1:], order[-2:-1] if len(order) > 1 else order)
@@ -299,7 +312,7 @@ def _neighbours(column: Array, texts: Texts) -> Array:
 
 
 def _in_order(values: pa.LargeStringArray) -> Array:
-    """The places of values in their order: of numbers, or else of the alphabet."""
+    """The sort order of values: numeric if all are whole numbers, otherwise alphabetical."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -312,15 +325,17 @@ def _named_alike(mine: str, theirs: str) -> bool:
     return mine.lower() == theirs.lower() or names_alike(mine, theirs).alike >= CONTAINED
 
 
-def _codes_of(found: Found) -> list[Array]:
-    """The codes of the joined columns of theirs, row by row."""
-    return [found.segment.rows.codes(column, found.entry.rows) for column in found.columns]
+def _codes_of(location: Found) -> list[Array]:
+    """The codes of the joined lake columns, row by row."""
+    return [location.segment.rows.codes(column, location.entry.rows) for column in location.columns]
 
 
-def _best(ways: Sequence[Way]) -> list[Way]:
-    return sorted(ways, key=lambda way: (-way.weighed.score, way.result.rank))
+def _best(candidates: Sequence[Way]) -> list[Way]:
+    return sorted(
+        candidates, key=lambda candidate: (-candidate.weighed.score, candidate.result.rank)
+    )
 
 
-def _found(way: Way) -> Found:
-    assert way.result.found is not None, "a result of a search has its place"
-    return way.result.found
+def _location(candidate: Way) -> Found:
+    assert candidate.result.found is not None, "a search result has a location"
+    return candidate.result.found

@@ -1,4 +1,4 @@
-"""How telling is the name of a column in this lake? `film_id` says more than `id`."""
+"""How specific a column name is in this lake: `film_id` says more than `id`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _known: WeakKeyDictionary[Snapshot, LakeNames] = WeakKeyDictionary()
 
 
 class LakeNames:
-    """The names of a lake's columns, and how many columns have each."""
+    """The column names of a lake, and how many columns have each."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         totals = snapshot.manifest.totals
@@ -28,10 +28,10 @@ class LakeNames:
 
     @cached_property
     def _names(self) -> list[pa.Array]:
-        """By segment, in small letters."""
+        """By segment, in lower case."""
         import pyarrow.compute as pc
 
-        return [pc.utf8_lower(one.catalog.columns["name"]) for one in self._segments]
+        return [pc.utf8_lower(segment.catalog.columns["name"]) for segment in self._segments]
 
     @cached_property
     def _counts(self) -> dict[str, int]:
@@ -39,30 +39,34 @@ class LakeNames:
 
         counts: dict[str, int] = {}
         for names in self._names:
-            for one in pc.value_counts(names).to_pylist():
-                counts[one["values"]] = counts.get(one["values"], 0) + one["counts"]
+            for entry in pc.value_counts(names).to_pylist():
+                counts[entry["values"]] = counts.get(entry["values"], 0) + entry["counts"]
         return counts
 
     def telling(self, name: str) -> float:
-        """0 for a name that every table has, 1 for one that is there once."""
+        """How specific a name is: 0 if every table has it, 1 if it occurs once."""
         count = max(1, self._counts.get(name.lower(), 1))
         return max(0.0, 1 - math.log(count) / math.log(self._tables))
 
     def named(self, name: str, most: int) -> list[tuple[int, int]]:
-        """The searched columns of that name, as (segment, column); none where there are more."""
+        """The searched columns of that name, (segment index, column); empty if more than `most`."""
         import pyarrow.compute as pc
 
         if self._counts.get(name.lower(), 0) > most:
             return []
         found = []
-        for number, (segment, names) in enumerate(zip(self._segments, self._names, strict=True)):
+        for segment_index, (segment, names) in enumerate(
+            zip(self._segments, self._names, strict=True)
+        ):
             same = np.flatnonzero(pc.equal(names, name.lower()))
-            found += [(number, column) for column in same.tolist() if segment.indexed[column]]
+            found += [
+                (segment_index, column) for column in same.tolist() if segment.indexed[column]
+            ]
         return found
 
 
 def lake_names(snapshot: Snapshot) -> LakeNames:
-    """The names of a lake, counted once."""
+    """The column names of a lake, counted once per snapshot."""
     if snapshot not in _known:
         _known[snapshot] = LakeNames(snapshot)
     return _known[snapshot]

@@ -1,7 +1,7 @@
-"""Texts of some columns of a table, as they are written: what programs are learned from.
+"""Texts of some columns as spelled in a table, to learn programs from, and their join by keys.
 
-One column gives each distinct text once, with the rows that hold it; several give rows, of which a
-large table has more than are needed. Lines of two tables that have a key meet where it is the same.
+A single column gives each distinct text once, with the number of rows that hold it; several columns
+give rows, sampled in a large table.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-MOST_ROWS = 50_000  # of several columns together
+MOST_ROWS = 50_000  # of several columns
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Texts by column; `rows[i]` is the first row of the table that line i stands for, and
-    `weights[i]` how many it stands for."""
+    """Texts by column; entry i stands for `weights[i]` rows of the table, the first of which is
+    `rows[i]`."""
 
     table: pa.Table
     rows: Array
@@ -37,17 +37,17 @@ class Lines:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def first(self, places: Array) -> list[str]:
-        """The texts of the first column of some lines; nothing for a null."""
-        return [one or "" for one in self.table.column(0).take(places).to_pylist()]
+    def first(self, positions: Array) -> list[str]:
+        """The texts of the first column at some positions; empty for a null."""
+        return [text or "" for text in self.table.column(0).take(positions).to_pylist()]
 
-    def take(self, places: Array) -> Lines:
-        """Some of the lines."""
-        return Lines(self.table.take(places), self.rows[places], self.weights[places])
+    def take(self, positions: Array) -> Lines:
+        """The texts at some positions."""
+        return Lines(self.table.take(positions), self.rows[positions], self.weights[positions])
 
 
 def lines_of(columns: Mapping[str, Originals]) -> Lines:
-    """The lines of some columns, by their names."""
+    """The texts of some columns, by name."""
     import pyarrow as pa
 
     if len(columns) > 1:
@@ -79,57 +79,57 @@ def _rows_of(columns: Mapping[str, Originals]) -> Lines:
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Lines of both sides by their keys."""
+    """The texts of both sides joined by their keys."""
 
     keys: Keys
     left: Lines
     right: Lines
 
     @cached_property
-    def _of_key(self) -> Array:
-        """How many rows of theirs hold each key; the last is for none."""
+    def _their_rows_by_key(self) -> Array:
+        """The number of lake rows with each key; the last entry is for no key."""
         held = self.keys.right >= 0
         rows = np.zeros(self.keys.count + 1)
         np.add.at(rows, self.keys.right[held], self.right.weights[held])
         return rows
 
     @cached_property
-    def _met(self) -> Array:
-        return self._of_key[self.keys.left] > 0
+    def _is_matched(self) -> Array:
+        return self._their_rows_by_key[self.keys.left] > 0
 
     @property
     def matched(self) -> int:
-        """My lines that find a partner."""
-        return int(self._met.sum())
+        """The number of query texts with a match."""
+        return int(self._is_matched.sum())
 
     @property
     def shared(self) -> int:
-        """The keys that both have."""
-        return len(np.unique(self.keys.left[self._met]))
+        """The number of keys of both sides."""
+        return len(np.unique(self.keys.left[self._is_matched]))
 
     @property
     def their_keys(self) -> int:
-        """The keys that theirs have."""
-        return int((self._of_key > 0).sum())
+        """The number of keys of the lake side."""
+        return int((self._their_rows_by_key > 0).sum())
 
     @property
     def rows_matched(self) -> float:
-        """My rows that find a partner."""
-        return float(self.left.weights[self._met].sum())
+        """The number of query rows with a match."""
+        return float(self.left.weights[self._is_matched].sum())
 
     @property
     def pairs(self) -> float:
-        """The rows of the join."""
-        return float((self.left.weights * self._of_key[self.keys.left]).sum())
+        """The number of rows of the join."""
+        return float((self.left.weights * self._their_rows_by_key[self.keys.left]).sum())
 
     def some(self, most: int) -> tuple[Array, Array]:
-        """Lines of mine and of theirs that meet, one for each key, spread over all."""
+        """Matching positions of both sides, one pair per key, spread over all."""
         first = np.full(self.keys.count + 1, -1)
         held = np.flatnonzero(self.keys.right >= 0)[::-1]
         first[self.keys.right[held]] = held
-        met = np.flatnonzero(self._met)
-        _, once = np.unique(self.keys.left[met], return_index=True)
-        met = met[np.sort(once)]
-        if len(met) > most:
-            met = met[np.linspace(0, len(met) - 1, most).astype(np.int64)]
-        return met, first[self.keys.left[met]]
+        matched = np.flatnonzero(self._is_matched)
+        _, once = np.unique(self.keys.left[matched], return_index=True)
+        matched = matched[np.sort(once)]
+        if len(matched) > most:
+            matched = matched[np.linspace(0, len(matched) - 1, most).astype(np.int64)]
+        return matched, first[self.keys.left[matched]]

@@ -1,14 +1,13 @@
-"""The ways to join by meaning: which columns have texts that mean the same as mine?
+"""Join candidates by meaning.
 
-A search by meaning takes long, so it is done for some of my values, those first that have no equal
-partner: where values are equal, a meaning is not needed. Told are columns that hold a partner for
-clearly more of these than they hold equal ones.
+Search by meaning is slow, so it runs for a sample of the query's values, first those without an
+equal match. A column is a candidate if it has matches by meaning for clearly more of the sample
+than it has equal values.
 
-What chance would give is measured with texts that are certainly wrong. Some are put together from
-the words of two of my values, or of their halves; others are values of other columns of the lake,
-of about the same length; and each value of the column itself is wrong for all others: of schools
-that are called Ohio, Ohio State and Ohio Northern, a meaning cannot tell which one is meant. The
-kind that has the most partners is taken.
+Chance is measured with texts that are certainly wrong: some are combined from the halves of two
+query values; others are values of other lake columns of about the same length; and each value of
+the column is wrong for its other values: for Ohio, Ohio State and Ohio Northern, meaning cannot
+tell the schools apart. The kind with the most matches counts.
 """
 
 from __future__ import annotations
@@ -50,76 +49,76 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SAMPLE = 24  # values of mine
-_FEWEST = 8  # values that make it worth while
-_HALF = 0.5  # of the sample must have a partner
+_SAMPLE = 24  # query values
+_FEWEST = 8  # values that make a search worthwhile
+_HALF = 0.5  # of the sample must have a match
 _FOUND = 40  # columns
-_CLOSELY = 6  # of them are compared with chance
-_MOST = 4  # ways
-_TEXTS = 20_000  # that are read for it
-_MORE = 0.2  # of the sample must have a partner and no equal one; and more than of wrong texts
-_EXACTLY = 1_000_000  # pairs of a value of mine and theirs: where there are more, it is a sample
+_CLOSELY = 6  # of them to compare with chance
+_MOST = 4  # candidates
+_TEXTS = 20_000  # to read for it
+_MORE = 0.2  # of the sample must match without an equal value, and this much more than wrong texts
+_EXACTLY = 1_000_000  # pairs of a query and a lake value; beyond, figures come from the sample
 
 
 def by_meaning(
-    searcher: Searcher, mine: MyTable, place: int, unmet: Array | None = None
+    searcher: Searcher, query_table: MyTable, column_index: int, unmet: Array | None = None
 ) -> list[Way]:
-    """The ways to join by the meaning of one column of mine; none where the index has no vectors,
-    or the column no texts of some length.
+    """The candidates for a join by meaning on one query column; none if the index has no vectors or
+    the column no texts of some length.
 
-    `unmet` are the places, among the values of the column, of those that found no equal partner in
-    the tables that were found before: these are asked for first, and nothing where they are few.
+    `unmet` are the positions of the values without an equal match in earlier candidates: these are
+    searched for first, and nothing is if there are few.
     """
-    if not has_meaning(mine, place):
+    if not has_meaning(query_table, column_index):
         return []
-    query = mine.query(place)
+    query = query_table.query(column_index)
     if unmet is not None and len(unmet) < max(_FEWEST, len(query) // 10):
         return []
-    asked = _asked(searcher, mine, place, query, unmet)
-    if asked is None:
+    probe = _make_probe(searcher, query_table, column_index, query, unmet)
+    if probe is None:
         return []
-    compared = (replace(one, chance=asked.chance(one)) for one in _first(asked.gains()))
-    kept = [one for one in compared if one.share - one.chance >= _MORE]
+    compared = (replace(gain, chance=probe.chance(gain)) for gain in _most_promising(probe.gains()))
+    kept = [gain for gain in compared if gain.share - gain.chance >= _MORE]
     best: dict[tuple[int, int], _Gain] = {}
-    for one in kept:  # of a table, one column
-        best.setdefault((one.segment, asked.table_of(one)), one)
-    ways = asked.ways(list(best.values())[:_MOST])
-    return [way for way in ways if not way.weighed.accidental]
+    for gain in kept:  # one column per table
+        best.setdefault((gain.segment, probe.table_of(gain)), gain)
+    candidates = probe.candidates(list(best.values())[:_MOST])
+    return [candidate for candidate in candidates if not candidate.weighed.accidental]
 
 
-def has_meaning(mine: MyTable, place: int) -> bool:
-    """Whether a column of mine has some texts, and not codes or dates."""
-    if mine.profile(place).type not in TYPES:
+def has_meaning(query_table: MyTable, column_index: int) -> bool:
+    """Whether a query column has words, not codes or dates."""
+    if query_table.profile(column_index).type not in TYPES:
         return False
-    tokens = mine.query(place).tokens
+    tokens = query_table.query(column_index).tokens
     return len(tokens) >= _FEWEST and are_words(tokens)
 
 
-def _first(gains: Iterable[_Gain]) -> Iterator[_Gain]:
-    """Those that add most, as many as are quickly compared: the first in any case."""
+def _most_promising(gains: Iterable[_Gain]) -> Iterator[_Gain]:
+    """The gains that add most, as many as can be compared quickly; at least the first."""
     texts = 0
-    for number, one in enumerate(sorted(gains, key=lambda one: -one.more)):
-        texts += one.size
-        if number and (number >= _CLOSELY or texts > _TEXTS):
+    for rank, gain in enumerate(sorted(gains, key=lambda gain: -gain.more)):
+        texts += gain.size
+        if rank and (rank >= _CLOSELY or texts > _TEXTS):
             return
-        yield one
+        yield gain
 
 
-def unmet_by(query: Query, ways: Sequence[Way]) -> Array:
-    """The places of the values of a column that meet in none of some ways."""
-    met = np.zeros(len(query), dtype=bool)
-    for way in ways:
-        if way.result.found is not None and way.kind == "equal":
-            met[way.result.found.meeting().places] = True
-    return np.flatnonzero(~met)
+def unmet_by(query: Query, candidates: Sequence[Way]) -> Array:
+    """The positions of the values that match in none of the candidates."""
+    matched = np.zeros(len(query), dtype=bool)
+    for candidate in candidates:
+        if candidate.result.found is not None and candidate.kind == "equal":
+            matched[candidate.result.found.meeting().places] = True
+    return np.flatnonzero(~matched)
 
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """A column of theirs, with the `pairs` of partners of the sample.
+    """A lake column with the matching `pairs` of the sample.
 
-    `more` is the share of the sample that has a partner and no equal one. Of the `differing` values
-    without an equal one a `share` has a partner, and a part `chance` of wrong texts has.
+    `more` is the share of the sample that has a match but no equal value. Of the `differing` values
+    without an equal one, a `share` has a match; of wrong texts, a share `chance` has.
     """
 
     segment: int
@@ -134,7 +133,7 @@ class _Gain:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """A result of which some values were looked at: what `Met` asks for, as far as it is known."""
+    """A result with figures estimated from a sample of values; implements `Met`."""
 
     result: NearResult
     matched: int
@@ -149,23 +148,23 @@ class Estimated:
 
     @classmethod
     def of(cls, result: NearResult, matched: int) -> Estimated:
-        """What is known of a result, if so many values have a partner."""
+        """Estimate a result from the number of values with a match."""
         known = result.rank, result.table, result.columns, result.query_size, result.column_size
         return cls(result, matched, *known, result.found)
 
     @property
     def containment(self) -> float:
-        """The share of my values that have a partner, about."""
+        """The estimated share of query values with a match."""
         return self.matched / self.query_size
 
     def sql(self) -> str:
-        """DuckDB SQL that makes the join, for which all pairs are looked at."""
+        """DuckDB SQL for the join; computes all pairs."""
         return self.result.sql()
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """Some values of mine, and what is near them."""
+class _MeaningProbe:
+    """A sample of query values with wrong texts, and the engine to search for them."""
 
     search: MeaningSearch
     query: Query
@@ -179,7 +178,7 @@ class _Asked:
     mixed: int
 
     def gains(self) -> Iterator[_Gain]:
-        """The columns with partners for clearly more of the values than are equal there."""
+        """Yield the columns with matches for clearly more of the values than are equal there."""
         least = max(1, int(np.ceil(_HALF * len(self.chosen))))
         nearness = replace(self.nearness, least=least, k=_FOUND)
         hits = self.engine.search(self.vectors, nearness, self.search.excluded)
@@ -197,12 +196,12 @@ class _Asked:
         return _Gain(segment, column, size, pairs, more, len(differing), share)
 
     def _held(self, segment: int, column: int) -> Array:
-        """Which of all my values a column holds."""
+        """Which of all query values a column holds."""
         opened = self._segment(segment)
         return held_in(locate(self.query, segment, opened), opened.postings.codes_of(column))
 
     def chance(self, gain: _Gain) -> float:
-        """The share of wrong texts that have a partner in a column, of the kind that has most."""
+        """The share of wrong texts with a match in a column, of the kind that has most."""
         segment = self._segment(gain.segment)
         theirs = segment.postings.codes_of(gain.column)
         own = theirs[sample(len(theirs))]
@@ -211,13 +210,13 @@ class _Asked:
         vectors = np.concatenate([self.wrong, vectors])
         pairs = self.engine.pairs(vectors, self.nearness, gain.segment, gain.column)
         others = segment.meaning.codes.take(pairs.id) != codes[pairs.place]
-        met = np.zeros(len(codes), dtype=bool)
-        met[pairs.place[others]] = True
+        matched = np.zeros(len(codes), dtype=bool)
+        matched[pairs.place[others]] = True
         kind = np.repeat([0, 1, 2], [self.mixed, len(self.wrong) - self.mixed, len(own)])
-        # Texts of the lake that it holds itself are not wrong there.
-        asked = (kind == 2) | ~held_in(codes, theirs)
-        shares = np.bincount(kind[asked & met], minlength=3) / np.bincount(
-            kind[asked], minlength=3
+        # Lake texts that the column holds itself are not wrong there.
+        counted = (kind == 2) | ~held_in(codes, theirs)
+        shares = np.bincount(kind[counted & matched], minlength=3) / np.bincount(
+            kind[counted], minlength=3
         ).clip(1)
         return float(shares.max())
 
@@ -225,11 +224,11 @@ class _Asked:
         """The table of a column."""
         return self.search.places[gain.segment].table_of(gain.column)
 
-    def ways(self, gains: Sequence[_Gain]) -> Iterator[Way]:
-        """The ways by some columns."""
+    def candidates(self, gains: Sequence[_Gain]) -> Iterator[Way]:
+        """Yield the candidates for some columns."""
         for gain, result in zip(gains, self._results(gains), strict=True):
-            way = self._way(gain, result)
-            yield way.with_rows(self._agreement(gain, result))
+            candidate = self._make_candidate(gain, result)
+            yield candidate.with_rows(self._agreement(gain, result))
 
     def _results(self, gains: Sequence[_Gain]) -> Sequence[NearResult]:
         from lakejoin.search.copies import Copies
@@ -246,73 +245,73 @@ class _Asked:
         return search.results(hits, copies)
 
     def _estimated(self, gain: _Gain) -> int:
-        """How many of my values have a partner: those that are equal, and of the others as many as
-        of those that were looked at."""
+        """The estimated number of query values with a match: the equal ones, and the sampled share
+        of the others."""
         held = self._held(gain.segment, gain.column)
         equal = int(held.sum())
         return equal + round(gain.share * (len(held) - equal))
 
-    def _way(self, gain: _Gain, result: NearResult) -> Way:
+    def _make_candidate(self, gain: _Gain, result: NearResult) -> Way:
         assert self.search.reach.tau is not None
         how = f"by meaning, within {tau_text(self.search.reach.tau)}"
-        told: NearResult | Estimated
+        estimate: NearResult | Estimated
         if len(self.query) * result.column_size <= _EXACTLY and result.partners is not None:
             pairs = result.partners()
             matched = len(pairs.first)
             share = matched / len(self.query)
-            told = replace(result, matched=matched, containment=share, pairs=len(pairs))
+            estimate = replace(result, matched=matched, containment=share, pairs=len(pairs))
         else:
-            told = Estimated.of(result, result.matched)
+            estimate = Estimated.of(result, result.matched)
             how += f"; from {len(self.chosen)} values"
         signals = Signals(
             gain.differing,
             gain.share,
             max(LEAST, gain.chance),
-            told.containment,
+            estimate.containment,
             names_alike(self.query.column, result.columns[0]).alike,
-            unique=unique_of(told),
+            unique=unique_of(estimate),
         )
-        return Way((self.query.column,), told, signals, "meaning", how)
+        return Way((self.query.column,), estimate, signals, "meaning", how)
 
     def _agreement(self, gain: _Gain, result: NearResult) -> float:
-        """Whether other columns agree in rows of values and their nearest partners."""
-        found, pairs = result.found, gain.pairs
-        assert found is not None, "a result of a search has its place"
+        """How much other columns agree in rows of values and their nearest match."""
+        location, pairs = result.found, gain.pairs
+        assert location is not None, "a search result has a location"
         first = np.flatnonzero(np.diff(pairs.place, prepend=-1))
-        segment, tokens = found.segment, self.query.tokens
+        segment, tokens = location.segment, self.query.tokens
         codes = segment.meaning.codes.take(pairs.id[first])
         values = tokens.take(self.chosen[pairs.place[first]])
-        own, cells = found.mine.cells(found.places[0])
-        mine = first_rows([cells], [_places_in(own, values)])
-        theirs = first_rows([segment.rows.codes(gain.column, found.entry.rows)], [codes])
+        own, cells = location.mine.cells(location.places[0])
+        mine = first_rows([cells], [_positions_in(own, values)])
+        theirs = first_rows([segment.rows.codes(gain.column, location.entry.rows)], [codes])
         if len(first) < 2 or (mine < 0).any() or (theirs < 0).any():
             return 0.0
         partners = segment.dictionary.texts.take(codes).to_pylist()
         joined = [
             words_of(a) | words_of(b) for a, b in zip(values.to_pylist(), partners, strict=True)
         ]
-        ours = RowWords(found.mine, found.places).at(mine)
-        others = their_words(segment, found.entry, found.columns, theirs)
+        ours = RowWords(location.mine, location.places).at(mine)
+        others = their_words(segment, location.entry, location.columns, theirs)
         return agreeing(
-            [one - both for one, both in zip(ours, joined, strict=True)],
-            [one - both for one, both in zip(others, joined, strict=True)],
+            [words - both for words, both in zip(ours, joined, strict=True)],
+            [words - both for words, both in zip(others, joined, strict=True)],
         )
 
-    def _segment(self, number: int) -> Segment:
-        return self.search.snapshot.segments[number]
+    def _segment(self, segment_index: int) -> Segment:
+        return self.search.snapshot.segments[segment_index]
 
 
-def _asked(
-    searcher: Searcher, mine: MyTable, place: int, query: Query, unmet: Array | None
-) -> _Asked | None:
-    """What is asked for; none where the index has no vectors, or no encoder to make such."""
+def _make_probe(
+    searcher: Searcher, query_table: MyTable, column_index: int, query: Query, unmet: Array | None
+) -> _MeaningProbe | None:
+    """Sample the query and make wrong texts; None if the index has no vectors or no encoder."""
     import pyarrow as pa
 
     from lakejoin.search.meaning import MeaningSearch
     from lakejoin.search.vectors.space import Nearness
 
     options = SearchOptions("meaning", k=_FOUND, others=True, near=ByMeaning())
-    search = searcher.near(mine, (place,), options)
+    search = searcher.near(query_table, (column_index,), options)
     assert isinstance(search, MeaningSearch)
     try:
         encoder = search.meanings.encoder()
@@ -327,19 +326,19 @@ def _asked(
     nearness = Nearness(LARGEST * search.reach.tau)
     vectors, others = encoder.encode(some), encoder.encode(wrong)
     engine = search.meanings.engine(encoder)
-    return _Asked(
+    return _MeaningProbe(
         search, query, encoder, engine, nearness, chosen, vectors, others, wrong, len(mixed)
     )
 
 
-def _places_in(tokens: pa.LargeStringArray, values: pa.LargeStringArray) -> Array:
+def _positions_in(tokens: pa.LargeStringArray, values: pa.LargeStringArray) -> Array:
     import pyarrow.compute as pc
 
     return np.asarray(pc.index_in(values, value_set=tokens).to_numpy())
 
 
 def sample(size: int, first: Array | None = None, most: int = _SAMPLE) -> Array:
-    """Some of so many places, ascending: of the `first` ones if these are enough.
+    """A sample of `size` positions, ascending, taken from `first` as far as possible.
 
     >>> sample(3).tolist(), sample(9, np.array([4, 5]), 2).tolist()
     ([0, 1, 2], [4, 5])

@@ -1,10 +1,10 @@
-"""The ways to join by place: which tables have something where my places are?
+"""Join candidates by coordinates: tables with points near those of the query table.
 
-How near is near is taken from my own places: a tenth of how far apart neighbours are at most, so
-that two of mine are seldom near the same thing; and as little of that as finds nearly as much. What
-chance would give is measured with places that are certainly wrong: those of the smaller side, each
-moved a few times that far, so that cities stay where cities are. If there is something near as many
-of these, the tables only cover the same land.
+The radius comes from the query's own points: at most a tenth of the distance between neighbours, so
+that two of them are seldom near the same point; and the smallest radius that finds nearly as much.
+Chance is measured with wrong points: those of the smaller side, each moved by a few times the
+radius, so that cities stay where cities are. If as many of these match, the tables only cover the
+same area.
 """
 
 from __future__ import annotations
@@ -35,36 +35,41 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SAMPLE = 300  # places that are looked at
-_ASKED, _AMONG = 100, 8_000  # of mine: those whose neighbours are looked for, and among which
-_CLOSELY = 12  # point sets that are looked at
-_MOST = 6  # ways
-_FEWEST = 3  # places that must meet
-_SHARE = 0.3  # of the smaller side must meet, beyond what chance gives
+_SAMPLE = 300  # points to compare
+_ASKED, _AMONG = 100, 8_000  # query points whose neighbours are searched, and among how many
+_CLOSELY = 12  # point sets to compare
+_MOST = 6  # candidates
+_FEWEST = 3  # points that must match
+_SHARE = 0.3  # of the smaller side must match, beyond chance
 _NEARLY = 0.9  # of what the largest radius finds
 _OF_NEIGHBOURS = 0.1  # of the distance between neighbours
 _RADII = tuple(a * b for b in (10.0, 100.0, 1000.0, 10_000.0) for a in (1.0, 2.0, 5.0))[2:-2]
-_AWAY = 4.0  # times the radius: how far wrong places are moved
+_AWAY = 4.0  # times the radius: how far wrong points are moved
 
 
-def by_place(searcher: Searcher, mine: MyTable, named: Sequence[int] | None = None) -> list[Way]:
-    """The ways to join by the coordinates that my table has; none where it has none, where others
-    are `named`, or the index has no points."""
-    search = _search(searcher, mine, named)
+def by_place(
+    searcher: Searcher, query_table: MyTable, named: Sequence[int] | None = None
+) -> list[Way]:
+    """The candidates for a join by the query table's coordinates; none if it has none, if other
+    columns were `named`, or if the index has no points."""
+    search = _search(searcher, query_table, named)
     if search is None or search.query.kind != PLACE or len(search.query) < _FEWEST:
         return []
     radii = radii_for(search.query.points)
-    among = _candidates(search, radii[-1])
-    found = [compared for one in among if (compared := _compared(search, one, radii))]
-    chosen = sorted({one.radius for one in found})
-    ways = [way for radius in chosen for way in _ways(search, radius, found)]
-    return [way for way in ways if not way.weighed.accidental]
+    among = _likely_sets(search, radii[-1])
+    sets = [compared for address in among if (compared := _compare(search, address, radii))]
+    candidates = [
+        candidate
+        for radius in sorted({compared.radius for compared in sets})
+        for candidate in _candidates_within(search, radius, sets)
+    ]
+    return [candidate for candidate in candidates if not candidate.weighed.accidental]
 
 
 @dataclass(frozen=True, slots=True)
-class _Compared:
-    """A set of places of theirs, the `points` of a `segment`: how near is near, of the smaller side
-    the share that meets, and of wrong ones."""
+class _ComparedSet:
+    """A lake point set, `points` of a `segment`: the radius, and the shares of right and of wrong
+    points of the smaller side that match."""
 
     segment: int
     points: int
@@ -75,113 +80,119 @@ class _Compared:
 
 
 def _search(
-    searcher: Searcher, mine: MyTable, named: Sequence[int] | None
+    searcher: Searcher, query_table: MyTable, named: Sequence[int] | None
 ) -> DistanceSearch | None:
-    """The search for the coordinates of my table, if it has any."""
+    """Prepare the search for the query table's coordinates, if it has any."""
     from lakejoin.search.nearness import DistanceSearch
 
     try:
         check_part(searcher.snapshot, "distance")
-        places = _coordinates(searcher, mine)
+        places = _coordinates(searcher, query_table)
     except InputError:
         return None
     if places is None or (named is not None and set(places) != set(named)):
         return None
     options = SearchOptions("distance", k=_MOST, others=True, near=ByDistance(Within(0.0, METRES)))
-    search = searcher.near(mine, places, options)
+    search = searcher.near(query_table, places, options)
     assert isinstance(search, DistanceSearch)
     return search
 
 
-def _coordinates(searcher: Searcher, mine: MyTable) -> tuple[int, ...] | None:
-    """The places of my coordinates; of a table of the lake, the index knows them."""
+def _coordinates(searcher: Searcher, query_table: MyTable) -> tuple[int, ...] | None:
+    """The column indexes of the coordinates; for a table of the lake, from the index."""
     from lakejoin.search.point_query import place_in
 
-    if mine.home is None:
-        return place_in(mine)[0]
-    number, table = mine.home
-    segment = searcher.snapshot.segments[number]
+    if query_table.home is None:
+        return place_in(query_table)[0]
+    segment_index, table = query_table.home
+    segment = searcher.snapshot.segments[segment_index]
     first, sets = segment.catalog.table(table).first, segment.points
     for points in np.flatnonzero(sets.kinds == KINDS.index(PLACE)).tolist():
         columns = sets.columns(points)
-        if first <= columns[0] < first + len(mine.names):
+        if first <= columns[0] < first + len(query_table.names):
             return tuple(column - first for column in columns)
     return None
 
 
-def _candidates(search: DistanceSearch, radius: float) -> list[tuple[int, int]]:
-    """The sets that may have something near enough of the places of the smaller side."""
+def _likely_sets(search: DistanceSearch, radius: float) -> list[tuple[int, int]]:
+    """The point sets that may match enough points of the smaller side."""
     from lakejoin.search.nearby.engine import NearbySearch
 
     sets = [segment.points for segment in search.snapshot.segments]
     mine = search.query.points
-    some = sample(mine)
+    sampled = sample(mine)
     hits = NearbySearch(sets).search(
-        some, PLACE, Within(radius, METRES), k=_CLOSELY, excluded=search.excluded, counted=False
+        sampled, PLACE, Within(radius, METRES), k=_CLOSELY, excluded=search.excluded, counted=False
     )
     found = zip(hits.segment.tolist(), hits.column.tolist(), hits.matched.tolist(), strict=True)
     return [
-        (number, points)
-        for number, points, matched in found
-        if matched / len(some) * len(mine) >= _SHARE * min(len(mine), sets[number].size(points))
+        (segment_index, points)
+        for segment_index, points, matched in found
+        if matched / len(sampled) * len(mine)
+        >= _SHARE * min(len(mine), sets[segment_index].size(points))
     ]
 
 
-def _compared(
-    search: DistanceSearch, place: tuple[int, int], radii: Sequence[float]
-) -> _Compared | None:
-    """A set compared with chance; none where it has too little near."""
-    segment, points = place
+def _compare(
+    search: DistanceSearch, address: tuple[int, int], radii: Sequence[float]
+) -> _ComparedSet | None:
+    """Compare a point set with chance; None if too few points match."""
+    segment, points = address
     mine, theirs = search.query.points, search.snapshot.segments[segment].points.points(points)
     smaller, other = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
     some, largest = sample(smaller), radii[-1]
-    apart = nearest(some, other, largest)
-    beyond = nearest(moved(some, _AWAY * largest), other, largest)
-    more = [float((apart <= one).mean() - (beyond <= one).mean()) for one in radii]
-    radius = next(r for r, one in zip(radii, more, strict=True) if one >= _NEARLY * max(more))
-    share = float((apart <= radius).mean())
+    distances = nearest(some, other, largest)
+    chance_distances = nearest(moved(some, _AWAY * largest), other, largest)
+    gains = [
+        float((distances <= limit).mean() - (chance_distances <= limit).mean()) for limit in radii
+    ]
+    radius = next(
+        limit for limit, gain in zip(radii, gains, strict=True) if gain >= _NEARLY * max(gains)
+    )
+    share = float((distances <= radius).mean())
     chance = float((nearest(moved(some, _AWAY * radius), other, radius) <= radius).mean())
     if share - chance < _SHARE or share < 2 * chance:
         return None
-    return _Compared(segment, points, len(theirs), radius, share, chance)
+    return _ComparedSet(segment, points, len(theirs), radius, share, chance)
 
 
-def _ways(search: DistanceSearch, radius: float, compared: Sequence[_Compared]) -> list[Way]:
-    """The ways of one radius, with exact figures; of two sets of a table that have the same
-    radius, the better one."""
+def _candidates_within(
+    search: DistanceSearch, radius: float, compared: Sequence[_ComparedSet]
+) -> list[Way]:
+    """The candidates of one radius, with exact figures; the better one if a table has two sets."""
     from lakejoin.search.copies import Copies
 
     within = Within(radius, METRES)
-    wanted = {(one.segment, one.points): one for one in compared if one.radius == radius}
+    chosen = {(item.segment, item.points): item for item in compared if item.radius == radius}
     exact = replace(
         search,
         options=replace(search.options, near=ByDistance(within)),
-        excluded=_others(search, wanted),
+        excluded=_all_but(search, chosen),
     )
-    exact.__dict__["query"] = search.query  # as it was read
+    exact.__dict__["query"] = search.query  # reuse the points that were read
     copies = Copies(search.snapshot.segments, search.places, search.mine, search.columns[0])
     hits = exact.hits()
-    numbers = zip(hits.segment.tolist(), hits.column.tolist(), strict=True)
+    addresses = zip(hits.segment.tolist(), hits.column.tolist(), strict=True)
     best: dict[str, Way] = {}
-    for number, result in zip(numbers, exact.results(hits, copies), strict=True):
-        if number in wanted and result.matched >= _FEWEST:
-            best.setdefault(result.table, _way(result, within, wanted[number]))
+    for address, result in zip(addresses, exact.results(hits, copies), strict=True):
+        if address in chosen and result.matched >= _FEWEST:
+            best.setdefault(result.table, _candidate(result, within, chosen[address]))
     return list(best.values())
 
 
-def _others(search: DistanceSearch, wanted: Iterable[tuple[int, int]]) -> Excluded:
-    """All columns but those of some sets."""
+def _all_but(search: DistanceSearch, kept: Iterable[tuple[int, int]]) -> Excluded:
+    """Exclude all columns except those of some point sets."""
     segments = search.snapshot.segments
-    others = [np.ones(segment.column_count, dtype=bool) for segment in segments]
-    for number, points in wanted:
-        others[number][list(segments[number].points.columns(points))] = False
-    return Excluded([np.flatnonzero(one) for one in others])
+    masks = [np.ones(segment.column_count, dtype=bool) for segment in segments]
+    for segment_index, points in kept:
+        masks[segment_index][list(segments[segment_index].points.columns(points))] = False
+    return Excluded([np.flatnonzero(mask) for mask in masks])
 
 
-def _way(result: NearResult, within: Within, compared: _Compared) -> Way:
-    found = result.found
-    assert found is not None, "a result of a search has its place"
-    # Coordinates are called so everywhere: names say nothing.
+def _candidate(result: NearResult, within: Within, compared: _ComparedSet) -> Way:
+    location = result.found
+    assert location is not None, "a search result has a location"
+    # Coordinates have the same names everywhere, so names say nothing.
     signals = Signals(
         min(result.query_size, compared.size),
         compared.share,
@@ -189,40 +200,42 @@ def _way(result: NearResult, within: Within, compared: _Compared) -> Way:
         result.containment,
         unique=unique_of(result),
     )
-    return Way(found.query.columns, result, signals, "near", f"within {_length(within.amount)}")
+    return Way(location.query.columns, result, signals, "near", f"within {_length(within.amount)}")
 
 
-# -- places ----------------------------------------------------------------------------------------
+# -- points ----------------------------------------------------------------------------------------
 
 
 def radii_for(points: Array) -> list[float]:
-    """How near may be near for these places, in metres: some of 50, 100, 200, 500 … 10,000.
+    """The radii to try for these points, in metres: some of 50, 100, 200, 500 … 10,000.
 
-    Not less than the digits of their degrees can tell apart; and not more than a tenth of the
-    median distance of neighbours, or the one radius that is more.
+    No less than the precision of their degrees, and up to the first radius of at least a tenth of
+    the median distance between neighbours.
 
     >>> grid = np.array([[lat, lon] for lat in range(10) for lon in range(10)]) / 10 + 45.00123
     >>> radii_for(grid), radii_for(np.round(grid, 1))
     ([50.0, 100.0, 200.0, 500.0, 1000.0], [10000.0])
     """
     least, most = _rounding(points), _OF_NEIGHBOURS * _between_neighbours(points)
-    last = next((i for i, one in enumerate(_RADII) if one >= max(least, most)), len(_RADII) - 1)
-    return [one for one in _RADII[:last] if one >= least] + [_RADII[last]]
+    last = next(
+        (i for i, radius in enumerate(_RADII) if radius >= max(least, most)), len(_RADII) - 1
+    )
+    return [radius for radius in _RADII[:last] if radius >= least] + [_RADII[last]]
 
 
 def _between_neighbours(points: Array) -> float:
-    """The median distance from a place to the next one, in metres."""
+    """The median distance from a point to its nearest neighbour, in metres."""
     among = sample(points, _AMONG)
     some = sample(among, _ASKED)
     cosines = _on_sphere(some) @ _on_sphere(among).T
-    # The nearest of all is the place itself.
+    # The nearest of all is the point itself.
     nearest = np.partition(cosines, -2, axis=1)[:, -2] if len(among) > 1 else np.full(1, -1.0)
-    apart = EARTH * float(np.median(np.arccos(np.clip(nearest, -1.0, 1.0))))
-    return apart * math.sqrt(len(among) / len(points))
+    distance = EARTH * float(np.median(np.arccos(np.clip(nearest, -1.0, 1.0))))
+    return distance * math.sqrt(len(among) / len(points))
 
 
 def _rounding(points: Array) -> float:
-    """How far apart places can be, in metres, that are written alike."""
+    """The rounding error of the points, in metres."""
     some = sample(points)
     for digits in range(5):
         if np.isclose(np.round(some, digits), some, rtol=0.0, atol=1e-7).mean() > 0.95:
@@ -236,7 +249,7 @@ def _on_sphere(points: Array) -> Array:
 
 
 def sample(points: Array, most: int = _SAMPLE) -> Array:
-    """Some of the points, in their order; always the same ones."""
+    """A fixed sample of the points, in their order."""
     if len(points) <= most:
         return points
     chosen = np.random.default_rng(0).choice(len(points), most, replace=False)
@@ -244,7 +257,7 @@ def sample(points: Array, most: int = _SAMPLE) -> Array:
 
 
 def moved(points: Array, away: float) -> Array:
-    """The places so many metres from these, each in another direction.
+    """Move each point by that many metres, each in another direction.
 
     >>> bern = np.array([[46.95, 7.45]])
     >>> nearest(bern, moved(bern, 1000.0), 2000.0).round(3).tolist()
@@ -261,9 +274,9 @@ def moved(points: Array, away: float) -> Array:
     return np.asarray(np.degrees(np.stack([there, beyond], axis=1)))
 
 
-def nearest(asked: Array, among: Array, most: float) -> Array:
-    """How far it is from each of some places to the nearest of the others, in metres; infinite
-    where it is more than `most`.
+def nearest(points: Array, among: Array, most: float) -> Array:
+    """The distance from each point to the nearest of the others, in metres; infinite if more than
+    `most`.
 
     >>> towns = np.array([[46.95, 7.45], [47.37, 8.54]])
     >>> nearest(towns, np.array([[46.951, 7.451]]), 1000.0).round().tolist()
@@ -272,21 +285,22 @@ def nearest(asked: Array, among: Array, most: float) -> Array:
     limit = Within(most, METRES)
     among = among[np.argsort(among[:, 0], kind="stable")]
     reach = math.degrees(most / EARTH) * (1 + 1e-6) + 1e-9
-    begin = np.searchsorted(among[:, 0], asked[:, 0] - reach)
-    many = np.searchsorted(among[:, 0], asked[:, 0] + reach, side="right") - begin
-    mine = np.repeat(np.arange(len(asked)), many)
-    theirs = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many - begin, many)
-    a, b = np.radians(asked[mine]), np.radians(among[theirs])
+    begin = np.searchsorted(among[:, 0], points[:, 0] - reach)
+    counts = np.searchsorted(among[:, 0], points[:, 0] + reach, side="right") - begin
+    mine = np.repeat(np.arange(len(points)), counts)
+    theirs = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts - begin, counts)
+    a, b = np.radians(points[mine]), np.radians(among[theirs])
     north, east = np.sin((a - b) / 2).T ** 2
     haversines = north + np.cos(a[:, 0]) * np.cos(b[:, 0]) * east
     near = np.flatnonzero(haversines <= haversine_limit(limit))
-    apart = np.full(len(asked), np.inf)
-    np.minimum.at(apart, mine[near], metres_of(haversines[near]))
-    return apart
+    distances = np.full(len(points), np.inf)
+    np.minimum.at(distances, mine[near], metres_of(haversines[near]))
+    return distances
 
 
 def _length(metres: float) -> str:
-    """
+    """Format a length.
+
     >>> _length(500.0), _length(2000.0)
     ('500 m', '2 km')
     """

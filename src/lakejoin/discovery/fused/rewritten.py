@@ -1,10 +1,9 @@
-"""Which tables join once values are rewritten? Found by shared pieces, confirmed by Auto-Join.
+"""Join candidates whose values must be rewritten: found by shared pieces, confirmed by Auto-Join.
 
-Columns that share rare words and parts of words with mine (`search/rewritable.py`) may hold the
-same things, written differently. Of the best tables some rows are put beside rows of mine that
-share a piece with them, and programs are learned (`joins/autojoin/`). What they join is then
-counted on all rows, and weighed like any other way: wrong values must not meet as well, and other
-columns may agree.
+Columns that share rare words and parts of words with the query (`search/rewritable.py`) may hold
+the same values in another spelling. Programs are learned from sample rows of the best tables that
+share a piece (`joins/autojoin/`). What they join is counted on all rows and weighed like any other
+candidate: against chance, and by the agreement of other columns.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-TABLES = 4  # that are looked at
+TABLES = 4  # to learn programs for
 _COLUMNS = 2  # of each side
 _SAMPLE = 200  # rows of each side, beside those that share a piece
 _ROWS = 64  # whose other columns are compared
-_LOOKED_AT = 150  # values that are made wrong
-# Whether it joins at all is to be found out; how best, the join itself finds.
+_LOOKED_AT = 150  # values to make wrong
+# Only find out whether it joins at all; the join itself finds the best programs.
 _QUICKLY = LearnOptions(column_pairs=2, row_pairs=60, example_sets=8, programs=2, further=False)
 _FEWEST = 2
 _SOME = 5  # values that share a piece
@@ -60,7 +59,7 @@ _WHOLE = 0.95  # of the values
 
 @dataclass(frozen=True, eq=False)
 class Rewriting:
-    """What meets once values are rewritten; the figures of a result."""
+    """The figures of a join on rewritten values."""
 
     rank: int
     table: str
@@ -75,70 +74,72 @@ class Rewriting:
 
     @property
     def containment(self) -> float:
-        """The share of my values that meet."""
+        """The share of query values with a match."""
         return self.matched / max(1, self.query_size)
 
     def sql(self) -> str:
-        """Refused: a program is written by the join itself."""
+        """Raise an error: only `lakejoin join` writes programs as SQL."""
         raise InputError(
-            f"values of {self.table} are rewritten: lakejoin join writes the SQL (--code sql)"
+            f"values of {self.table} must be rewritten to join: use lakejoin join --code sql"
         )
 
 
 def rewritten_ways(
-    searcher: Searcher, mine: MyTable, likely: Sequence[Likely], tables: int = TABLES
+    searcher: Searcher, query_table: MyTable, likely: Sequence[Likely], tables: int = TABLES
 ) -> list[Way]:
-    """The ways by which tables join once values are rewritten, of columns that may do so."""
-    found = []
+    """The candidates for joins on rewritten values, of columns that are likely to join."""
+    candidates = []
     groups = list(_by_table(searcher, _in_turn(likely)).values())[:tables]
     for rank, group in enumerate(groups, 1):
-        way = _Pair(searcher, mine, group).way(rank)
-        if way is not None:
-            found.append(way)
-    return found
+        candidate = _Pair(searcher, query_table, group).candidate(rank)
+        if candidate is not None:
+            candidates.append(candidate)
+    return candidates
 
 
 def _in_turn(likely: Sequence[Likely]) -> list[Likely]:
-    """Those that share the most, and after each two of them one that shares the rarest pieces:
-    parts of numbers are shared by the hundred, and the whole number with one."""
-    some = [one for one in likely if one.met >= max(_SOME, _OF_ASKED * one.asked)]
-    rarest = sorted(some, key=lambda one: -one.nats / one.met)
+    """The columns that share the most, and after every two of them one that shares the rarest
+    pieces: fragments of numbers are in hundreds of columns, the whole number in one."""
+    some = [column for column in likely if column.met >= max(_SOME, _OF_ASKED * column.asked)]
+    rarest = sorted(some, key=lambda column: -column.nats / column.met)
     both = zip_longest(likely[::2], likely[1::2], rarest)
-    return list(dict.fromkeys(one for group in both for one in group if one is not None))
+    return list(dict.fromkeys(column for group in both for column in group if column is not None))
 
 
 def _by_table(searcher: Searcher, likely: Sequence[Likely]) -> dict[tuple[int, int], list[Likely]]:
     tables: dict[tuple[int, int], list[Likely]] = {}
-    for one in likely:
-        key = one.number, searcher.table_of(one.number, one.column)
-        tables.setdefault(key, []).append(one)
+    for column in likely:
+        key = column.number, searcher.table_of(column.number, column.column)
+        tables.setdefault(key, []).append(column)
     return tables
 
 
 class _Pair:
-    """My table and one of theirs, by columns that share pieces."""
+    """The query table and a lake table with columns that share pieces."""
 
-    def __init__(self, searcher: Searcher, mine: MyTable, likely: Sequence[Likely]) -> None:
+    def __init__(self, searcher: Searcher, query_table: MyTable, likely: Sequence[Likely]) -> None:
         self._searcher = searcher
-        self._mine = mine
+        self._query_table = query_table
         self._first = likely[0]
         self._segment = searcher.snapshot.segments[self._first.number]
         self._table = searcher.table_of(self._first.number, self._first.column)
         self._entry = self._segment.catalog.table(self._table)
         self._rules: ValueRules = searcher.snapshot.manifest.options.rules
         names = [one.name for one in self._segment.catalog.columns_of(self._entry)]
-        places = dict.fromkeys(one.place for one in likely)
+        column_indexes = dict.fromkeys(one.place for one in likely)
         columns = dict.fromkeys(one.column for one in likely)
-        self._places = _told_apart({p: mine.names[p] for p in places})
-        self._columns = _told_apart({c: names[c - self._entry.first] for c in columns})
+        self._query_columns = _first_by_name({p: query_table.names[p] for p in column_indexes})
+        self._lake_columns = _first_by_name({c: names[c - self._entry.first] for c in columns})
 
-    def way(self, rank: int) -> Way | None:
-        """How they join, if they do."""
+    def candidate(self, rank: int) -> Way | None:
+        """The candidate, if the tables join."""
         learned = self._learned()
         if learned is None:
             return None
         mine, theirs = self._used(learned)
-        left = lines_of({name: self._mine.originals(place) for name, place in mine.items()})
+        left = lines_of(
+            {name: self._query_table.originals(column_index) for name, column_index in mine.items()}
+        )
         right = lines_of(
             {name: originals_of(self._segment, column) for name, column in theirs.items()}
         )
@@ -146,15 +147,15 @@ class _Pair:
         meeting = Meeting(keys, left, right)
         if meeting.matched < _FEWEST:
             return None
-        result = self._result(rank, learned, meeting, mine, theirs)
+        result = self._make_result(rank, learned, meeting, mine, theirs)
         signals = self._signals(learned, meeting, result)
-        how = _words(learned)
+        how = _describe_programs(learned)
         return Way(tuple(mine), result, signals, "rewritten", how)
 
     # -- learning ------------------------------------------------------------------------------
 
     def _learned(self) -> Learned | None:
-        """Programs learned from rows of both, also those in doubt; None if none rewrites."""
+        """Learn programs from rows of both, even doubtful ones; None if nothing is rewritten."""
         left = self._sample_of_mine()
         right = self._sample_of_theirs(left)
         learned = find_programs(left.table, right.table, _QUICKLY, rules=self._rules)
@@ -163,40 +164,44 @@ class _Pair:
         if not learned or learned.target is None:
             return None
         plain = learned.target.is_identity and all(
-            one.program.is_identity for one in learned.programs
+            learned_program.program.is_identity for learned_program in learned.programs
         )
         return None if plain else learned
 
     def _sample_of_mine(self) -> Lines:
-        names = list(self._places)[:_COLUMNS]
-        lines = lines_of({name: self._mine.originals(self._places[name]) for name in names})
-        return lines.take(_some(len(lines), _SAMPLE))
+        names = list(self._query_columns)[:_COLUMNS]
+        lines = lines_of(
+            {name: self._query_table.originals(self._query_columns[name]) for name in names}
+        )
+        return lines.take(_sample_indexes(len(lines), _SAMPLE))
 
     def _sample_of_theirs(self, left: Lines) -> Lines:
-        """Rows that share a piece with mine, and others."""
+        """Lake rows that share a piece with the query sample, and others."""
         from lakejoin.search.rewritable import partners_by_pieces
 
-        names = list(self._columns)[:_COLUMNS]
-        right = lines_of({name: originals_of(self._segment, self._columns[name]) for name in names})
+        names = list(self._lake_columns)[:_COLUMNS]
+        right = lines_of(
+            {name: originals_of(self._segment, self._lake_columns[name]) for name in names}
+        )
         mine = left.table.column(0).combine_chunks()
         theirs = right.table.column(0).combine_chunks()
         _, partners = partners_by_pieces(mine, theirs)
-        chosen = np.union1d(partners, _some(len(right), _SAMPLE))
+        chosen = np.union1d(partners, _sample_indexes(len(right), _SAMPLE))
         return right.take(chosen)
 
     def _used(self, learned: Learned) -> tuple[dict[str, int], dict[str, int]]:
-        """The columns of both sides that programs take text from."""
+        """The columns of both sides that the programs read."""
         assert learned.target is not None, "programs lead to a key"
         sides = learned.source_columns, learned.target.columns
         mine, theirs = sides if learned.source_side == "left" else sides[::-1]
         return (
-            {name: self._places[name] for name in mine},
-            {name: self._columns[name] for name in theirs},
+            {name: self._query_columns[name] for name in mine},
+            {name: self._lake_columns[name] for name in theirs},
         )
 
     # -- figures -------------------------------------------------------------------------------
 
-    def _result(
+    def _make_result(
         self,
         rank: int,
         learned: Learned,
@@ -205,10 +210,10 @@ class _Pair:
         theirs: dict[str, int],
     ) -> Rewriting:
         first = self._first
-        found = self._searcher.place_of(
-            self._mine, tuple(mine.values()), first.number, tuple(theirs.values())
+        location = self._searcher.place_of(
+            self._query_table, tuple(mine.values()), first.number, tuple(theirs.values())
         )
-        rows = max(1, self._mine.rows())
+        rows = max(1, self._query_table.rows())
         return Rewriting(
             rank,
             self._entry.name,
@@ -218,17 +223,17 @@ class _Pair:
             meeting.their_keys,
             min(1.0, meeting.rows_matched / rows),
             meeting.pairs / rows,
-            found,
+            location,
             learned,
         )
 
     def _signals(self, learned: Learned, meeting: Meeting, result: Rewriting) -> Signals:
-        """Values count only where nothing else speaks against the programs than their number."""
-        mine, theirs = (_made(learned, side, meeting) for side in ("left", "right"))
+        """The signals; values count only if nothing speaks against the programs."""
+        mine, theirs = (_compared_texts(learned, side, meeting) for side in ("left", "right"))
         fewer, more = (mine, theirs) if len(mine) <= len(theirs) else (theirs, mine)
-        chance = chance_of_meeting(fewer.take(_some(len(fewer), _LOOKED_AT)), more)
+        chance = chance_of_meeting(fewer.take(_sample_indexes(len(fewer), _LOOKED_AT)), more)
         chance = min(1.0, max(LEAST, chance, learned.programs[0].by_chance))
-        chance = 1 - (1 - chance) ** len(learned.programs)  # each program is another chance
+        chance = 1 - (1 - chance) ** len(learned.programs)  # each program adds a chance
         share = min(1.0, meeting.shared / max(1, len(fewer)))
         weighed = learned.weighed
         scraps = is_cut(learned.programs[0].program) and chance > _OFTEN and share < _WHOLE
@@ -237,7 +242,7 @@ class _Pair:
         ends = (None, None) if _writes_letters(learned) else (ends_of(mine), ends_of(theirs))
         same = same_ends(ends[0], ends[1]) if ends[0] and ends[1] else 0.0
         common = not ends[0] or not ends[1] or ends[0].are_common or ends[1].are_common
-        # Names of numbers that count up say nothing once these are rewritten into each other.
+        # Names of dense numbers say nothing once these are rewritten into each other.
         alike = names_alike(result_names(result)[0], result.columns[0]).alike
         names = alike if chance < _DENSE else 0.0
         rows = self._agreement(meeting, result)
@@ -255,7 +260,7 @@ class _Pair:
         )
 
     def _rarity(self, column: int) -> float:
-        """How few columns of its segment hold the numbers of a column of theirs, in nats."""
+        """How few columns of the segment hold the numbers of a lake column, in nats."""
         postings = self._segment.postings
         groups = postings.groups_of(column)
         held = float(np.mean(postings.list_lengths(groups))) if len(groups) else 1.0
@@ -265,31 +270,31 @@ class _Pair:
         mine, theirs = meeting.some(_ROWS)
         if len(mine) < _FEWEST:
             return 0.0
-        found = result.found
+        location = result.found
         joined = [
-            f"{one} {other}".casefold()
-            for one, other in zip(
+            f"{row} {their_text}".casefold()
+            for row, their_text in zip(
                 meeting.left.first(mine), meeting.right.first(theirs), strict=True
             )
         ]
-        ours = RowWords(self._mine, found.places).at(meeting.left.rows[mine])
-        met, beside = words_beside(
-            self._segment, self._entry, found.columns, meeting.right.rows[theirs]
+        ours = RowWords(self._query_table, location.places).at(meeting.left.rows[mine])
+        their_rows, beside = words_beside(
+            self._segment, self._entry, location.columns, meeting.right.rows[theirs]
         )
         return agreeing(
-            [without(*one) for one in zip(ours, joined, strict=True)],
-            [without(*one) for one in zip(met, joined, strict=True)],
+            [without(*row) for row in zip(ours, joined, strict=True)],
+            [without(*row) for row in zip(their_rows, joined, strict=True)],
             beside,
         )
 
 
 def result_names(result: Rewriting) -> tuple[str, ...]:
-    """The names of my columns."""
-    return tuple(result.found.mine.names[place] for place in result.found.places)
+    """The names of the query columns."""
+    return tuple(result.found.mine.names[column_index] for column_index in result.found.places)
 
 
-def _made(learned: Learned, side: str, meeting: Meeting) -> pa.LargeStringArray:
-    """The distinct texts that one side compares."""
+def _compared_texts(learned: Learned, side: str, meeting: Meeting) -> pa.LargeStringArray:
+    """The distinct texts of one side that are compared."""
     import pyarrow.compute as pc
 
     assert learned.target is not None, "programs lead to a key"
@@ -300,31 +305,32 @@ def _made(learned: Learned, side: str, meeting: Meeting) -> pa.LargeStringArray:
 
 
 def _writes_letters(learned: Learned) -> bool:
-    """Whether a program puts letters before numbers: so the numbers of one thing become those of
-    any other."""
+    """Whether a program adds letters, which turns any numbers into those of another thing."""
     assert learned.target is not None, "programs lead to a key"
-    programs = [learned.target, *(one.program for one in learned.programs)]
-    constants = [op.text for one in programs for op in one.operators if isinstance(op, Constant)]
+    programs = [learned.target, *(program.program for program in learned.programs)]
+    constants = [
+        op.text for program in programs for op in program.operators if isinstance(op, Constant)
+    ]
     return any(letter.isalpha() for text in constants for letter in text)
 
 
-def _words(learned: Learned) -> str:
-    """What is rewritten, and how."""
+def _describe_programs(learned: Learned) -> str:
+    """Format the programs that rewrite values."""
     assert learned.target is not None, "programs lead to a key"
     programs = [learned.programs[0].program, learned.target]
-    told = [str(one) for one in programs if not one.is_identity]
-    return " = ".join(told if learned.source_side == "left" else told[::-1])
+    texts = [str(program) for program in programs if not program.is_identity]
+    return " = ".join(texts if learned.source_side == "left" else texts[::-1])
 
 
-def _told_apart(names: dict[int, str]) -> dict[str, int]:
-    """By name; of columns with the same name the first."""
-    found: dict[str, int] = {}
-    for number, name in names.items():
-        found.setdefault(name, number)
-    return found
+def _first_by_name(names: dict[int, str]) -> dict[str, int]:
+    """Column indexes by name; the first of columns with the same name."""
+    by_name: dict[str, int] = {}
+    for index, name in names.items():
+        by_name.setdefault(name, index)
+    return by_name
 
 
-def _some(size: int, most: int) -> Array:
+def _sample_indexes(size: int, most: int) -> Array:
     if size <= most:
         return np.arange(size)
     return np.sort(np.random.default_rng(0).choice(size, most, replace=False))

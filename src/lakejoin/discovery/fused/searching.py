@@ -1,13 +1,12 @@
-"""One question, one answer: every plausible key of my table is searched for, and tables are ranked.
+"""Fused search: search for every plausible key of the query table and rank the tables that join.
 
-For each of my columns that may be a key, sketches tell at once which tables may join; then the
-exact engine gives the columns of the lake that share most values. Those that look best are compared
-with chance, and the best of these row by row (`search/fuse.py` weighs it all). Columns that are a
-key together follow, values that meet once rewritten, places that are near, and texts that mean the
-same. Several columns of one table are one result.
+For each column that may be a key, sketches give a first answer at once; then the exact engine finds
+the lake columns that share the most values. The best are compared with chance, and the best of
+these row by row (`search/fuse.py` weighs it all). Composite keys follow, then rewritten values,
+near coordinates, and texts with the same meaning. Several candidates of one table are one result.
 
-Time grows with the columns of mine that are searched for, and with how many of their results are
-looked at closely, not with the lake beyond what the engines take.
+Time grows with the number of query columns and of results compared in detail; with the size of the
+lake only as the engines do.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Result
     from lakejoin.search.searcher import Searcher
 
-_KEYS = 10  # columns of mine that are searched for where none is named
-_FETCHED = 150  # columns of the lake for each of mine
-# Of these so many are compared with chance, and row by row; fewer where many columns are searched.
+_KEYS = 10  # query columns to search for if none is named
+_FETCHED = 150  # lake columns for each query column
+# How many of these are compared with chance, and row by row; fewer if many columns are searched.
 _AGAINST_CHANCE, _OF_EACH = 40, 28
 _BY_ROWS, _ROWS_OF_EACH = 10, 6
 _COMPOSITES = 2
-_LIKELY = 400  # pairs of columns that share pieces, the best of which are looked at
-_NAMED = 50  # columns that are called like one of mine
-_FEWEST = 2  # values that must meet
+_LIKELY = 400  # pairs of columns that share pieces; only the best are examined
+_NAMED = 50  # lake columns with the name of a query column
+_FEWEST = 2  # values that must match
 _ALL = 0.95  # of the values
 _NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
 _EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
@@ -58,7 +57,7 @@ _SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked beside the table: the columns (None: every one that may be a key), and how many
+    """Options of a fused search: the columns (None: every one that may be a key) and the number of
     tables. `since` is when the caller began to wait, by `time.perf_counter`."""
 
     choice: Choice | None
@@ -67,17 +66,19 @@ class Asked:
     since: float = 0.0
 
 
-def fused_search(searcher: Searcher, mine: MyTable, asked: Asked) -> FusedAnswer:
-    """The tables that join with mine."""
-    run = _Run(searcher, mine, asked)
+def fused_search(searcher: Searcher, query_table: MyTable, options: Asked) -> FusedAnswer:
+    """Find the tables that join with the query table."""
+    run = _Run(searcher, query_table, options)
     for _ in run.exact():
         pass
     return run.answer(final=True)
 
 
-def fused_answers(searcher: Searcher, mine: MyTable, asked: Asked) -> Iterator[FusedAnswer]:
-    """The same, the first answer at once from sketches, each better than the one before."""
-    run = _Run(searcher, mine, asked)
+def fused_answers(
+    searcher: Searcher, query_table: MyTable, options: Asked
+) -> Iterator[FusedAnswer]:
+    """Yield ever better answers, the first at once from sketches."""
+    run = _Run(searcher, query_table, options)
     if run.sketched():
         yield run.answer()
     for _ in run.exact():
@@ -85,192 +86,221 @@ def fused_answers(searcher: Searcher, mine: MyTable, asked: Asked) -> Iterator[F
     yield run.answer(final=True)
 
 
-def plausible_keys(mine: MyTable, searcher: Searcher) -> tuple[int, ...]:
-    """The places of the columns that may be keys, the most key-like first, texts before others."""
+def plausible_keys(query_table: MyTable, searcher: Searcher) -> tuple[int, ...]:
+    """The indexes of the columns that may be keys, most key-like first, texts before others."""
     every = searcher.snapshot.manifest.options.all_columns
-    profiles = mine.profiles()
+    profiles = query_table.profiles()
     usable = [
-        place
-        for place, profile in enumerate(profiles)
+        column_index
+        for column_index, profile in enumerate(profiles)
         if searched(profile.type, every) and profile.type not in _NO_KEY
     ]
     if not usable:
-        raise InputError(f"{mine.name} has no column that looks like a key: name one to search for")
-    # Texts tell most; but a reference is often a number, and must not stand behind all of them.
-    usable.sort(key=lambda place: -profiles[place].key_likeness)
-    texts = [place for place in usable if profiles[place].type is ColumnType.TEXT]
-    others = [place for place in usable if profiles[place].type is not ColumnType.TEXT]
+        raise InputError(
+            f"{query_table.name} has no column that looks like a key; name the column to search for"
+        )
+    # Texts say most, but foreign keys are often numbers and must not all come last.
+    usable.sort(key=lambda column_index: -profiles[column_index].key_likeness)
+    texts = [
+        column_index for column_index in usable if profiles[column_index].type is ColumnType.TEXT
+    ]
+    others = [
+        column_index
+        for column_index in usable
+        if profiles[column_index].type is not ColumnType.TEXT
+    ]
     few = max(_KEYS // 2, _KEYS - len(others))
     return tuple([*texts[:few], *others, *texts[few:]][:_KEYS])
 
 
 class _Run:
-    """The searches for one question: the ways that were found so far, the time of each part, and
-    what was said."""
+    """One fused search: the candidates found so far, the time of each stage, and notes."""
 
-    def __init__(self, searcher: Searcher, mine: MyTable, asked: Asked) -> None:
+    def __init__(self, searcher: Searcher, query_table: MyTable, options: Asked) -> None:
         self._searcher = searcher
-        self._mine = mine
-        self._asked = asked
-        self._begin = asked.since or time.perf_counter()
+        self._query_table = query_table
+        self._options = options
+        self._begin = options.since or time.perf_counter()
         self._names = lake_names(searcher.snapshot)
-        self._key = asked.choice if asked.choice and asked.choice.is_key else None
-        self._places = _places(searcher, mine, asked.choice)
-        self._ways: list[Way] = []
+        self._key = options.choice if options.choice and options.choice.is_key else None
+        self._column_indexes = _column_indexes(searcher, query_table, options.choice)
+        self._candidates: list[Way] = []
         self._versions = Versions()
         self._seconds: dict[str, float] = {}
-        self._notes: list[str] = [*asked.notes]
+        self._notes: list[str] = [*options.notes]
 
     # -- stages --------------------------------------------------------------------------------
 
     def sketched(self) -> bool:
-        """What sketches tell; of columns that are no numbers, as those meet anything, if any is."""
+        """Run the sketches, skipping integer columns if there are others, as integers match
+        anything."""
         begin = time.perf_counter()
-        telling = [p for p in self._places if self._mine.profile(p).type is not ColumnType.INTEGER]
-        for place in () if self._key else telling or self._places:
-            results, _ = self._searcher.results(self._mine, place, _SKETCHED)
-            ways = ColumnWays(self._mine, place, self._names).quick(results)
-            self._ways += map(self._telling_apart, ways)
-        self._took("sketches", begin)
-        return bool(self._ways)
+        telling = [
+            i
+            for i in self._column_indexes
+            if self._query_table.profile(i).type is not ColumnType.INTEGER
+        ]
+        for column_index in () if self._key else telling or self._column_indexes:
+            results, _ = self._searcher.results(self._query_table, column_index, _SKETCHED)
+            candidates = ColumnWays(self._query_table, column_index, self._names).quick(results)
+            self._candidates += map(self._with_row_uniqueness, candidates)
+        self._add_time("sketches", begin)
+        return bool(self._candidates)
 
     def exact(self) -> Iterator[None]:
-        """Takes one stage after the other; after each there is more to be answered."""
-        self._ways = []
+        """Run one stage after the other; there is a better answer after each."""
+        self._candidates = []
         if self._key is not None:
             self._timed("composite", self._by_key(self._key))
             yield
-            self._timed("places", self._by_place(self._places))
+            self._timed("places", self._by_place(self._column_indexes))
             return
-        for place in self._places:
-            self._ways += map(self._telling_apart, self._by_column(place))
+        for column_index in self._column_indexes:
+            self._candidates += map(self._with_row_uniqueness, self._by_column(column_index))
         yield
-        if self._asked.choice is None:
+        if self._options.choice is None:
             self._timed("composite", self._by_composites())
             yield
         self._timed("rewritten", self._by_rewriting())
         yield
-        if self._asked.choice is None:
+        if self._options.choice is None:
             self._timed("places", self._by_place(None))
         self._timed("meaning", self._by_meaning())
 
-    def _timed(self, what: str, ways: Iterable[Way]) -> None:
-        """Works out some ways, with what they took."""
+    def _timed(self, stage: str, candidates: Iterable[Way]) -> None:
+        """Compute the candidates of a stage and add its time."""
         begin = time.perf_counter()
-        self._ways += [self._telling_apart(way) for way in ways]
-        self._took(what, begin)
+        self._candidates += [self._with_row_uniqueness(candidate) for candidate in candidates]
+        self._add_time(stage, begin)
 
-    def _telling_apart(self, way: Way) -> Way:
-        """The same, knowing how well the columns tell my rows apart, if none were named."""
-        found = way.result.found
-        if self._asked.choice is not None or found is None:
-            return way
-        rows = max(1, int(found.query.counts.sum()))
-        share = min(1.0, len(found.query) / rows)
-        return replace(way, signals=replace(way.signals, tells_apart=share))
+    def _with_row_uniqueness(self, candidate: Way) -> Way:
+        """Add how unique the query columns are, if none were named."""
+        location = candidate.result.found
+        if self._options.choice is not None or location is None:
+            return candidate
+        rows = max(1, int(location.query.counts.sum()))
+        share = min(1.0, len(location.query) / rows)
+        return replace(candidate, signals=replace(candidate.signals, tells_apart=share))
 
-    def _by_column(self, place: int) -> list[Way]:
-        """The ways to join by one column of mine."""
+    def _by_column(self, column_index: int) -> list[Way]:
+        """The candidates on one query column."""
         begin = time.perf_counter()
-        results, said = self._searcher.results(self._mine, place, _EXACT)
-        self._notes += said
+        results, notes = self._searcher.results(self._query_table, column_index, _EXACT)
+        self._notes += notes
         if len(results) == _FETCHED:
-            results += self._of_the_same_name(place, results)
-        begin = self._took("overlap", begin)
-        column = ColumnWays(self._mine, place, self._names)
-        ways = column.quick([one for one in results if one.matched >= _FEWEST])
-        few = self._asked.choice is not None and not self._asked.choice.every
+            results += self._of_the_same_name(column_index, results)
+        begin = self._add_time("overlap", begin)
+        column = ColumnWays(self._query_table, column_index, self._names)
+        candidates = column.quick([result for result in results if result.matched >= _FEWEST])
+        few = self._options.choice is not None and not self._options.choice.every
         closely, by_rows = (_AGAINST_CHANCE, _BY_ROWS) if few else (_OF_EACH, _ROWS_OF_EACH)
-        ways = [column.against_chance(way) for way in _to_compare(ways, closely)]
-        begin = self._took("chance", begin)
-        # Also those that looked best before: where every code is taken, only the rows can tell.
-        looked_at = {*_best(ways)[:by_rows], *ways[:by_rows]}
-        ways = [column.with_agreement(way) if way in looked_at else way for way in ways]
-        self._took("rows", begin)
-        return ways
+        candidates = [
+            column.against_chance(candidate)
+            for candidate in _choose_to_compare(candidates, closely)
+        ]
+        begin = self._add_time("chance", begin)
+        # Also the best before chance: if all codes are in use, only the rows can tell.
+        examined = {*_best(candidates)[:by_rows], *candidates[:by_rows]}
+        candidates = [
+            column.with_agreement(candidate) if candidate in examined else candidate
+            for candidate in candidates
+        ]
+        self._add_time("rows", begin)
+        return candidates
 
-    def _of_the_same_name(self, place: int, known: Sequence[Result]) -> tuple[Result, ...]:
-        """Where too many columns share values with mine, those that are called alike."""
-        found = {(one.found.number, one.found.columns[0]) for one in known if one.found}
-        named = self._names.named(self._mine.names[place], _NAMED)
-        others = [one for one in named if one not in found]
-        return self._searcher.results_of(self._mine, place, others)
+    def _of_the_same_name(self, column_index: int, known: Sequence[Result]) -> tuple[Result, ...]:
+        """Results of columns with the same name, if too many columns share values."""
+        found = {(result.found.number, result.found.columns[0]) for result in known if result.found}
+        named = self._names.named(self._query_table.names[column_index], _NAMED)
+        others = [result for result in named if result not in found]
+        return self._searcher.results_of(self._query_table, column_index, others)
 
     def _by_key(self, key: Choice) -> Iterator[Way]:
-        """The ways to join by several columns of mine together, which were named."""
-        ways, said = by_composite(self._searcher, self._mine, key, _FETCHED)
-        self._notes += said
-        yield from ways
+        """The candidates on the composite key that the caller named."""
+        candidates, notes = by_composite(self._searcher, self._query_table, key, _FETCHED)
+        self._notes += notes
+        yield from candidates
 
     def _by_composites(self) -> Iterator[Way]:
-        """The ways to join by columns that are a key together, beyond those by one of them."""
-        alone = list(self._ways)
+        """The candidates on composite keys that add something to single columns."""
+        alone = list(self._candidates)
         every = self._searcher.snapshot.manifest.options.all_columns
-        for places in plausible_composites(self._mine, every, _COMPOSITES):
-            ways, _ = by_composite(self._searcher, self._mine, together(places))
-            yield from worth_telling(ways, alone)
+        for column_indexes in plausible_composites(self._query_table, every, _COMPOSITES):
+            candidates, _ = by_composite(
+                self._searcher, self._query_table, together(column_indexes)
+            )
+            yield from worth_telling(candidates, alone)
 
     def _by_rewriting(self) -> Iterator[Way]:
-        """The ways to join once values are rewritten, where they meet more than equal ones."""
+        """The candidates on rewritten values that match more than equal values do."""
         segments = self._searcher.snapshot.segments
-        self._notes += [one for one in [without_pieces(segments)] if one]
-        excluded = self._searcher.excluded(self._mine, self._places[0])
-        known = _needing_nothing(self._ways)
-        likely = likely_rewritten(self._mine, self._places, segments, excluded, _LIKELY, known)
-        almost = almost_equal(self._ways)
-        tables = TABLES * (3 if self._asked.choice else 1) + len(almost)
+        self._notes += [note for note in [without_pieces(segments)] if note]
+        excluded = self._searcher.excluded(self._query_table, self._column_indexes[0])
+        known = _nearly_equal_columns(self._candidates)
+        likely = likely_rewritten(
+            self._query_table, self._column_indexes, segments, excluded, _LIKELY, known
+        )
+        almost = almost_equal(self._candidates)
+        tables = TABLES * (3 if self._options.choice else 1) + len(almost)
         try:
-            ways = list(rewritten_ways(self._searcher, self._mine, [*almost, *likely], tables))
-        except MissingPart as missing:  # the other ways are worth having without it
-            self._notes.append(f"values that must be rewritten were not looked for: {missing}")
+            candidates = list(
+                rewritten_ways(self._searcher, self._query_table, [*almost, *likely], tables)
+            )
+        except MissingPart as missing:  # the other candidates are useful without it
+            self._notes.append(f"joins on rewritten values were not searched: {missing}")
             return
-        yield from beyond_equal(ways, self._ways)
+        yield from beyond_equal(candidates, self._candidates)
 
     def _by_place(self, named: Sequence[int] | None) -> Iterator[Way]:
-        yield from by_place(self._searcher, self._mine, named)
+        yield from by_place(self._searcher, self._query_table, named)
 
     def _by_meaning(self) -> Iterator[Way]:
-        """The ways to join by meaning, by the column of words that tells my rows apart best."""
-        for place in self._places:
-            if has_meaning(self._mine, place):
-                name = self._mine.names[place]
-                known = [one for one in self._ways if one.columns == (name,)]
-                unmet = unmet_by(self._mine.query(place), [w for w in known if w.believed])
-                yield from by_meaning(self._searcher, self._mine, place, unmet)
+        """The candidates by meaning, on the most key-like column of words."""
+        for column_index in self._column_indexes:
+            if has_meaning(self._query_table, column_index):
+                name = self._query_table.names[column_index]
+                known = [
+                    candidate for candidate in self._candidates if candidate.columns == (name,)
+                ]
+                unmet = unmet_by(
+                    self._query_table.query(column_index),
+                    [candidate for candidate in known if candidate.believed],
+                )
+                yield from by_meaning(self._searcher, self._query_table, column_index, unmet)
                 return
 
-    def _took(self, what: str, begin: float) -> float:
+    def _add_time(self, stage: str, begin: float) -> float:
         now = time.perf_counter()
-        self._seconds[what] = self._seconds.get(what, 0.0) + now - begin
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - begin
         return now
 
     # -- the answer ----------------------------------------------------------------------------
 
     def answer(self, final: bool = False) -> FusedAnswer:
-        """What is known so far."""
-        tables = _by_table(self._ways)
-        limit = self._asked.k or DEFAULT_K
-        joined = [one for one in tables if one[0].believed]
-        missed = [one for one in tables if not one[0].believed]
+        """The answer so far."""
+        tables = _by_table(self._candidates)
+        limit = self._options.k or DEFAULT_K
+        joined = [candidates for candidates in tables if candidates[0].believed]
+        missed = [candidates for candidates in tables if not candidates[0].believed]
         begin = time.perf_counter()
-        # What only meets by accident may be a version of what joins.
+        # An accidental match may be a version of a table that joins.
         ordered = joined + missed[:limit]
-        groups = self._versions.grouped([found_by(one[0]) for one in ordered])
-        begin = self._took("versions", begin)
+        groups = self._versions.grouped([found_by(candidates[0]) for candidates in ordered])
+        begin = self._add_time("versions", begin)
         results = [
-            _result(rank, [ordered[place] for place in group], final)
+            _result(rank, [ordered[position] for position in group], final)
             for rank, group in enumerate(
                 [group for group in groups if group[0] < len(joined)][:limit], 1
             )
         ]
         misses = [ordered[group[0]] for group in groups if group[0] >= len(joined)]
         if final:
-            self._took("adds", begin)
+            self._add_time("adds", begin)
         return FusedAnswer(
-            table=self._mine.name,
+            table=self._query_table.name,
             columns=self._columns,
             results=tuple(results),
-            misses=tuple(_result(rank, [one]) for rank, one in enumerate(misses, 1)),
+            misses=tuple(_result(rank, [candidates]) for rank, candidates in enumerate(misses, 1)),
             k=limit,
             seconds=time.perf_counter() - self._begin,
             seconds_by=dict(self._seconds),
@@ -280,48 +310,54 @@ class _Run:
 
     @property
     def _columns(self) -> tuple[tuple[str, ...], ...]:
-        names = tuple(self._mine.names[place] for place in self._places)
+        names = tuple(
+            self._query_table.names[column_index] for column_index in self._column_indexes
+        )
         return (names,) if self._key else tuple((name,) for name in names)
 
 
-def _places(searcher: Searcher, mine: MyTable, choice: Choice | None) -> tuple[int, ...]:
-    return choice.places if choice else plausible_keys(mine, searcher)
+def _column_indexes(
+    searcher: Searcher, query_table: MyTable, choice: Choice | None
+) -> tuple[int, ...]:
+    return choice.places if choice else plausible_keys(query_table, searcher)
 
 
-def _needing_nothing(ways: Sequence[Way]) -> set[tuple[int, int, int]]:
-    """My columns with those of the lake of which nearly all values are equal as they are."""
-    found = [one.result.found for one in ways if one.signals.share >= _ALL]
+def _nearly_equal_columns(candidates: Sequence[Way]) -> set[tuple[int, int, int]]:
+    """Pairs of query and lake columns with nearly all values equal."""
+    locations = [location.result.found for location in candidates if location.signals.share >= _ALL]
     return {
-        (place, one.number, column)
-        for one in found
-        if one is not None
-        for place, column in zip(one.places, one.columns, strict=False)
+        (column_index, location.number, column)
+        for location in locations
+        if location is not None
+        for column_index, column in zip(location.places, location.columns, strict=False)
     }
 
 
-def _to_compare(ways: Sequence[Way], most: int) -> list[Way]:
-    """The ways that look best; and those with the best names, as numbers look good in hundreds."""
-    named = [way for way in ways if way.signals.names >= CONTAINED]
-    named.sort(key=lambda way: -way.signals.names * way.signals.telling)
-    return list(dict.fromkeys([*named[: most // 4], *_best(ways)]))[:most]
+def _choose_to_compare(candidates: Sequence[Way], most: int) -> list[Way]:
+    """The best candidates, and those with the best names, as hundreds of numbers look good."""
+    named = [candidate for candidate in candidates if candidate.signals.names >= CONTAINED]
+    named.sort(key=lambda candidate: -candidate.signals.names * candidate.signals.telling)
+    return list(dict.fromkeys([*named[: most // 4], *_best(candidates)]))[:most]
 
 
-def _best(ways: Sequence[Way]) -> list[Way]:
-    return sorted(ways, key=lambda way: (-way.weighed.score, way.result.rank))
+def _best(candidates: Sequence[Way]) -> list[Way]:
+    return sorted(
+        candidates, key=lambda candidate: (-candidate.weighed.score, candidate.result.rank)
+    )
 
 
-def _by_table(ways: Sequence[Way]) -> list[list[Way]]:
-    """The ways of each table, those to be taken first; the tables with the best way first."""
+def _by_table(candidates: Sequence[Way]) -> list[list[Way]]:
+    """The candidates of each table, best first; tables by their best candidate."""
     tables: dict[str, list[Way]] = {}
-    for way in ways:
-        tables.setdefault(way.result.table, []).append(way)
-    ordered = [sorted(one, key=lambda way: way.order) for one in tables.values()]
-    return sorted(ordered, key=lambda one: (one[0].order[1:], one[0].result.rank))
+    for candidate in candidates:
+        tables.setdefault(candidate.result.table, []).append(candidate)
+    ordered = [sorted(group, key=lambda candidate: candidate.order) for group in tables.values()]
+    return sorted(ordered, key=lambda group: (group[0].order[1:], group[0].result.rank))
 
 
 def _result(rank: int, tables: Sequence[Sequence[Way]], final: bool = False) -> FusedResult:
-    """A table, by its ways, and versions of it; what it adds is measured only in the end."""
-    ways, *versions = tables
-    adds = adds_measured(ways[0]) if final else adds_of(ways[0])
-    names = tuple(one[0].result.table for one in versions)
-    return FusedResult(rank, ways[0].result.table, tuple(ways), adds, names)
+    """Make the result of a table and its versions; added columns are measured only at the end."""
+    candidates, *versions = tables
+    adds = adds_measured(candidates[0]) if final else adds_of(candidates[0])
+    names = tuple(group[0].result.table for group in versions)
+    return FusedResult(rank, candidates[0].result.table, tuple(candidates), adds, names)

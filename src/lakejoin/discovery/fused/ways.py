@@ -1,4 +1,4 @@
-"""The ways in which a table of the lake joins with mine, each with its signals."""
+"""Join candidates: how a lake table may join with the query table, with signals and score."""
 
 from __future__ import annotations
 
@@ -28,66 +28,66 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_SOME = 8  # values that must meet for their rarity to count in full
-_DENSE = 0.5  # of the share that meets, chance gives as much: of numbers, the ends are asked
+_SOME = 8  # values that must match for their rarity to count in full
+_DENSE = 0.5  # chance, as a share of the matches, from which on numbers are compared by their ends
 
 Kind = Literal["equal", "rewritten", "meaning", "near"]
 
 
 class Met(Protocol):
-    """What a way needs to know of the values that meet; results of the engines tell it."""
+    """The figures of a match that a join candidate needs; engine results provide them."""
 
     @property
     def rank(self) -> int:
-        """Its place among what was found for the same columns of mine."""
+        """Rank among the results for the same query columns."""
 
     @property
     def table(self) -> str:
-        """The table."""
+        """The lake table."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the table, in the order of mine."""
+        """The lake columns, in the order of the query columns."""
 
     @property
     def matched(self) -> int:
-        """How many of my values find a partner."""
+        """The number of query values with a match."""
 
     @property
     def containment(self) -> float:
-        """That share of my values."""
+        """The share of query values with a match."""
 
     @property
     def query_size(self) -> int:
-        """How many values of mine there are."""
+        """The number of query values."""
 
     @property
     def column_size(self) -> int:
-        """How many values theirs are."""
+        """The number of values of the lake columns."""
 
     @property
     def row_coverage(self) -> float | None:
-        """The share of my rows that find a partner."""
+        """The share of query rows with a match."""
 
     @property
     def fan_out(self) -> float | None:
-        """The rows of the join per row of mine."""
+        """The rows of the join per query row."""
 
     @property
     def found(self) -> Found | None:
-        """Where it lies in the index."""
+        """Where the columns are in the index."""
 
     def sql(self) -> str:
-        """DuckDB SQL that makes the join."""
+        """DuckDB SQL for the join."""
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way to join: my columns with theirs, what was found, and what it is worth.
+    """One way to join: query columns with lake columns, their figures and signals.
 
-    `kind` says whether values are equal, equal once rewritten, mean the same or lie near; `how` is
-    in words by which program, or within which distance, and empty for equal values. `beside_equal`
-    says that some values of the same columns are equal as they are.
+    `kind` says whether values are equal, equal once rewritten, equal in meaning, or near; `how` is
+    the program or the distance in words, empty for equal values. `beside_equal` if some values of
+    the same columns are equal without rewriting.
     """
 
     columns: tuple[str, ...]
@@ -99,43 +99,43 @@ class Way:
 
     @cached_property
     def weighed(self) -> Weighed:
-        """Its score and reasons."""
+        """The score with its reasons."""
         return weigh(replace(self.signals, plain=self.kind == "equal" or self.beside_equal))
 
     @property
     def order(self) -> tuple[bool, float, float]:
-        """By this ways are put in order, the smallest first."""
+        """The sort key: the best candidate has the smallest."""
         return not self.believed, -self.weighed.score, -self.weighed.nats
 
     @property
     def believed(self) -> bool:
-        """Whether it is more than an accident."""
+        """Whether this is more than coincidental overlap."""
         return not self.weighed.accidental
 
     @property
     def pairs(self) -> str:
-        """Which of my columns goes with which of theirs, and how."""
+        """The pairs of joined columns, and how they join."""
         mine, theirs = self.columns, self.result.columns
         sign = "=" if self.kind == "equal" else "~"
         if len(mine) == len(theirs):
             both = zip(mine, theirs, strict=True)
-            told = " and ".join(f"{one} {sign} {other}" for one, other in both)
-        else:  # a place may be one column or two
-            told = f"{', '.join(mine)} {sign} {', '.join(theirs)}"
-        return f"{told} ({self.how})" if self.how else told
+            text = " and ".join(f"{own} {sign} {partner}" for own, partner in both)
+        else:  # coordinates may be one column or two
+            text = f"{', '.join(mine)} {sign} {', '.join(theirs)}"
+        return f"{text} ({self.how})" if self.how else text
 
     @property
     def why(self) -> str:
-        """Why it is believed, or why not, in words."""
-        told = "; ".join(one.words for one in self.weighed.reasons)
-        return self.weighed.accidental or told
+        """The evidence for the join, or why it is accidental, in words."""
+        reasons = "; ".join(reason.words for reason in self.weighed.reasons)
+        return self.weighed.accidental or reasons
 
     def with_rows(self, nats: float) -> Way:
-        """The same, knowing how much other columns agree."""
+        """Add how much other columns agree, in nats."""
         return replace(self, signals=replace(self.signals, rows=nats))
 
     def to_dict(self) -> dict[str, Any]:
-        """The way as JSON has it."""
+        """The candidate as a JSON object."""
         return {
             "kind": self.kind,
             "how": self.how,
@@ -148,67 +148,67 @@ class Way:
             "chance": self.signals.chance,
             "score": self.weighed.score,
             "reasons": [
-                {"what": one.what, "nats": one.nats, "words": one.words}
-                for one in self.weighed.reasons
+                {"what": reason.what, "nats": reason.nats, "words": reason.words}
+                for reason in self.weighed.reasons
             ],
             "accidental": self.weighed.accidental,
         }
 
 
-def found_by(way: Way) -> Found:
-    """Where the table of a way lies in the index."""
-    assert way.result.found is not None, "a result of a search has its place"
-    return way.result.found
+def found_by(candidate: Way) -> Found:
+    """The location of a candidate's columns in the index."""
+    assert candidate.result.found is not None, "a search result has a location"
+    return candidate.result.found
 
 
 def unique_of(result: Met) -> float:
-    """Distinct values for each row that has one: of my columns or of theirs, the larger."""
+    """Distinct values per non-null row, of the side where it is larger."""
     return min(1.0, max(_unique_sides(result)))
 
 
 def refers(result: Met) -> float:
-    """How near it is to a reference: how much of one side is in the other, times how near that is
-    to a key. 1 where all my values are in a key of theirs, or theirs in mine."""
+    """Closeness to a foreign key: how much of one side is in the other, times how near that is to a
+    key. 1 if all values of one side are in a key of the other."""
     mine, theirs = _unique_sides(result)
     of_theirs = result.matched / max(1, result.column_size)
     return min(1.0, max(mine * of_theirs, theirs * result.containment))
 
 
 def _unique_sides(result: Met) -> tuple[float, float]:
-    """Distinct values for each row that has one, of mine and of theirs."""
-    found = result.found
-    assert found is not None, "a result of a search has its place"
-    mine = len(found.query) / max(1, int(found.query.counts.sum()))
-    if len(found.columns) == 1:
-        theirs = found.segment.catalog.columns["uniqueness"][found.columns[0]].as_py()
+    """Distinct values per non-null row, of the query and of the lake columns."""
+    location = result.found
+    assert location is not None, "a search result has a location"
+    mine = len(location.query) / max(1, int(location.query.counts.sum()))
+    if len(location.columns) == 1:
+        theirs = location.segment.catalog.columns["uniqueness"][location.columns[0]].as_py()
     else:
-        theirs = result.column_size / max(1, found.entry.rows)
+        theirs = result.column_size / max(1, location.entry.rows)
     return mine, float(theirs)
 
 
 class ColumnWays:
-    """The ways by which one column of mine joins columns of the lake."""
+    """The candidates for joins on one query column."""
 
-    def __init__(self, mine: MyTable, place: int, lake: LakeNames) -> None:
-        self._mine = mine
-        self._place = place
+    def __init__(self, query_table: MyTable, column_index: int, lake: LakeNames) -> None:
+        self._query_table = query_table
+        self._column_index = column_index
         self._lake = lake
-        self.query: Query = mine.query(place)
+        self.query: Query = query_table.query(column_index)
         self._chances = Chances(self.query)
-        self._codes: dict[int, Array] = {}  # of the query, by segment
+        self._codes: dict[int, Array] = {}  # of the query, by segment index
 
     @cached_property
     def _words(self) -> MyWords:
-        return MyWords(self._mine, self._place, self.query)
+        return MyWords(self._query_table, self._column_index, self.query)
 
     @cached_property
     def _ends(self) -> Ends | None:
         return ends_of(self.query.tokens)
 
     def quick(self, results: Sequence[Met]) -> list[Way]:
-        """What is known without looking at their values: as if chance gave little."""
-        matched = np.sort([one.matched for one in results])
-        return [self._quick(one, matched) for one in results]
+        """Candidates from the figures of results alone, assuming low chance."""
+        matched = np.sort([result.matched for result in results])
+        return [self._quick(result, matched) for result in results]
 
     def _quick(self, result: Met, matched: Array) -> Way:
         fewer = max(1, min(result.query_size, result.column_size))
@@ -231,60 +231,60 @@ class ColumnWays:
         return Way((self.query.column,), result, signals)
 
     def _telling(self, theirs: str) -> float:
-        """Of the two names the one that says more, as of `film_id` and the `id` of films."""
+        """How specific the more specific of the two names is, as of `film_id` and `id`."""
         if self.query.type is ColumnType.DATE:
             return 0.0
         return max(map(self._lake.telling, (self.query.column, theirs)))
 
     def _rarity(self, matched: int, as_many: int) -> float:
-        """Less where few values meet; and the days of a year are in many tables."""
+        """The rarity in nats: less if few values match, none for dates, which are everywhere."""
         if self.query.type is ColumnType.DATE:
             return 0.0
         nats = max(0.0, math.log(self._lake.columns / max(1, as_many)))
         return nats * min(1.0, matched / _SOME)
 
-    def against_chance(self, way: Way) -> Way:
-        """The same, knowing what chance would give."""
-        found = way.result.found
-        assert found is not None, "a result of a search has its place"
-        size = way.result.column_size
-        chance = self._chances.of(found.number, found.segment, found.columns[0], size)
-        signals = replace(way.signals, chance=chance)
-        # Both count only where nearly all values of the smaller column are in both.
-        theirs = self._their_ends(found) if signals.nearly_all else None
+    def against_chance(self, candidate: Way) -> Way:
+        """Add what chance would match."""
+        location = candidate.result.found
+        assert location is not None, "a search result has a location"
+        size = candidate.result.column_size
+        chance = self._chances.of(location.number, location.segment, location.columns[0], size)
+        signals = replace(candidate.signals, chance=chance)
+        # Ends and rarity count only if nearly all values of the smaller column match.
+        theirs = self._their_ends(location) if signals.nearly_all else None
         if self._ends and theirs:
             dense = chance >= _DENSE * signals.share
-            named = signals.telling * self._named(way, dense, self._ends.are_years)
+            named = signals.telling * self._named(candidate, dense, self._ends.are_years)
             signals = replace(
                 signals,
                 ends=same_ends(self._ends, theirs) if dense else 0.0,
-                # Few columns are large enough to hold a long count; that says nothing.
+                # That few columns hold a long count only means that few are as long.
                 rarity=0.0 if self._ends.are_common or theirs.are_common else signals.rarity,
                 telling=named,
             )
-        return replace(way, signals=signals)
+        return replace(candidate, signals=signals)
 
-    def _named(self, way: Way, dense: bool, years: bool) -> float:
-        """How much names of numbers count: not at all of years, and half where the numbers leave
-        few gaps and no name says that they identify something."""
+    def _named(self, candidate: Way, dense: bool, years: bool) -> float:
+        """How much the names of numbers count: nothing for years, half for dense numbers whose name
+        does not say identifier."""
         if years:
             return 0.0
-        return 0.5 if dense and not identifies(way.result.columns[0]) else 1.0
+        return 0.5 if dense and not identifies(candidate.result.columns[0]) else 1.0
 
-    def _their_ends(self, found: Found) -> Ends | None:
+    def _their_ends(self, location: Found) -> Ends | None:
         if self._ends is None:
             return None
-        codes = found.segment.postings.codes_of(found.columns[0])
-        return ends_of(found.segment.dictionary.texts.take(codes))
+        codes = location.segment.postings.codes_of(location.columns[0])
+        return ends_of(location.segment.dictionary.texts.take(codes))
 
-    def with_agreement(self, way: Way) -> Way:
-        """The same, knowing whether other columns agree in the rows that meet."""
-        found = way.result.found
-        assert found is not None, "a result of a search has its place"
-        if found.number not in self._codes:
-            self._codes[found.number] = locate(self.query, found.number, found.segment)
-        codes = self._codes[found.number]
-        entry, column = found.entry, found.columns[0]
-        return way.with_rows(
-            agreement(self._words, self.query, codes, found.segment, entry, column)
+    def with_agreement(self, candidate: Way) -> Way:
+        """Add whether other columns agree in matching rows."""
+        location = candidate.result.found
+        assert location is not None, "a search result has a location"
+        if location.number not in self._codes:
+            self._codes[location.number] = locate(self.query, location.number, location.segment)
+        codes = self._codes[location.number]
+        entry, column = location.entry, location.columns[0]
+        return candidate.with_rows(
+            agreement(self._words, self.query, codes, location.segment, entry, column)
         )

@@ -1,4 +1,4 @@
-"""Texts that mean something, and such as are certainly wrong."""
+"""Detect texts that have a meaning, and make texts that are certainly wrong."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from lakejoin.store.segment import Segment
 
-_LETTERS = 5  # of a text, in the median: codes have no meaning
-_NUMBERS = 0.2  # of the texts may have one
-_LOOKED_AT = 200  # texts
+_LETTERS = 5  # median letters of a text: shorter ones are codes
+_NUMBERS = 0.2  # of the texts may contain a digit
+_LOOKED_AT = 200  # texts to check
 _WRONG = 16  # texts of each kind
-_COLUMNS = 64  # from which wrong texts are drawn
+_COLUMNS = 64  # to draw wrong texts from
 
 
 def are_words(tokens: pa.LargeStringArray) -> bool:
-    """Whether texts are long enough to mean something, by some of them; and not numbers, dates or
-    addresses, as a meaning does not tell one number from another.
+    """Whether a sample of texts has words, and not codes, numbers, dates or addresses, which a
+    meaning cannot tell apart.
 
     >>> import pyarrow as pa
     >>> are_words(pa.array(["norway", "sweden"])), are_words(pa.array(["NO", "SE-12"]))
@@ -31,8 +31,8 @@ def are_words(tokens: pa.LargeStringArray) -> bool:
     >>> are_words(pa.array(["Monday, 3 May 2010", "Sunday, 9 May 2010"]))
     False
     """
-    places = np.linspace(0, len(tokens) - 1, min(len(tokens), _LOOKED_AT)).astype(np.int64)
-    some = tokens.take(places).to_pylist()
+    positions = np.linspace(0, len(tokens) - 1, min(len(tokens), _LOOKED_AT)).astype(np.int64)
+    some = tokens.take(positions).to_pylist()
     if not some:
         return False
     letters = np.median([sum(map(str.isalpha, text)) for text in some])
@@ -41,14 +41,14 @@ def are_words(tokens: pa.LargeStringArray) -> bool:
 
 
 def mixed_texts(texts: Sequence[str], right: frozenset[str], most: int = _WRONG) -> list[str]:
-    """Texts that are put together from two of these each, and are none of the `right` ones.
+    """Combine halves of two texts each; none of the results is a `right` text.
 
     >>> mixed_texts(["north sea", "black forest", "norway"], frozenset())
     ['north forest', 'blackway', 'nor sea']
     """
     made = []
-    for one, other in zip(texts, [*texts[1:], *texts[:1]], strict=True):
-        text = (_beginning(one) + _end(other)).strip()
+    for first, second in zip(texts, [*texts[1:], *texts[:1]], strict=True):
+        text = (_beginning(first) + _end(second)).strip()
         if text and text not in right:
             made.append(text)
     return made[:most]
@@ -65,17 +65,17 @@ def _end(text: str) -> str:
 
 
 def texts_of_lake(segments: Sequence[Segment], mine: pa.LargeStringArray) -> list[str]:
-    """Values of other columns that are about as long as mine, one of a column."""
+    """Values of lake columns, one per column, that are about as long as the query's."""
     random = np.random.default_rng(0)
     columns = [(segment, column) for segment in segments for column in _text_columns(segment)]
     drawn = []
-    for at in random.permutation(len(columns))[:_COLUMNS].tolist():
-        segment, column = columns[at]
+    for index in random.permutation(len(columns))[:_COLUMNS].tolist():
+        segment, column = columns[index]
         codes = segment.postings.codes_of(column)
         drawn.append(segment.dictionary.texts.take(codes[random.integers(0, len(codes), 1)])[0])
     known = set(mine.to_pylist())
     usual = float(np.median([len(text) for text in known]))
-    texts = [text for one in drawn if (text := one.as_py()) not in known]
+    texts = [text for scalar in drawn if (text := scalar.as_py()) not in known]
     return sorted(texts, key=lambda text: abs(len(text) - usual))[:_WRONG]
 
 

@@ -1,1 +1,1 @@
-"""The join graph of a lake: which tables join with which, what they reach, and how it looks."""
+"""The join graph of a lake: which tables join, what can be reached from a table, pictures."""

@@ -1,4 +1,4 @@
-"""What lies around a table: the tables that can be reached by a few joins, and how."""
+"""The neighborhood of a table: the tables within a few joins, and how they are reached."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MOST_LINKS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A join that leads to a table that was not met before: `share` of the values of a column of
-    the table before, `shared` of them, are in a column of the new one."""
+    """A join that leads to a new table: `shared` values of `column`, a share `share` of them, are
+    in `other_column` of the new table."""
 
     hop: int
     table: str
@@ -36,7 +36,7 @@ class Step:
     share: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As `lakejoin graph TABLE --json` has it."""
+        """For `lakejoin graph TABLE --json`."""
         return {
             "hop": self.hop,
             "table": self.table,
@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Around:
-    """The tables around one, the nearest and best first."""
+    """The tables around `table`, the closest and best first."""
 
     table: str
     steps: tuple[Step, ...]
@@ -58,26 +58,26 @@ class Around:
 
     @cached_property
     def links(self) -> Sequence[Link]:
-        """The joins between these tables, one for two of them, the strongest first: places in (the
-        table itself, then `steps`), and the share. Very many are not all told."""
+        """The joins between these tables, one per pair, the strongest first: two positions (0 is
+        the table itself, then `steps`) and the share. At most 20,000."""
         return self.read_links()
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def hops(self) -> list[int]:
-        """How many tables each further join leads to."""
+        """How many new tables each further join reaches."""
         most = max((step.hop for step in self.steps), default=0)
         return [sum(step.hop == hop for step in self.steps) for hop in range(1, most + 1)]
 
     def picture(self, path: str | os.PathLike[str]) -> None:
-        """Draws it as an SVG file: the table in the middle, what is a join away around it."""
+        """Draw an SVG file: the table in the middle, a ring around it for each join."""
         from lakejoin.discovery.graph.picture import draw
 
         draw(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """As `lakejoin graph TABLE --json` has it."""
+        """For `lakejoin graph TABLE --json`."""
         steps = [step.to_dict() for step in self.steps]
         return {"table": self.table, "reached": self.hops(), "steps": steps}
 
@@ -93,14 +93,14 @@ class Around:
 
 
 def around_of(graph: JoinGraph, table: str, hops: int, min: float | None, numbers: bool) -> Around:
-    """What lies around a table of the graph."""
+    """Find the neighborhood of a table of the graph."""
     if not 1 <= hops <= MOST_HOPS:
         raise InputError(f"hops must be between 1 and {MOST_HOPS}, not {hops}")
     nodes, shown = graph.nodes, Shown(min, numbers)
     begin = nodes.table(table)
-    found = reached(graph, begin, hops, shown)
+    rings = reached(graph, begin, hops, shown)
     steps = []
-    for hop, edges in enumerate(found, start=1):
+    for hop, edges in enumerate(rings, start=1):
         named = zip(
             nodes.table_names(nodes.tables_of(edges.source)).to_pylist(),
             nodes.column_names(edges.source).to_pylist(),
@@ -110,8 +110,8 @@ def around_of(graph: JoinGraph, table: str, hops: int, min: float | None, number
             edges.share.tolist(),
             strict=True,
         )
-        steps += [Step(hop, *one) for one in named]
-    inside = np.concatenate([[begin], *(nodes.tables_of(edges.target) for edges in found)])
+        steps += [Step(hop, *fields) for fields in named]
+    inside = np.concatenate([[begin], *(nodes.tables_of(edges.target) for edges in rings)])
 
     def links() -> list[Link]:
         return links_between(graph, inside.astype(np.int64), shown, MOST_LINKS)

@@ -1,4 +1,4 @@
-"""Columns that are contained in columns of other tables."""
+"""The edges of the join graph."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
-    """Columns that are contained in columns of other tables: `share` of the values of `source`,
-    `shared` of them, are in `target`. Both are numbers of columns."""
+    """Columns that are contained in columns of other tables: `shared` values of `source`, a share
+    `share` of them, are in `target`. Both are indexes of columns in the graph."""
 
     source: Array
     target: Array
@@ -25,17 +25,18 @@ class Edges:
         return len(self.shared)
 
     def take(self, chosen: Array) -> Edges:
-        """Those at some places, or of a mask, in this order."""
-        found = self.source[chosen], self.target[chosen], self.shared[chosen]
-        return Edges(*found, self.share[chosen])
+        """The edges at these positions, in this order, or where a mask is set."""
+        return Edges(
+            self.source[chosen], self.target[chosen], self.shared[chosen], self.share[chosen]
+        )
 
 
 def all_edges(parts: Sequence[Edges]) -> Edges:
-    """The edges of several."""
+    """Concatenate edges."""
     none = np.zeros(0, dtype=np.int64)
     return Edges(
-        np.concatenate([none, *(one.source for one in parts)]),
-        np.concatenate([none, *(one.target for one in parts)]),
-        np.concatenate([none, *(one.shared for one in parts)]),
-        np.concatenate([np.zeros(0), *(one.share for one in parts)]),
+        np.concatenate([none, *(edges.source for edges in parts)]),
+        np.concatenate([none, *(edges.target for edges in parts)]),
+        np.concatenate([none, *(edges.shared for edges in parts)]),
+        np.concatenate([np.zeros(0), *(edges.share for edges in parts)]),
     )

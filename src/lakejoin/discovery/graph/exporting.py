@@ -1,4 +1,4 @@
-"""The graph for other programs: Parquet, and GraphML."""
+"""Export the join graph to Parquet and GraphML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Batches = Callable[[], Iterator[Edges]]
 
-_AT_ONCE = 1 << 17  # tables or edges that are written together
+_AT_ONCE = 1 << 17  # tables or edges written together
 _FORBIDDEN = "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\ufffe\uffff]"
 _KEYS = (
     ("name", "node", "string"),
@@ -33,7 +33,7 @@ _KEYS = (
 
 
 def as_arrow(graph: JoinGraph, edges: Edges) -> pa.Table:
-    """Edges by name."""
+    """Edges with the names of their tables and columns."""
     import pyarrow as pa
 
     nodes = graph.nodes
@@ -50,7 +50,7 @@ def as_arrow(graph: JoinGraph, edges: Edges) -> pa.Table:
 
 
 def export(graph: JoinGraph, path: str | os.PathLike[str], min: float | None, numbers: bool) -> int:
-    """Writes edges to a file by the kind that its name ends with; nothing half-written stays."""
+    """Write edges to a file, in the format its name ends with; leaves no half-written file."""
     whole = Path(path)
     check_export(whole)
     write = _WRITERS[whole.suffix.lower()]
@@ -66,18 +66,18 @@ def export(graph: JoinGraph, path: str | os.PathLike[str], min: float | None, nu
 
 
 def check_export(path: str | os.PathLike[str]) -> None:
-    """Refuses a file that cannot be written before anything is counted for it."""
+    """Raise if a file cannot be written, before any work is done for it."""
     whole = Path(path)
     if whole.suffix.lower() not in _WRITERS:
-        raise InputError(f"{whole} is neither a .parquet nor a .graphml file: name one of these")
+        raise InputError(f"cannot export to {whole}: its name must end in .parquet or .graphml")
     check_writable(whole)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuses a file in a folder that is not there, or that is a folder itself."""
+    """Raise if the folder of a file does not exist, or if the file is a folder."""
     whole = Path(path)
     if not whole.parent.is_dir():
-        raise InputError(f"cannot write {whole}: there is no folder {whole.parent}")
+        raise InputError(f"cannot write {whole}: folder {whole.parent} does not exist")
     if whole.is_dir():
         raise InputError(f"cannot write {whole}: it is a folder")
 
@@ -94,7 +94,7 @@ def _parquet(graph: JoinGraph, batches: Batches, path: Path) -> int:
 
 
 def _graphml(graph: JoinGraph, batches: Batches, path: Path) -> int:
-    """A node for every table that joins, an edge for every column that another contains."""
+    """A node for every table that joins, an edge for every column that another one contains."""
     nodes = graph.nodes
     joined = np.zeros(nodes.tables, dtype=bool)
     for edges in batches():
@@ -110,9 +110,9 @@ def _graphml(graph: JoinGraph, batches: Batches, path: Path) -> int:
             out.write(key.encode())
         out.write(b'<graph edgedefault="directed">\n')
         for begin in range(0, len(tables), _AT_ONCE):
-            those = tables[begin : begin + _AT_ONCE]
-            told = {"name": nodes.table_names(those), "rows": nodes.rows(those)}
-            out.write(_elements("node", {"id": those}, told))
+            batch = tables[begin : begin + _AT_ONCE]
+            data = {"name": nodes.table_names(batch), "rows": nodes.rows(batch)}
+            out.write(_elements("node", {"id": batch}, data))
         for edges in batches():
             for begin in range(0, len(edges), _AT_ONCE):
                 some = edges.take(np.arange(begin, min(begin + _AT_ONCE, len(edges))))
@@ -121,8 +121,8 @@ def _graphml(graph: JoinGraph, batches: Batches, path: Path) -> int:
                     "target": nodes.tables_of(some.target),
                 }
                 table = as_arrow(graph, some)
-                told = {key: table[key] for key, of, _ in _KEYS if of == "edge"}
-                out.write(_elements("edge", ends, told))
+                data = {key: table[key] for key, of, _ in _KEYS if of == "edge"}
+                out.write(_elements("edge", ends, data))
             written += len(edges)
         out.write(b"</graph>\n</graphml>\n")
     return written
@@ -131,8 +131,8 @@ def _graphml(graph: JoinGraph, batches: Batches, path: Path) -> int:
 _WRITERS = {".parquet": _parquet, ".graphml": _graphml}
 
 
-def _elements(kind: str, tables: Mapping[str, Array], told: Mapping[str, Any]) -> bytes:
-    """Nodes or edges as lines, of whole columns at once."""
+def _elements(kind: str, tables: Mapping[str, Array], data: Mapping[str, Any]) -> bytes:
+    """Nodes or edges as lines of XML, by whole columns at once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -140,7 +140,7 @@ def _elements(kind: str, tables: Mapping[str, Array], told: Mapping[str, Any]) -
     for name, numbers in tables.items():
         parts += [f' {name}="t', pa.array(numbers).cast(pa.large_string()), '"']
     parts.append(">")
-    for key, values in told.items():
+    for key, values in data.items():
         texts = (values if isinstance(values, pa.ChunkedArray) else pa.array(values)).cast(
             pa.large_string()
         )
@@ -153,7 +153,7 @@ def _elements(kind: str, tables: Mapping[str, Array], told: Mapping[str, Any]) -
 
 
 def escaped(texts: pa.Array) -> pa.Array:
-    """Texts as XML has them, without the characters that it cannot hold.
+    """Escape texts for XML; characters that XML cannot hold are replaced.
 
     >>> import pyarrow as pa
     >>> escaped(pa.array(["a\\x00b < c & d"]))[0].as_py()

@@ -1,4 +1,4 @@
-"""The join graph as a Python user has it in hand."""
+"""The join graph of an index, as Python users see it."""
 
 from __future__ import annotations
 
@@ -26,22 +26,21 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_AT_ONCE = 1 << 20  # pairs that are looked at together
+_AT_ONCE = 1 << 20  # pairs that are read together
 
 
 class JoinGraph:
     """All pairs of columns of a lake that join: one holds a share of the other's distinct values.
 
     `options` say which share, how many distinct values a column must have, and how many partners it
-    keeps; `cut` columns had more. What is asked for is read from the index's files, and nothing
-    else is held in memory.
+    keeps; `cut` columns had more. Everything is read from the index's files on demand.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         stored = snapshot.graph()
         if stored is None:
             raise InputError(
-                f"the index at {snapshot.place} has no join graph yet: lakejoin graph makes it"
+                f"the index at {snapshot.place} has no join graph yet: run lakejoin graph"
             )
         self.options: GraphOptions = stored.options
         self.cut = stored.cut
@@ -51,14 +50,13 @@ class JoinGraph:
 
     @cached_property
     def complete(self) -> bool:
-        """False where pairs are missing until `lakejoin graph` refreshes it: those of tables that
-        have been indexed since, and those that a column did not keep because of others that have
-        gone."""
+        """False if pairs are missing until `lakejoin graph` refreshes it: those of tables indexed
+        since, and those that a column did not keep because of others that have been removed."""
         return self.knows_all and not self._kept.lacks
 
     @property
     def knows_all(self) -> bool:
-        """Whether no table has been indexed since."""
+        """Whether no table has been indexed since the graph was built."""
         return not self._kept.fresh.any()
 
     @cached_property
@@ -66,10 +64,10 @@ class JoinGraph:
         if self._kept.is_whole:
             return self._stored.count
         return sum(
-            len(self._kept.still(file.of(np.arange(*some))))
-            for number in range(len(self._stored.segments))
-            if (file := self._stored.pairs(number)) is not None
-            for some in file.ranges(_AT_ONCE)
+            len(self._kept.still(file.of(np.arange(*columns))))
+            for segment in range(len(self._stored.segments))
+            if (file := self._stored.pairs(segment)) is not None
+            for columns in file.ranges(_AT_ONCE)
         )
 
     def __len__(self) -> int:
@@ -80,8 +78,8 @@ class JoinGraph:
         return f"<JoinGraph: {len(self):,} pairs of columns with a containment of {share:g}>"
 
     def pairs_of(self, segment: int, columns: Array) -> Pairs:
-        """All pairs of some columns of a segment: with those that hold them, and with those that
-        they hold."""
+        """All pairs of some columns of a segment, with columns that contain them and columns that
+        they contain."""
         before = int(self._kept.before[segment])
         if before < 0:
             return together([])
@@ -90,15 +88,16 @@ class JoinGraph:
         return together(found)
 
     def edges_of(self, tables: Array, min: float | None = None, numbers: bool = True) -> Edges:
-        """The edges that begin at some tables, by their numbers."""
-        found = [
-            self._chosen(self.pairs_of(segment, columns), min, numbers)
-            for segment, columns in self.nodes.columns_of(tables)
-        ]
-        return all_edges(found)
+        """The edges that start at the given tables."""
+        return all_edges(
+            [
+                self._chosen(self.pairs_of(segment, columns), min, numbers)
+                for segment, columns in self.nodes.columns_of(tables)
+            ]
+        )
 
     def batches(self, min: float | None = None, numbers: bool = True) -> Iterator[Edges]:
-        """All edges, some at a time; those of a table come together."""
+        """All edges in batches; the edges of a table come together."""
         for before in range(len(self._stored.segments)):
             segment = int(self._kept.now[before])
             files = [self._stored.pairs(before, turned) for turned in (False, True)]
@@ -113,12 +112,12 @@ class JoinGraph:
                     yield edges
 
     def edges(self, min: float | None = None, numbers: bool = True) -> Edges:
-        """The columns that are contained in others, by at least the share `min`; without those that
-        hold `numbers`, if these are left out. All at once: see `batches`."""
+        """The columns that others contain, by at least the share `min`; `numbers=False` omits
+        columns of numbers. All in memory; see `batches`."""
         return all_edges(list(self.batches(min, numbers)))
 
     def _chosen(self, pairs: Pairs, min: float | None, numbers: bool) -> Edges:
-        """The pairs that are edges from their own columns, in the order of these."""
+        """The pairs that are edges from their own column, sorted by it."""
         self._check(min)
         share = self.options.containment
         chosen = pairs.shared >= np.ceil(share * pairs.size - 1e-9)
@@ -140,16 +139,15 @@ class JoinGraph:
         check_share(min, "min")
         if min < self.options.containment:
             raise InputError(
-                f"the graph was made with a containment of {self.options.containment:g}: it "
-                f"cannot tell what contains {min:g}; lakejoin graph --containment {min:g} makes "
-                "one that can"
+                f"the graph only has joins with a containment of {self.options.containment:g} or "
+                f"more, not {min:g}: run lakejoin graph --containment {min:g}"
             )
 
     def statistics(
         self, min: float | None = None, numbers: bool = True, sample: int = 5, seed: int = 0
     ) -> Statistics:
-        """How many tables join, with how many others; a random `sample` of tables as in table 1.4
-        of Zhu's thesis."""
+        """How many tables join, and with how many others; with a random `sample` of tables, as in
+        table 1.4 of Zhu's thesis."""
         from lakejoin.discovery.graph.statistics import statistics_of
 
         self._check(min)
@@ -158,16 +156,16 @@ class JoinGraph:
     def around(
         self, table: str, hops: int = 1, min: float | None = None, numbers: bool = True
     ) -> Around:
-        """The tables that can be reached from a table by so many joins, each with the best join
-        that leads there: from a column to one that contains it."""
+        """The tables within `hops` joins of a table, each with the best join that leads there: from
+        a column to one that contains it."""
         from lakejoin.discovery.graph.around import around_of
 
         self._check(min)
         return around_of(self, table, hops, min, numbers)
 
     def to_arrow(self, min: float | None = None, numbers: bool = True) -> pa.Table:
-        """A row for every column that another contains: `table`, `column`, `other_table`,
-        `other_column`, `shared` values, and the `containment` in the other column."""
+        """A row for every pair of a column and one that contains it: `table`, `column`,
+        `other_table`, `other_column`, `shared` values and `containment` in the other column."""
         from lakejoin.discovery.graph.exporting import as_arrow
 
         self._check(min)
@@ -176,7 +174,7 @@ class JoinGraph:
     def export(
         self, path: str | os.PathLike[str], min: float | None = None, numbers: bool = True
     ) -> int:
-        """Writes the graph to a `.parquet` or `.graphml` file; returns how many edges it has."""
+        """Write the graph to a `.parquet` or `.graphml` file; returns the number of edges."""
         from lakejoin.discovery.graph.exporting import export
 
         self._check(min)

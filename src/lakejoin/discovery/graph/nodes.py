@@ -1,4 +1,4 @@
-"""The tables and columns of a graph, numbered through all segments."""
+"""The tables and columns of a graph, with one index over all segments."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _NUMBERS = ("integer", "decimal")
 
 
 class Nodes:
-    """Tables and columns by one number each; what is said of them is read from their segments when
-    it is needed."""
+    """Tables and columns by an index over all segments; facts about them are read on demand."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -35,11 +34,11 @@ class Nodes:
 
     @property
     def tables(self) -> int:
-        """How many tables there are, with those that have gone."""
+        """How many tables there are, including removed ones."""
         return int(self._first_table[-1])
 
     def columns(self, segment: Array, column: Array) -> Array:
-        """Numbers of columns."""
+        """The index of each column, given by its segment and its index there."""
         return np.asarray(self._first_column[segment] + column)
 
     def tables_of(self, columns: Array) -> Array:
@@ -51,7 +50,7 @@ class Nodes:
         return found
 
     def columns_of(self, tables: Array) -> Iterator[tuple[int, Array]]:
-        """(segment, its columns) of some tables."""
+        """(segment, columns in it) for the given tables."""
         for segment, _, own in _by_segment(np.sort(tables), self._first_table):
             yield segment, self._places[segment].columns_of(own)
 
@@ -61,14 +60,14 @@ class Nodes:
 
     @cached_property
     def live(self) -> Array:
-        """The tables that have not gone."""
+        """The tables that have not been removed."""
         alive = np.ones(self.tables, dtype=bool)
         for number, segment in enumerate(self.snapshot.segments):
             alive[self._first_table[number] + np.array(segment.record.dead, dtype=np.int64)] = False
         return np.flatnonzero(alive)
 
     def is_number(self, columns: Array) -> Array:
-        """Whether columns hold numbers, which meet by accident more often than texts do."""
+        """Whether columns hold numbers, which overlap by coincidence more often than texts do."""
         found = np.zeros(len(columns), dtype=bool)
         for segment, here, own in _by_segment(columns, self._first_column):
             if segment not in self._number:
@@ -78,7 +77,7 @@ class Nodes:
         return found
 
     def profile(self, name: str, columns: Array) -> Array:
-        """One figure of the profiles of columns."""
+        """One field of the columns' profiles."""
         found = np.empty(len(columns))
         for segment, here, own in _by_segment(columns, self._first_column):
             found[here] = self._places[segment].profile(name)[own]
@@ -93,21 +92,21 @@ class Nodes:
         return self._names("columns", columns, self._first_column)
 
     def rows(self, tables: Array) -> Array:
-        """How many rows tables have."""
+        """The number of rows of each table."""
         found = np.empty(len(tables), dtype=np.int64)
         for segment, here, own in _by_segment(tables, self._first_table):
             found[here] = self._places[segment].rows[own]
         return found
 
     def table(self, name: str) -> int:
-        """The number of the live table of a name."""
+        """The index of the live table with a name."""
         found = self.snapshot.find_table(name)
         if found is None:
-            self.snapshot.table(name)  # knows the nearest names
+            self.snapshot.table(name)  # raises with the closest names
             raise UnknownTable(f"no table {name!r} in the index")
         segment, entry = found
-        number = next(n for n, one in enumerate(self.snapshot.segments) if one is segment)
-        return int(self._first_table[number]) + entry.number
+        index = next(i for i, known in enumerate(self.snapshot.segments) if known is segment)
+        return int(self._first_table[index]) + entry.number
 
     def _names(self, of: str, numbers: Array, first: Array) -> pa.ChunkedArray:
         import pyarrow as pa
@@ -123,7 +122,7 @@ class Nodes:
 
 
 def _by_segment(numbers: Array, first: Array) -> Iterator[tuple[int, Array, Array]]:
-    """(segment, places among `numbers`, numbers within the segment), by segment."""
+    """(segment, positions in `numbers`, indexes within the segment), by segment."""
     segments = np.searchsorted(first, numbers, side="right") - 1
     order = np.argsort(segments, kind="stable")
     found, begin = np.unique(segments[order], return_index=True)

@@ -1,4 +1,4 @@
-"""A picture of what lies around a table: rings of tables, as SVG."""
+"""Draw the neighborhood of a table as SVG: rings of tables around it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from lakejoin.search.display import percent
 if TYPE_CHECKING:
     from lakejoin.discovery.graph.around import Around, Step
 
-_LETTER, _SMALL = 7.2, 5.4  # about as wide as a letter is, of a name and of what joins
-_LONGEST = 28  # letters, which end before the next ring
-_JOINS_TOLD = 40  # tables in a picture in which the columns are written too
+_LETTER, _SMALL = 7.2, 5.4  # rough width of a letter, in names and in join labels
+_LONGEST = 28  # letters of a label, so that it ends before the next ring
+_LABELLED = 40  # tables up to which joins are labelled with their columns
 _MOST_LINKS = 1_500
-_INK = 25.0  # what all lines beside those that lead from ring to ring may have together
-_COLOURS = ("#f2c037", "#2e8b57", "#5aa978", "#8dc4a3", "#bcdccb")  # the table, then by joins
-_PAD, _HEAD, _WIDTH = 24.0, 64.0, 560.0  # around all; above it, for what is said; at the least
+_INK = 25.0  # total opacity of the lines that do not lead from ring to ring
+_COLOURS = ("#f2c037", "#2e8b57", "#5aa978", "#8dc4a3", "#bcdccb")  # of the table, then by ring
+_PAD, _HEAD, _WIDTH = 24.0, 64.0, 560.0  # margin; height of the heading; least width
 
 
 def draw(around: Around, path: str | os.PathLike[str]) -> None:
-    """Writes the picture."""
+    """Write the picture to a file."""
     try:
         Path(path).write_text(as_svg(around), encoding="utf-8")
     except OSError as problem:
@@ -35,11 +35,11 @@ def draw(around: Around, path: str | os.PathLike[str]) -> None:
 
 
 def as_svg(around: Around) -> str:
-    """The table in the middle; on each ring what is a join further, beyond what leads there."""
+    """Render the table in the middle, and on each ring the tables one join further out."""
     spots = arranged(_parents(around), [0, *(step.hop for step in around.steps)])
     names = short_names([around.table, *(step.other_table for step in around.steps)], _LONGEST)
-    told = len(around) <= _JOINS_TOLD
-    joins = ["", *(_joined(step) if told else "" for step in around.steps)]
+    labelled = len(around) <= _LABELLED
+    joins = ["", *(_join_label(step) if labelled else "" for step in around.steps)]
     left, top, right, bottom = _extent(spots, names, joins)
     box = f'"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"'
     lines = [
@@ -53,24 +53,24 @@ def as_svg(around: Around) -> str:
     faint = min(0.25, max(0.02, _INK / max(1, len(others))))
     dark = min(0.6, max(0.15, 4 * _INK / max(1, len(leading))))
     for ends, opacity in [(others, faint), (leading, dark)]:
-        for one, other in ends:
-            (x, y), (to_x, to_y) = spots[one].at, spots[other].at
+        for start, end in ends:
+            (x, y), (to_x, to_y) = spots[start].at, spots[end].at
             lines.append(
                 f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="#456" '
                 f'stroke-opacity="{opacity:.2f}"/>'
             )
-    for place, spot in enumerate(spots):
-        lines += _node(names[place], joins[place], spot, _told(around, place))
+    for index, spot in enumerate(spots):
+        lines += _node(names[index], joins[index], spot, _tooltip(around, index))
     lines += _heading(around, left + _PAD, top + _PAD)
     return "\n".join([*lines, "</svg>", ""])
 
 
 def _parents(around: Around) -> list[int]:
-    """The place of the table that leads to each; -1 for the table itself."""
-    number = {around.table: 0}
-    for place, step in enumerate(around.steps, start=1):
-        number[step.other_table] = place
-    return [-1, *(number[step.table] for step in around.steps)]
+    """The index of the table that leads to each; -1 for the table itself."""
+    index_of = {around.table: 0}
+    for index, step in enumerate(around.steps, start=1):
+        index_of[step.other_table] = index
+    return [-1, *(index_of[step.table] for step in around.steps)]
 
 
 def _extent(
@@ -96,27 +96,26 @@ def _extent(
 
 
 def _drawn_links(around: Around) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The joins that lead from ring to ring, and others, each once for both directions; of very
-    many others the strongest."""
-    leading = [(parent, place) for place, parent in enumerate(_parents(around)) if place]
+    """The joins that lead from ring to ring, and the strongest of the others, each drawn once."""
+    leading = [(parent, index) for index, parent in enumerate(_parents(around)) if index]
     drawn = set(leading)
     others = [
-        (one, other)
-        for one, other, _ in around.links
-        if (one, other) not in drawn and (other, one) not in drawn
+        (start, end)
+        for start, end, _ in around.links
+        if (start, end) not in drawn and (end, start) not in drawn
     ]
     return leading, others[:_MOST_LINKS]
 
 
-def _joined(step: Step) -> str:
+def _join_label(step: Step) -> str:
     columns = cut_middle(f"{step.column} = {step.other_column}", _LONGEST)
     return f"{columns} ({percent(step.share)})"
 
 
-def _told(around: Around, place: int) -> str:
-    if place == 0:
+def _tooltip(around: Around, index: int) -> str:
+    if index == 0:
         return around.table
-    step = around.steps[place - 1]
+    step = around.steps[index - 1]
     joined = f"{step.table} · {step.column} = {step.other_column}"
     return f"{step.other_table}\n{joined} ({percent(step.share)}, {step.shared:,} values)"
 
@@ -125,24 +124,24 @@ def _heading(around: Around, x: float, y: float) -> list[str]:
     count = ", then ".join(f"{number:,}" for number in around.hops())
     name = cut_middle(around.table, 60)
     tables = "table" if len(around) == 1 else "tables"
-    reached = f"{count} {tables} by one join after the other" if count else "joins with no table"
-    said = "a ring for each join; dark: the join that leads there; faint: others between them"
+    reached = f"{count} {tables}, one join at a time" if count else "joins with no table"
+    legend = "one ring per join; dark lines: the join that leads there; faint lines: other joins"
     halo = 'stroke="white" stroke-width="4" paint-order="stroke"'
     return [
         f'<text x="{x:.0f}" y="{y:.0f}" font-size="15" font-weight="bold" {halo}>'
         f"{_text(name)}</text>",
         f'<text x="{x:.0f}" y="{y + 18:.0f}" {halo}>{reached}</text>',
-        f'<text x="{x:.0f}" y="{y + 34:.0f}" font-size="11" fill="#567" {halo}>{said}</text>',
+        f'<text x="{x:.0f}" y="{y + 34:.0f}" font-size="11" fill="#567" {halo}>{legend}</text>',
     ]
 
 
-def _node(name: str, joined: str, spot: Spot, told: str) -> list[str]:
+def _node(name: str, joined: str, spot: Spot, tooltip: str) -> list[str]:
     x, y = spot.at
     radius = 10 if spot.hop == 0 else 7 if spot.hop == 1 else 5
     colour = _COLOURS[min(spot.hop, len(_COLOURS) - 1)]
     lines = [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}" stroke="#345">'
-        f"<title>{_text(told)}</title></circle>"
+        f"<title>{_text(tooltip)}</title></circle>"
     ]
     if not spot.named:
         return lines
@@ -152,10 +151,10 @@ def _node(name: str, joined: str, spot: Spot, told: str) -> list[str]:
         return [*lines, f"<text {where}>{_text(name)}</text>"]
     turn = (math.degrees(spot.angle) + 180) % 360 - 180
     side, anchor = radius + 4, "start"
-    if abs(turn) > 90.01:  # along the radius, and never upside down
+    if abs(turn) > 90.01:  # labels follow the radius, never upside down
         turn, side, anchor = turn - 180, -side, "end"
     moved = f'transform="translate({x:.1f} {y:.1f}) rotate({turn:.1f})" text-anchor="{anchor}"'
-    above = -3 if spot.leads or joined else 4  # beside the line that goes on outwards
+    above = -3 if spot.leads or joined else 4  # not on the line that leads outwards
     lines.append(f'<text x="{side}" y="{above}" {moved} {halo}>{_text(name)}</text>')
     if joined:
         small = f'font-size="9" fill="#567" {halo}'

@@ -1,4 +1,4 @@
-"""What can be reached from a table of the graph, join by join."""
+"""Follow the edges of the graph from a table, join by join."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Shown:
 
 
 def reached(graph: JoinGraph, begin: int, hops: int, shown: Shown) -> list[Edges]:
-    """At each step the edges that lead to tables not met before: for each table the best, with the
-    largest share, then the most values; and the best first."""
-    met = np.zeros(graph.nodes.tables, dtype=bool)
-    met[begin] = True
-    last, found = np.array([begin]), []
+    """By hop, the best edge to each new table (the largest share, then the most values), the best
+    first."""
+    seen = np.zeros(graph.nodes.tables, dtype=bool)
+    seen[begin] = True
+    last, rings = np.array([begin]), []
     for _ in range(hops):
         best = all_edges([])
         for at in range(0, len(last), _AT_ONCE):
             edges = graph.edges_of(last[at : at + _AT_ONCE], shown.min, shown.numbers)
-            new = ~met[graph.nodes.tables_of(edges.target)]
+            new = ~seen[graph.nodes.tables_of(edges.target)]
             best = _best(graph, all_edges([best, edges.take(new)]))
         if not len(best):
             break
         last = graph.nodes.tables_of(best.target)
-        met[last] = True
-        found.append(best)
-    return found
+        seen[last] = True
+        rings.append(best)
+    return rings
 
 
 def _best(graph: JoinGraph, edges: Edges) -> Edges:
@@ -56,14 +56,15 @@ def _best(graph: JoinGraph, edges: Edges) -> Edges:
 def links_between(
     graph: JoinGraph, tables: Array, shown: Shown, most: int
 ) -> list[tuple[int, int, float]]:
-    """The joins between tables, as places among them, one for two tables, with its share: the
-    strongest of them, if there are more than `most`."""
-    place = np.full(graph.nodes.tables, -1)
-    place[tables] = np.arange(len(tables))
+    """The joins between tables, one per pair, as two positions in `tables` and the share; the
+    strongest `most` of them."""
+    position = np.full(graph.nodes.tables, -1)
+    position[tables] = np.arange(len(tables))
     ends, shares = np.zeros((2, 0), dtype=np.int64), np.zeros(0)
     for at in range(0, len(tables), _AT_ONCE):
         edges = graph.edges_of(tables[at : at + _AT_ONCE], shown.min, shown.numbers)
-        both = np.stack([place[graph.nodes.tables_of(end)] for end in (edges.source, edges.target)])
+        columns = edges.source, edges.target
+        both = np.stack([position[graph.nodes.tables_of(end)] for end in columns])
         inside = (both >= 0).all(axis=0)
         ends = np.concatenate([ends, np.sort(both[:, inside], axis=0)], axis=1)
         shares = np.concatenate([shares, edges.share[inside]])

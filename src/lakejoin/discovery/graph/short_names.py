@@ -1,4 +1,4 @@
-"""Names of tables that are short and still tell them apart."""
+"""Shorten table names while keeping them distinct."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from itertools import takewhile
 
 
 def short_names(names: Sequence[str], longest: int) -> list[str]:
-    """The last parts of each path, as many as tell it from the others; what is too long loses its
-    middle.
+    """The last parts of each path, as many as needed to be distinct; long names lose their middle.
 
     >>> short_names(["a/2005/eng.csv", "a/2006/eng.csv", "b/x.csv"], 20)
     ['2005/eng.csv', '2006/eng.csv', 'x.csv']
@@ -29,34 +28,34 @@ def short_names(names: Sequence[str], longest: int) -> list[str]:
             short[n] = tails[n]
         left = [n for n in left if count[tails[n]] > 1 and depth < len(parts[n])]
         depth += 1
-    return _told_apart(short, [cut_middle(name, longest) for name in short], longest)
+    return _distinct(short, [cut_middle(name, longest) for name in short], longest)
 
 
-def _told_apart(names: Sequence[str], cut: Sequence[str], longest: int) -> list[str]:
-    """Those that became the same by being cut show where they differ instead."""
+def _distinct(names: Sequence[str], cut: Sequence[str], longest: int) -> list[str]:
+    """Names that became equal by being cut show where they differ instead."""
     alike: dict[str, list[int]] = {}
     for n, name in enumerate(cut):
         alike.setdefault(name, []).append(n)
-    found = list(cut)
-    for some in alike.values():
-        own = [names[n] for n in some]
-        if len(set(own)) > 1:
-            begin = _common(own)
-            end = _common([name[begin:][::-1] for name in own])
-            for n in some:
+    distinct = list(cut)
+    for group in alike.values():
+        whole = [names[n] for n in group]
+        if len(set(whole)) > 1:
+            begin = _common(whole)
+            end = _common([name[begin:][::-1] for name in whole])
+            for n in group:
                 rest = names[n][begin : len(names[n]) - end]
-                found[n] = f"…{cut_middle(rest, longest - 2)}…"
-    return found
+                distinct[n] = f"…{cut_middle(rest, longest - 2)}…"
+    return distinct
 
 
 def _common(names: Sequence[str]) -> int:
-    """How many letters all begin with."""
+    """How many letters all names start with."""
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     return sum(1 for _ in same)
 
 
 def cut_middle(name: str, longest: int) -> str:
-    """A name of at most so many letters."""
+    """Shorten a name to at most `longest` letters."""
     if len(name) <= longest:
         return name
     end = (longest - 1) // 2

@@ -1,4 +1,4 @@
-"""How joinable is a lake? As in table 1.4 and figure 1.3 of Zhu's thesis."""
+"""Statistics of a join graph, as in table 1.4 and figure 1.3 of Zhu's thesis."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-HOPS = 4  # of figure 1.3
+HOPS = 4  # joins in figure 1.3
 _COMPLETE = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A table, how many others contain a column of it, and how many columns of theirs do."""
+    """A table, how many other tables contain one of its columns, and by how many columns."""
 
     table: str
     tables: int
@@ -31,8 +31,8 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How many more tables are reached from a table by each further join, where a column is wholly
-    contained in the next."""
+    """How many more tables each further join reaches from a table, if columns must be contained
+    completely."""
 
     table: str
     tables: tuple[int, ...]
@@ -43,10 +43,10 @@ class Statistics:
     """The figures of a graph.
 
     `columns` are contained in columns of other tables, by `edges`; `joined` of all `tables` have
-    one. `quartiles` are those of the number of tables that each table joins with, all tables
-    counted. `components` are the groups of tables that hang together, however many joins apart, and
-    `largest` the tables in the largest. `sample` is table 1.4 of the thesis, for tables drawn at
-    random; `reach` its figure 1.3, by complete containment, for the table with the most partners.
+    such a column. `quartiles` and `most` are of the number of tables that each table joins with.
+    `components` counts the connected groups of tables, `largest` the tables in the largest.
+    `sample` is table 1.4 of the thesis, for random tables; `reach` its figure 1.3, by complete
+    containment, for the table with the most partners.
     """
 
     tables: int
@@ -62,14 +62,14 @@ class Statistics:
     reach: Reached | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As `lakejoin graph --json` has it."""
+        """For `lakejoin graph --json`."""
         return asdict(self)
 
 
 def statistics_of(
     graph: JoinGraph, min: float | None, numbers: bool, sample: int, seed: int
 ) -> Statistics:
-    """The figures of a graph, or of those edges that are asked for."""
+    """Compute the figures of a graph, for edges of at least the share `min`."""
     nodes, shown = graph.nodes, Shown(min, numbers)
     counting = _Counting(nodes)
     for edges in graph.batches(min, numbers):
@@ -78,7 +78,7 @@ def statistics_of(
     linked = np.unique(counting.group[nodes.live], return_counts=True)[1]
     linked = linked[linked > 1]
     ranks = np.quantile(partners, (0.25, 0.5, 0.75), method="nearest") if len(partners) else [0] * 3
-    low, middle, high = (int(one) for one in ranks)
+    low, middle, high = map(int, ranks)
     return Statistics(
         tables=len(nodes.live),
         joined=int(np.count_nonzero(partners)),
@@ -95,17 +95,19 @@ def statistics_of(
 
 
 class _Counting:
-    """What the edges add up to, some after the others."""
+    """Totals over batches of edges."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self.columns = self.edges = self.number_edges = 0
         self.partners = np.zeros(nodes.tables, dtype=np.int64)
-        self.complete = np.zeros(nodes.tables, dtype=np.int64)  # partners that contain a column
-        self.group = np.arange(nodes.tables)  # the first of the tables that hang together
+        self.complete = np.zeros(
+            nodes.tables, dtype=np.int64
+        )  # tables that contain a column of it completely
+        self.group = np.arange(nodes.tables)  # the first table of its component
 
     def add(self, edges: Edges) -> None:
-        """Counts edges; those of a table come together."""
+        """Count a batch; the edges of a table come together."""
         nodes = self._nodes
         self.edges += len(edges)
         self.columns += len(np.unique(edges.source))
@@ -118,7 +120,7 @@ class _Counting:
         self._link(source, target)
 
     def _link(self, source: Array, target: Array) -> None:
-        """Makes one group of all that hang together: every table points to the first of them."""
+        """Merge components: every table points to the first table of its own."""
         group = self.group
         while True:
             one, other = group[source], group[target]
@@ -128,28 +130,28 @@ class _Counting:
             np.minimum.at(group, one, low)
             np.minimum.at(group, other, low)
             while not np.array_equal(new := group[group], group):
-                group = new  # a step further each time, so that long chains are short work
+                group = new  # halves long chains each time
         self.group = group
 
 
 def _sample(graph: JoinGraph, shown: Shown, size: int, seed: int) -> tuple[Sampled, ...]:
-    """Tables drawn at random, of all."""
+    """Random tables with their partners."""
     nodes = graph.nodes
     rng = np.random.default_rng(seed)
     drawn = rng.choice(nodes.live, min(size, len(nodes.live)), replace=False)
-    found = []
+    sampled = []
     for table, name in zip(drawn.tolist(), nodes.table_names(drawn).to_pylist(), strict=True):
         edges = graph.edges_of(np.array([table]), shown.min, shown.numbers)
         tables = np.unique(nodes.tables_of(edges.target))
-        found.append(Sampled(name, len(tables), len(np.unique(edges.target))))
-    return tuple(found)
+        sampled.append(Sampled(name, len(tables), len(np.unique(edges.target))))
+    return tuple(sampled)
 
 
 def _reach(graph: JoinGraph, shown: Shown, complete: Array) -> Reached | None:
-    """Of the table with the most partners that contain a column of it wholly."""
+    """Of the table with the most partners that contain one of its columns completely."""
     if not complete.any():
         return None
     table = int(np.argmax(complete))
     name = graph.nodes.table_names(np.array([table]))[0].as_py()
-    found = reached(graph, table, HOPS, Shown(1.0, shown.numbers))
-    return Reached(name, tuple(len(edges) for edges in found))
+    rings = reached(graph, table, HOPS, Shown(1.0, shown.numbers))
+    return Reached(name, tuple(len(edges) for edges in rings))

@@ -1,1 +1,1 @@
-"""Join paths: how do I get from one table to another, by joining tables in between?"""
+"""Chains of joins that lead from one table to another."""

@@ -1,4 +1,4 @@
-"""The answer to how one table leads to another: chains of joins, with the rows that survive."""
+"""The paths from one table to another: chains of joins with the number of rows that survive."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """One join of a path: `column` of `table` equals `other_column` of `other_table`; they share
-    so many distinct values, which are a part `containment` of those of `column`."""
+    """One join of a path: `column` of `table` equals `other_column` of `other_table`.
+
+    They share `shared` distinct values; `containment` is their share of the values of `column`.
+    """
 
     table: str
     column: str
@@ -27,7 +29,7 @@ class Join:
     containment: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """For JSON."""
         return {
             "table": self.table,
             "column": self.column,
@@ -42,7 +44,7 @@ class Join:
 class Path:
     """A chain of joins from one table to another.
 
-    Of the `total` rows of the first table, `rows` survive; the join has `joined` rows.
+    Of the `total` rows of the first table, `rows` survive; the result has `joined` rows.
     """
 
     rank: int
@@ -53,32 +55,32 @@ class Path:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables on the way, with both ends."""
+        """The tables along the path, both ends included."""
         return (self.joins[0].table, *(join.other_table for join in self.joins))
 
     @property
     def rows(self) -> int:
-        """The rows of the first table that survive."""
+        """How many rows of the first table survive."""
         return self.survivors.rows
 
     @property
     def total(self) -> int:
-        """All rows of the first table."""
+        """How many rows the first table has."""
         return self.survivors.total
 
     @property
     def joined(self) -> int:
-        """The rows of the join of all tables."""
+        """How many rows the join of all tables has."""
         return self.survivors.joined
 
     def sql(self) -> str:
-        """DuckDB SQL that makes the join."""
+        """The join as DuckDB SQL."""
         from lakejoin.discovery.paths.sql import path_sql
 
         return path_sql(self._tables, self._route)
 
     def to_dict(self) -> dict[str, Any]:
-        """The path as JSON has it; the keys are stable."""
+        """The path for JSON; the keys are stable."""
         return {
             "rank": self.rank,
             "joins": [join.to_dict() for join in self.joins],
@@ -90,17 +92,17 @@ class Path:
 
     def __repr__(self) -> str:
         steps = [f"{join.column} = {join.other_column} → {join.other_table}" for join in self.joins]
-        told = f"{percent(self.survivors.share)} of {self.total:,} rows survive"
-        return f"{self.joins[0].table}: {', then '.join(steps)} ({told})"
+        surviving = f"{percent(self.survivors.share)} of {self.total:,} rows survive"
+        return f"{self.joins[0].table}: {', then '.join(steps)} ({surviving})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Paths(Sequence[Path]):
-    """The paths from one table to another, at most `k`, those that most rows survive first.
+    """The paths from one table to another, at most `k`, those with the most surviving rows first.
 
-    Where there is none, `none` says what comes nearest. `searched` is true where the index has no
-    whole graph, and joins were searched for: then not all tables were looked at. `notes` say how
-    the tables were read.
+    If there is no path, `none` says what comes closest. `searched` is true if the index has no
+    complete join graph and joins were searched for, so that not all tables were considered.
+    `notes` say how the tables were read.
     """
 
     table: str
@@ -118,16 +120,16 @@ class Paths(Sequence[Path]):
         return iter(self.paths)
 
     @overload
-    def __getitem__(self, place: int) -> Path: ...
+    def __getitem__(self, index: int) -> Path: ...
     @overload
-    def __getitem__(self, place: slice) -> Paths: ...
-    def __getitem__(self, place: int | slice) -> Path | Paths:
-        if isinstance(place, slice):
-            return replace(self, paths=self.paths[place])
-        return self.paths[place]
+    def __getitem__(self, index: slice) -> Paths: ...
+    def __getitem__(self, index: int | slice) -> Path | Paths:
+        if isinstance(index, slice):
+            return replace(self, paths=self.paths[index])
+        return self.paths[index]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON has it; the keys are stable."""
+        """The answer for JSON; the keys are stable."""
         return {
             "table": self.table,
             "other_table": self.other_table,

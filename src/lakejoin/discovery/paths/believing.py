@@ -1,5 +1,5 @@
-"""Is a join of a path more than an accident? As a fused search weighs it: values against chance,
-rows that agree, and names."""
+"""Decide whether a join of a path is more than a coincidence, as a fused search does: by shared
+values against chance, by rows that agree, and by names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COPY = "they are copies of each other"
 
 @dataclass(eq=False)
 class Beliefs:
-    """Why joins are accidents, or nothing where they are none; what was found is kept."""
+    """Reasons why joins look coincidental; each pair of columns is judged once."""
 
     searcher: Searcher
     tables: Tables
@@ -28,30 +28,32 @@ class Beliefs:
     _ways: dict[Place, ColumnWays] = field(default_factory=dict)
 
     def against(self, hop: Hop) -> str:
-        """Why a join is an accident; empty where it is believed, as references by name are."""
+        """Why a join looks coincidental; empty if it is believed, as references are."""
         if hop.refers:
             return ""
         one, other = sorted((hop.column, hop.other))
         if (one, other) not in self._known:
-            self._known[one, other] = self._against(self._asked(hop))
+            self._known[one, other] = self._against(self._from_query(hop))
         return self._known[one, other]
 
-    def _asked(self, hop: Hop) -> Hop:
-        """Seen from the side that asks the lake: the smaller column, or the one not in it."""
+    def _from_query(self, hop: Hop) -> Hop:
+        """The hop seen from the column that is searched with: one outside the lake, else the
+        smaller one."""
         if is_own(hop.table) or is_own(hop.other_table):
             return hop if is_own(hop.table) else hop.turned()
         return hop.turned() if hop.size > hop.other_size else hop
 
     def _against(self, hop: Hop) -> str:
-        mine, place = self.tables.table(hop.table), self.tables.place(hop.table, hop.column)
-        results = self.searcher.results_of(mine, place, [hop.other])
+        query_table = self.tables.table(hop.table)
+        column = self.tables.place(hop.table, hop.column)
+        results = self.searcher.results_of(query_table, column, [hop.other])
         if not results:
             return _COPY
         if hop.column not in self._ways:
             names = lake_names(self.searcher.snapshot)
-            self._ways[hop.column] = ColumnWays(mine, place, names)
+            self._ways[hop.column] = ColumnWays(query_table, column, names)
         ways = self._ways[hop.column]
-        # How rare a partner is cannot be told of one alone.
+        # Rarity compares several results, and there is only one here.
         (way,) = ways.quick(results)
         way = ways.against_chance(replace(way, signals=replace(way.signals, rarity=0.0)))
         if not way.believed:

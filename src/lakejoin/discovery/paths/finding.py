@@ -1,10 +1,9 @@
-"""How do I get from one table to another by joins? The paths that most rows survive.
+"""Find the paths of joins from one table to another that most rows survive.
 
-Chains of joins are listed by estimate (`routes.py`). In that order each is looked at: a chain with
-a join that is an accident is passed over (`believing.py`), and of the others the rows that survive
-are counted exactly (`surviving.py`), for the first `COUNTED`. These are ranked by the rows of the
-first table that survive, in whole percents, then by fewer joins. Of several chains through
-the same tables, the best is told.
+Candidate chains come by estimate. In that order, chains with a coincidental join are skipped, and
+the surviving rows of the first `COUNTED` others are counted exactly. These are ranked by the share
+of the first table's rows that survive, in whole percents, then by fewer joins. Of several chains
+through the same tables only the best is reported.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
 
 DEFAULT_K = 5
-COUNTED = 20  # paths of which rows are counted
+COUNTED = 20  # paths whose rows are counted
 _OF_TABLES = 3  # paths through the same tables
 
 
 def check_joins(joins: int) -> None:
-    """Refuses what is no number of joins."""
+    """Raise unless a path may have this many joins."""
     if not 1 <= joins <= MOST_JOINS:
         raise InputError(f"a path has between 1 and {MOST_JOINS} joins, not {joins}")
 
@@ -43,21 +42,22 @@ def find_paths(
     k: int = DEFAULT_K,
     notes: tuple[str, ...] = (),
 ) -> Paths:
-    """The `k` best paths of at most so many `joins` from one table to another; each is one of the
-    lake, or a file or frame of the caller's."""
+    """The `k` best paths of at most `joins` joins between two tables; either may be a table of the
+    lake, or a file or frame of the caller."""
     begin = time.perf_counter()
     check_joins(joins)
     tables = Tables(searcher.snapshot, ends)
     first, last = tables.ends
     if first == last:
-        raise InputError(f"{ends[0].name} is both ends: name two tables")
+        raise InputError(f"{ends[0].name} is both the start and the end: name two different tables")
     hops = hops_of(searcher, tables)
     likely = routes(hops, first, last, joins)
     beliefs = Beliefs(searcher, tables)
     counted = [(route, survivors(tables, route)) for route in _believed(likely, beliefs)]
-    counted = [one for one in counted if one[1].rows]
+    counted = [(route, count) for route, count in counted if count.rows]
     counted.sort(key=_order)
-    paths = tuple(_path(tables, rank, *one) for rank, one in enumerate(_apart(counted)[:k], 1))
+    best = _best_of_tables(counted)[:k]
+    paths = tuple(_path(tables, rank, *chosen) for rank, chosen in enumerate(best, 1))
     none = "" if paths else _nearest(tables, joins, likely, beliefs, hops.of(first))
     return Paths(
         ends[0].name,
@@ -71,7 +71,7 @@ def find_paths(
 
 
 def _believed(likely: Sequence[Route], beliefs: Beliefs) -> Iterator[Route]:
-    """The first routes of which every join is believed, few through the same tables."""
+    """The first routes whose joins are all believed, few through the same tables."""
     through: dict[tuple[Place, ...], int] = {}
     count = 0
     for route in likely:
@@ -85,42 +85,41 @@ def _believed(likely: Sequence[Route], beliefs: Beliefs) -> Iterator[Route]:
             return
 
 
-def _order(one: tuple[Route, Survivors]) -> tuple[int, int, int, int, tuple[Place, ...]]:
-    """By whole percents that survive: for less than that, no table is put in between."""
-    route, found = one
+def _order(counted: tuple[Route, Survivors]) -> tuple[int, int, int, int, tuple[Place, ...]]:
+    """By whole percents that survive, so that a smaller gain never adds a table to the path."""
+    route, survive = counted
     return (
-        -round(100 * found.share),
+        -round(100 * survive.share),
         len(route),
-        -found.rows,
-        found.joined,
+        -survive.rows,
+        survive.joined,
         tuple(hop.column for hop in route),
     )
 
 
-def _apart(counted: Sequence[tuple[Route, Survivors]]) -> list[tuple[Route, Survivors]]:
-    """The best path of each row of tables."""
+def _best_of_tables(counted: Sequence[tuple[Route, Survivors]]) -> list[tuple[Route, Survivors]]:
+    """The best path of each sequence of tables."""
     best: dict[tuple[Place, ...], tuple[Route, Survivors]] = {}
-    for one in counted:
-        best.setdefault(tuple(hop.other_table for hop in one[0]), one)
+    for route, survive in counted:
+        best.setdefault(tuple(hop.other_table for hop in route), (route, survive))
     return list(best.values())
 
 
-def _path(tables: Tables, rank: int, route: Route, found: Survivors) -> Path:
-    return Path(rank, tuple(_join(tables, hop) for hop in route), found, tables, route)
+def _path(tables: Tables, rank: int, route: Route, survive: Survivors) -> Path:
+    return Path(rank, tuple(_join(tables, hop) for hop in route), survive, tables, route)
 
 
 def _join(tables: Tables, hop: Hop) -> Join:
-    mine, theirs = (
-        tables.names(*one) for one in ((hop.table, hop.column), (hop.other_table, hop.other))
-    )
-    return Join(*mine, *theirs, hop.shared, hop.shared / max(1, hop.size))
+    left = tables.names(hop.table, hop.column)
+    right = tables.names(hop.other_table, hop.other)
+    return Join(*left, *right, hop.shared, hop.shared / max(1, hop.size))
 
 
 def _nearest(
     tables: Tables, joins: int, likely: Sequence[Route], beliefs: Beliefs, first: Sequence[Hop]
 ) -> str:
-    """What comes nearest, in a sentence."""
-    begin, end = (tables.table(place).name for place in tables.ends)
+    """A sentence on what comes closest to a path."""
+    begin, end = (tables.table(end).name for end in tables.ends)
     most = "1 join" if joins == 1 else f"at most {joins} joins"
     none = f"no path of {most} leads from {begin} to {end}"
     for route in likely:
@@ -128,12 +127,12 @@ def _nearest(
             if why := beliefs.against(hop):
                 join = _join(tables, hop)
                 pair = f"{join.column} = {join.other_column}"
-                told = f"{join.table} with {join.other_table} by {pair}"
-                return f"{none}; the nearest would join {told}, but {why}"
+                nearest = f"{join.table} with {join.other_table} by {pair}"
+                return f"{none}; the closest would join {nearest}, but {why}"
     if all(map(is_own, tables.ends)):
-        none += " through tables of the lake (lakejoin join joins two files with each other)"
+        none += " through tables of the lake (to join two files directly, use lakejoin join)"
     names = list(dict.fromkeys(tables.table(hop.other_table).name for hop in first))[:3]
     if names:
-        among = "" if len(names) < 3 else "among others "
-        return f"{none}; {begin} joins with {among}{', '.join(names)}"
+        others = "" if len(names) < 3 else " and others"
+        return f"{none}; {begin} joins with {', '.join(names)}{others}"
     return f"{none}; no table joins with {begin}"

@@ -1,8 +1,8 @@
-"""The joins that lead away from a table: from the graph of the lake, or searched for at once.
+"""The joins that start at a table: from the lake's join graph, or searched for on the spot.
 
-A join is taken where one column holds at least half of the other's values, one of the two nearly
-tells rows apart (else every row would meet many), and, of numbers, the names are those of the same
-things: numbers from 1 on are in very many columns.
+A join counts if one column holds at least half of the other's values, one of the two nearly
+identifies rows (otherwise every row would match many), and, for numbers, both names refer to the
+same entity: very many columns hold the numbers from 1 on.
 """
 
 from __future__ import annotations
@@ -28,23 +28,22 @@ if TYPE_CHECKING:
     from lakejoin.search.searcher import Searcher
     from lakejoin.store.pairs import Pairs
 
-_HALF = 0.5  # of the values of one column must be in the other
-_ALL, _KEY = 0.95, 0.99  # of the values are in the other; distinct values for each row of a key
-_UNIQUE = 0.5  # distinct values for each row, of one of the two
-_TEXTS, _OF_NUMBERS = 400, 400  # pairs of a table that are looked at
+_HALF = 0.5  # share of the smaller column's values that must be in the other
+_ALL, _KEY = 0.95, 0.99  # share of values in the other column; distinct values per row of a key
+_UNIQUE = 0.5  # distinct values per row, in one of the two
+_TEXTS, _OF_NUMBERS = 400, 400  # pairs of a table that are considered
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
-# Columns for each key, where they are searched for. Of those with the same numbers, few are called
-# after the same things.
+# Columns fetched per key. Of those with the same numbers, few have a matching name.
 _BY_TEXTS = SearchOptions("overlap", k=60, others=True)
 _BY_NUMBERS = SearchOptions("overlap", k=1_000, others=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A join of a table with another: `column` of mine holds `shared` of the values of `other`.
+    """A join of a table with another: `column` holds `shared` of the values of `other`.
 
-    `refers` says that it is a reference by its names: all values of one are in the other, which is
-    a key, and both are called after the same things.
+    `refers` is true for a reference by name: all values of one column are in the other, which is a
+    key, and both names refer to the same entity.
     """
 
     table: Place
@@ -54,17 +53,17 @@ class Hop:
     shared: int
     size: int
     other_size: int
-    filled: float  # the share of rows that have a value, in mine
+    filled: float  # share of the first table's rows that have a value
     other_filled: float
     refers: bool = False
 
     @property
     def survives(self) -> float:
-        """About which share of my rows find a partner."""
+        """Estimate the share of the first table's rows that find a match."""
         return self.filled * self.shared / max(1, self.size)
 
     def turned(self) -> Hop:
-        """The same, seen from the other table."""
+        """The same join, seen from the other table."""
         return Hop(
             self.other_table,
             self.other,
@@ -80,16 +79,16 @@ class Hop:
 
 
 class Hops(Protocol):
-    """Tells what a table joins with."""
+    """Lists what a table joins with."""
 
-    widest: int  # tables whose joins are looked at, for each further join
+    widest: int  # tables that are followed up, for each further join
 
     def of(self, table: Place) -> list[Hop]:
         """The joins of a table, those that most rows survive first."""
 
 
 class _Known:
-    """What is known of tables and columns: of those of the lake, by the catalog."""
+    """Facts about tables and columns; for tables of the lake, from the catalog."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -99,29 +98,30 @@ class _Known:
         self._things: dict[Place, list[str]] = {}
 
     def hop(self, column: Place, other: Place, shared: int) -> Hop | None:
-        """The join of two columns, if it is one to be taken."""
-        sizes = [self._figure("distinct", one) for one in (column, other)]
+        """The join of two columns, or None if it does not count."""
+        ends = (column, other)
+        sizes = [self._figure("distinct", end) for end in ends]
         if column == other or shared < _HALF * min(sizes):
             return None
-        if max(self._figure("uniqueness", one) for one in (column, other)) < _UNIQUE:
+        if max(self._figure("uniqueness", end) for end in ends) < _UNIQUE:
             return None
-        tables = [self.table_of(one) for one in (column, other)]
+        tables = [self.table_of(end) for end in ends]
         if tables[0] == tables[1]:
             return None
         named = self.of_one_thing(column, other)
-        numbers = any(self._text("type", one) in _NUMBERS for one in (column, other))
-        if numbers and not named:  # texts need not be called the same
+        numbers = any(self._text("type", end) in _NUMBERS for end in ends)
+        if numbers and not named:  # texts need no matching name
             return None
         full, other_full = (
-            1 - self._figure("nulls", one) / max(1, self._rows(one)) for one in (column, other)
+            1 - self._figure("nulls", end) / max(1, self._rows(end)) for end in ends
         )
         size, other_size = map(int, sizes)
-        refers = named and self._refers((column, other), sizes, shared)
+        refers = named and self._refers(ends, sizes, shared)
         figures = (shared, size, other_size, full, other_full, refers)
         return Hop(tables[0], column, tables[1], other, *figures)
 
     def of_one_thing(self, column: Place, other: Place) -> bool:
-        """Whether the names of two columns say that they hold the same things."""
+        """Whether the names of two columns refer to the same entity."""
         return same_thing(self._thing(column), self._thing(other))
 
     def table_of(self, column: Place) -> Place:
@@ -131,7 +131,7 @@ class _Known:
         return column[0], self._places[column[0]].table_of(column[1])
 
     def _refers(self, columns: Sequence[Place], sizes: Sequence[float], shared: int) -> bool:
-        """Whether nearly all values of one column are in the other, and that is a key."""
+        """Whether nearly all values of one column are in the other, which is a key."""
         return any(
             shared >= _ALL * size and self._figure("uniqueness", key) >= _KEY
             for size, key in zip(sizes, reversed(columns), strict=True)
@@ -170,12 +170,12 @@ class _Known:
 
 
 def _best(hops: Iterable[Hop | None]) -> list[Hop]:
-    found = [one for one in hops if one is not None]
-    return sorted(found, key=lambda one: (-one.survives, -one.shared, one.other, one.column))
+    joins = [hop for hop in hops if hop is not None]
+    return sorted(joins, key=lambda hop: (-hop.survives, -hop.shared, hop.other, hop.column))
 
 
 class GraphHops:
-    """Joins by the graph that `lakejoin graph` has made."""
+    """Joins from the graph that `lakejoin graph` built."""
 
     widest = 40
 
@@ -186,7 +186,7 @@ class GraphHops:
         self._found: dict[Place, list[Hop]] = {}
 
     def of(self, table: Place) -> list[Hop]:
-        """The joins of a table; of one that is not of the lake, they are searched for."""
+        """The joins of a table; those of a table outside the lake are searched for."""
         if table not in self._found:
             own = is_own(table)
             hops = _searched(self._searcher, self._known, table) if own else self._of(table)
@@ -202,23 +202,23 @@ class GraphHops:
         other = nodes.columns(pairs.other_segment, pairs.other_column)
         unique = np.maximum(nodes.profile("uniqueness", mine), nodes.profile("uniqueness", other))
         pairs, mine = pairs.take(unique >= _UNIQUE), mine[unique >= _UNIQUE]
-        # Those that most rows survive; and of them the tightest: a count that is just as long is
-        # rather referred to than a longer one.
+        # Those that most rows survive, then the tightest: of two columns that hold all values, the
+        # smaller is more likely the one referred to.
         numbers = nodes.is_number(mine)
         order = np.lexsort((pairs.other_size, -pairs.shared / pairs.size))
         texts = _ends(pairs.take(order[~numbers[order]][:_TEXTS]))
-        # Numbers are in very many columns: most are passed over for their names.
+        # Very many columns hold the same numbers: most are skipped because of their names.
         named = (
-            one
-            for one in _ends(pairs.take(order[numbers[order]]))
-            if self._known.of_one_thing(one[0], one[1])
+            pair
+            for pair in _ends(pairs.take(order[numbers[order]]))
+            if self._known.of_one_thing(pair[0], pair[1])
         )
-        for one in chain(texts, islice(named, _OF_NUMBERS)):
-            yield self._known.hop(*one)
+        for pair in chain(texts, islice(named, _OF_NUMBERS)):
+            yield self._known.hop(*pair)
 
 
 def _ends(pairs: Pairs) -> Iterable[tuple[Place, Place, int]]:
-    """The columns of pairs, and how many values both hold."""
+    """The columns of each pair, and how many values both hold."""
     return zip(
         zip(pairs.segment.tolist(), pairs.column.tolist(), strict=True),
         zip(pairs.other_segment.tolist(), pairs.other_column.tolist(), strict=True),
@@ -228,7 +228,7 @@ def _ends(pairs: Pairs) -> Iterable[tuple[Place, Place, int]]:
 
 
 class SearchedHops:
-    """Joins that are searched for when they are asked for, by the columns that may be keys."""
+    """Joins that are searched for on demand, by the columns that may be keys."""
 
     widest = 6
 
@@ -245,24 +245,25 @@ class SearchedHops:
 
 
 def _searched(searcher: Searcher, known: _Known, table: Place) -> Iterable[Hop | None]:
-    """The joins of a table by searches for its columns."""
-    mine = known.tables.table(table)
+    """The joins of a table, found by searching with its columns."""
+    query_table = known.tables.table(table)
     try:
-        keys = plausible_keys(mine, searcher)
+        keys = plausible_keys(query_table, searcher)
     except InputError:
         return
-    for place in keys:
-        if not len(mine.query(place)):
+    for key in keys:
+        if not len(query_table.query(key)):
             continue
-        is_number = mine.profile(place).type in _NUMBERS
-        for one in searcher.results(mine, place, _BY_NUMBERS if is_number else _BY_TEXTS)[0]:
-            assert one.found is not None, "a result of a search has its place"
-            other = one.found.number, one.found.columns[0]
-            yield known.hop(known.tables.column(table, place), other, one.matched)
+        is_number = query_table.profile(key).type in _NUMBERS
+        options = _BY_NUMBERS if is_number else _BY_TEXTS
+        for result in searcher.results(query_table, key, options)[0]:
+            assert result.found is not None, "a result of a search has a location"
+            other = result.found.number, result.found.columns[0]
+            yield known.hop(known.tables.column(table, key), other, result.matched)
 
 
 def hops_of(searcher: Searcher, tables: Tables) -> GraphHops | SearchedHops:
-    """By the graph where the index has a whole one, else by searching."""
+    """Joins from the graph if it covers all tables of the index, else by searching."""
     snapshot = searcher.snapshot
     if snapshot.manifest.graph is not None:
         graph = JoinGraph(snapshot)

@@ -1,8 +1,8 @@
-"""Which chains of joins lead from one table to another? From both ends, until they meet.
+"""Find the chains of joins between two tables, searching from both ends until they meet.
 
-A chain of up to four joins is two half chains of up to two. Those from both ends are kept, the ones
-that most rows survive, and put together where they end at the same table. No table is visited
-twice, and none is left by the column through which it was entered: that would only be a detour.
+A chain of up to four joins consists of two halves of up to two. The halves that most rows survive
+are kept for both ends and joined where they reach the same table. No table is visited twice, and
+none is left by the column through which it was entered, which would only be a detour.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Route = tuple[Hop, ...]
 MOST_JOINS = 4
 _FIRST = 400  # joins of the tables at both ends
 _NEXT = 60  # joins of each table after them
-_ROUTES = 400  # that are looked at closely
+_ROUTES = 400  # routes that are examined
 
 
 def routes(hops: Hops, begin: Place, end: Place, joins: int = MOST_JOINS) -> list[Route]:
-    """Chains of at most so many joins, those that most rows survive by estimate first."""
-    # The longer half begins at the end that only its own searches find, if there is one.
+    """Chains of at most `joins` joins, those that most rows survive by estimate first."""
+    # An end outside the lake is only found by its own searches: the longer half starts there.
     from_end = is_own(end)
     there = _halves(hops, begin, _longer_half(joins, not from_end))
     back = _halves(hops, end, _longer_half(joins, from_end))
@@ -47,7 +47,7 @@ def _longer_half(joins: int, longer: bool) -> int:
 
 
 def estimate(route: Route) -> float:
-    """About which share of the rows of the first table survives."""
+    """Estimate the share of the first table's rows that survive."""
     return math.prod(hop.survives for hop in route)
 
 
@@ -56,7 +56,7 @@ def _order(route: Route) -> tuple[float, int, tuple[tuple[Place, Place], ...]]:
 
 
 def _halves(hops: Hops, begin: Place, joins: int) -> list[list[Route]]:
-    """By length, the routes that lead away from a table."""
+    """The routes that start at a table, by length."""
     found: list[list[Route]] = [[()]]
     for length in range(joins):
         longer = sorted(_longer(hops, found[length], begin, length), key=_order)
@@ -79,7 +79,7 @@ def _longer(hops: Hops, known: list[Route], begin: Place, length: int) -> Iterat
 
 
 def _is_plain(route: Route, begin: Place) -> bool:
-    """Whether no table is visited twice, and none is left by the column it was entered by."""
+    """Whether no table is visited twice or left by the column it was entered by."""
     tables = [begin, *(hop.other_table for hop in route)]
     return len({*tables}) == len(tables) and all(
         entered.other != left.column for entered, left in pairwise(route)

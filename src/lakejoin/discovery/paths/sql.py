@@ -1,4 +1,4 @@
-"""A chain of joins as SQL that DuckDB runs: over the files themselves where it reads them."""
+"""A chain of joins as DuckDB SQL, over the files themselves where DuckDB can read them."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A table of the query: what is read, as what, and what to say first."""
+    """A table of the SQL query: its source, its alias, and a comment on it."""
 
     source: str
     alias: str
     names: tuple[str, ...]
     comment: str
-    is_read: bool  # by DuckDB, from its file
+    is_read: bool  # whether DuckDB reads it from its file
     table: MyTable
 
-    def column(self, place: int) -> Column:
+    def column(self, index: int) -> Column:
         """One of its columns."""
-        # A table of the lake that has to be registered comes as texts, from the index.
+        # A lake table that has to be registered comes from the index, as text.
         of_index = self.table.home is not None and not self.is_read
-        return Column(self.names[place], of_index or self.table.is_text(place))
+        return Column(self.names[index], of_index or self.table.is_text(index))
 
 
 def path_sql(tables: Tables, route: Sequence[Hop]) -> str:
-    """DuckDB SQL for a chain of joins, all columns of all tables."""
-    places = [route[0].table, *(hop.other_table for hop in route)]
-    sides = [_side(tables, place, number) for number, place in enumerate(places, 1)]
+    """DuckDB SQL for a chain of joins, with all columns of all tables."""
+    refs = [route[0].table, *(hop.other_table for hop in route)]
+    sides = [_side(tables, ref, number) for number, ref in enumerate(refs, 1)]
     comments = [side.comment for side in sides if side.comment]
-    joins, apart = [], []
-    for hop, mine, theirs in zip(route, sides[:-1], sides[1:], strict=True):
-        equal, words, said = _equality(tables, hop, mine, theirs)
-        joins.append(f"JOIN {theirs.source} AS {theirs.alias}\n  ON {equal}")
-        apart += words
-        comments += said
+    joins, conditions = [], []
+    for hop, left, right in zip(route, sides[:-1], sides[1:], strict=True):
+        equal, not_null, remarks = _equality(tables, hop, left, right)
+        joins.append(f"JOIN {right.source} AS {right.alias}\n  ON {equal}")
+        conditions += not_null
+        comments += remarks
     chosen = ", ".join(f"{side.alias.partition('(')[0]}.*" for side in sides)
-    where = "\nWHERE " + "\n  AND ".join(apart) if apart else ""
+    where = "\nWHERE " + "\n  AND ".join(conditions) if conditions else ""
     return (
         comment_lines(comments)
         + f"SELECT {chosen}\nFROM {sides[0].source} AS {sides[0].alias}\n"
@@ -57,30 +57,30 @@ def path_sql(tables: Tables, route: Sequence[Hop]) -> str:
 
 
 def _equality(
-    tables: Tables, hop: Hop, mine: _Side, theirs: _Side
+    tables: Tables, hop: Hop, left_side: _Side, right_side: _Side
 ) -> tuple[str, list[str], list[str]]:
-    """What must be equal, what must not stand there, and what is said of it."""
+    """The join condition, conditions that exclude words for null, and comments on them."""
     sides = (
-        (mine, tables.place(hop.table, hop.column)),
-        (theirs, tables.place(hop.other_table, hop.other)),
+        (left_side, tables.place(hop.table, hop.column)),
+        (right_side, tables.place(hop.other_table, hop.other)),
     )
-    part = Part(*(side.table.originals(place) for side, place in sides))
+    part = Part(*(side.table.originals(index) for side, index in sides))
     rules = tables.snapshot.manifest.options.rules
     normal, joined = False, joined_by([part], [False])
     if rules.fold and not joined.exact:
         normal, joined = True, joined_by([part], [True])
-    columns = [(side.alias.partition("(")[0], side.column(place)) for side, place in sides]
+    columns = [(side.alias.partition("(")[0], side.column(index)) for side, index in sides]
     left, right = (cell(alias, column, normal) for alias, column in columns)
     words = null_words(rules, part)
     listed = ", ".join(map(literal, words))
-    apart = [f"{cell(*columns[0], rules.fold)} NOT IN ({listed})"] if words else []
-    return f"{left} = {right}", apart, joined.said()
+    not_null = [f"{cell(*columns[0], rules.fold)} NOT IN ({listed})"] if words else []
+    return f"{left} = {right}", not_null, joined.said()
 
 
-def _side(tables: Tables, place: Place, number: int) -> _Side:
-    table = tables.table(place)
+def _side(tables: Tables, ref: Place, number: int) -> _Side:
+    table = tables.table(ref)
     raw = list(table.names)
-    names = told_apart(raw, alike=str.lower)  # upper and lower case are the same to DuckDB
+    names = told_apart(raw, alike=str.lower)  # DuckDB ignores case
     alias = f"t{number}"
     reader = reader_of(table.origin, names)
     listed = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
@@ -92,7 +92,7 @@ def _side(tables: Tables, place: Place, number: int) -> _Side:
 
 
 def _rows_of(table: MyTable) -> str:
-    """Python that gives the rows of a table which DuckDB does not read as we do."""
+    """Python code for the rows of a table that DuckDB does not read as we do."""
     if table.home is not None:
         return f"lake.table({table.name!r}).to_arrow()"
     if table.origin.format:

@@ -1,8 +1,8 @@
-"""How many rows survive a chain of joins? Counted exactly, by codes, without making the joins.
+"""Count the rows that survive a chain of joins: exactly, by codes, without computing the joins.
 
 From the last table back to the first, every row gets the number of joined rows that it leads to:
-for a value, the sum over the rows of the next table that hold it. A row of the first table survives
-if that number is not 0; their sum is how many rows the whole join has.
+for its value, the sum over the rows of the next table that hold it. A row of the first table
+survives if that number is not 0, and the sum of the numbers is the size of the whole join.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """Of the `total` rows of the first table, `rows` find a way to the last; the join has `joined`
-    rows."""
+    """Of the `total` rows of the first table, `rows` reach the last; the join has `joined` rows."""
 
     rows: int
     total: int
@@ -35,12 +34,12 @@ class Survivors:
 
     @property
     def share(self) -> float:
-        """Of the first table's rows."""
+        """The share of the first table's rows that survive."""
         return self.rows / max(1, self.total)
 
 
 def survivors(tables: Tables, route: Sequence[Hop]) -> Survivors:
-    """Counts the rows that survive a chain of joins."""
+    """Count the rows that survive a chain of joins."""
     leads_to = np.ones(tables.rows(route[-1].other_table))
     for hop in reversed(route):
         leads_to = _before(tables, hop, leads_to)
@@ -48,20 +47,20 @@ def survivors(tables: Tables, route: Sequence[Hop]) -> Survivors:
 
 
 def _before(tables: Tables, hop: Hop, leads_to: Array) -> Array:
-    """To how many rows each row of the table before leads, by what rows of the next one do."""
-    mine = tables.cells(hop.table, hop.column)
-    theirs = tables.cells(hop.other_table, hop.other)
-    codes = theirs.codes
+    """How many joined rows each row leads to, given the same for the rows of the next table."""
+    left = tables.cells(hop.table, hop.column)
+    right = tables.cells(hop.other_table, hop.other)
+    codes = right.codes
     alive = (codes != NULL) & (leads_to > 0)
-    values, places = np.unique(codes[alive], return_inverse=True)
-    sums = np.bincount(places, leads_to[alive], len(values))
-    if mine.segment != theirs.segment:
-        values = mine.find(theirs.texts(values))
+    values, positions = np.unique(codes[alive], return_inverse=True)
+    sums = np.bincount(positions, leads_to[alive], len(values))
+    if left.segment != right.segment:
+        values = left.find(right.texts(values))
         known = np.flatnonzero(values != NOT_FOUND)
         order = known[np.argsort(values[known])]
         values, sums = values[order], sums[order]
-    own = mine.codes
+    codes = left.codes
     if not len(values):
-        return np.zeros(len(own))
-    at = np.minimum(np.searchsorted(values, own), len(values) - 1)
-    return np.where((values[at] == own) & (own != NULL), sums[at], 0.0)
+        return np.zeros(len(codes))
+    at = np.minimum(np.searchsorted(values, codes), len(values) - 1)
+    return np.where((values[at] == codes) & (codes != NULL), sums[at], 0.0)

@@ -1,7 +1,7 @@
-"""The tables of a path: those of the lake, and at its ends also files and frames of the caller's.
+"""The tables of a path: tables of the lake and, at its ends, files and frames of the caller.
 
-A table has a place, (number of its segment, number in it), and so has a column. What is in no
-segment of the lake stands in one of its own, numbered below 0.
+A table or column is referred to by its segment's index and its index in the segment. Tables outside
+the lake have a segment index below 0.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
-Place = tuple[int, int]  # the number of a segment, and of a table or a column in it
+Place = tuple[int, int]  # the index of a segment, and of a table or a column in it
 
 
 def is_own(place: Place) -> bool:
-    """Whether it is the place of a table, or of a column, that is not one of the lake."""
+    """Whether a table or column is outside the lake."""
     return place[0] < 0
 
 
 class Tables:
-    """The tables of the lake by their places, and those of the caller's."""
+    """The tables of the lake, and those of the caller."""
 
     def __init__(self, snapshot: Snapshot, ends: Sequence[MyTable] = ()) -> None:
         self.snapshot = snapshot
-        self._own = {(-number, 0): one for number, one in enumerate(ends, 1) if one.home is None}
+        self._own = {(-n, 0): table for n, table in enumerate(ends, 1) if table.home is None}
         self._known: dict[Place, KnownTable] = {}
-        #: The places of both ends.
-        self.ends = [one.home or (-number, 0) for number, one in enumerate(ends, 1)]
+        #: Both ends.
+        self.ends = [table.home or (-n, 0) for n, table in enumerate(ends, 1)]
 
     def table(self, place: Place) -> MyTable:
-        """The table at a place."""
+        """Look up a table."""
         if is_own(place):
             return self._own[place]
         if place not in self._known:
@@ -51,15 +51,15 @@ class Tables:
         return self._known[place]
 
     def column(self, table: Place, place: int) -> Place:
-        """The place of a column, by where it is in its table."""
+        """A column by its index in its table."""
         return table[0], self._first(table) + place
 
     def place(self, table: Place, column: Place) -> int:
-        """Where a column is in its table."""
+        """The index of a column in its table."""
         return column[1] - self._first(table)
 
     def names(self, table: Place, column: Place) -> tuple[str, str]:
-        """What a table and a column of it are called."""
+        """The names of a table and of one of its columns."""
         found = self.table(table)
         return found.name, found.names[self.place(table, column)]
 
@@ -73,28 +73,28 @@ class Tables:
         return self.table(table).rows()
 
     def cells(self, table: Place, column: Place) -> Cells:
-        """A column row by row."""
+        """The cells of a column."""
         if is_own(table):
             return _OwnCells(table[0], *self._own[table].cells(column[1]))
         return _LakeCells(table[0], self.snapshot.segments[table[0]], column[1])
 
 
 class Cells(Protocol):
-    """The cells of a column as codes; `NULL` of `store/rows.py` is none."""
+    """The cells of a column as codes; empty cells are `lakejoin.store.rows.NULL`."""
 
     @property
     def segment(self) -> int:
-        """The number of the segment that codes are of."""
+        """The index of the segment that the codes belong to."""
 
     @property
     def codes(self) -> Array:
-        """The code of every row."""
+        """The code of each row."""
 
     def texts(self, codes: Array) -> pa.LargeStringArray:
         """The canonical values that codes stand for."""
 
     def find(self, texts: pa.LargeStringArray) -> Array:
-        """The codes of canonical values, `NOT_FOUND` where there is none."""
+        """The codes of canonical values; `NOT_FOUND` for unknown ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ class _LakeCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OwnCells:
-    """A column of the caller's: codes are places among its distinct values."""
+    """A column of the caller: codes are positions among its distinct values."""
 
     segment: int
     _tokens: pa.LargeStringArray

@@ -1,1 +1,1 @@
-"""Union search: which tables of the lake have rows that could be appended to mine?"""
+"""Find tables whose rows can be appended to a table, and build the union."""

@@ -1,13 +1,13 @@
-"""Which of my columns goes with which of theirs? The best one-to-one choice of so many pairs.
+"""Align the columns of two tables: the best one-to-one choice of pairs.
 
 Each pair of columns has a likeness between 0 and 1. A *c-alignment* (Nargesian et al. 2018) is a
-choice of c pairs in which no column occurs twice; the best one has the largest product. The more
-pairs, the more of both tables is covered, and the smaller the likeness of the pairs that are added;
-so the best of every c is looked at, and the one is taken that weighs the two best.
+choice of c pairs in which no column occurs twice; the best one has the largest product. More pairs
+cover more of both tables, but add pairs of smaller likeness; so the best alignment of every c is
+computed, and the one that balances the two best is chosen.
 
-The best c-alignment for c = 1, 2, … is found by shortest augmenting paths: each step adds one pair,
-and changes those before it where that is better. It is exact, in m n c steps of array code for each
-further pair at most, and far fewer as a rule.
+The best c-alignments for c = 1, 2, … are found by shortest augmenting paths: each step adds one
+pair, and changes earlier ones where that is better. It is exact, in at most m n c steps of array
+code per further pair, and usually far fewer.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Pairs = tuple[tuple[int, int], ...]  # (place in mine, place in theirs), by place in mine
+Pairs = tuple[
+    tuple[int, int], ...
+]  # (column of the query table, column of the lake table), by the first
 
-_NOTHING = 1e-12  # what sums of floats may differ by
+_NOTHING = 1e-12  # rounding error of sums
 
 
 def best_alignments(likeness: Array) -> Iterator[Pairs]:
-    """The best 1-alignment, the best 2-alignment, and so on, of pairs with a likeness above 0.
+    """Yield the best 1-alignment, 2-alignment, and so on, of pairs with a likeness above 0.
 
     >>> likeness = np.array([[0.9, 0.8], [0.8, 0.0]])
     >>> list(best_alignments(likeness))
@@ -40,15 +42,14 @@ def best_alignments(likeness: Array) -> Iterator[Pairs]:
 
 
 def _shortest_path(cost: Array, partner: Array) -> list[tuple[int, int]] | None:
-    """The cheapest way to one more pair: new partners for the rows on it, from a row that has none;
-    None if there is no further pair."""
+    """The cheapest augmenting path: (row, new partner) along it; None if no pair can be added."""
     if not cost.size:
         return None
     taken = np.flatnonzero(partner >= 0)
     free_column = np.ones(cost.shape[1], dtype=bool)
     free_column[partner[taken]] = False
-    # What it costs to come to each row: nothing where it has no partner; else to take its partner
-    # for another row, less what the pair that is given up costs.
+    # The cost of reaching each row: 0 if it has no partner, else the cost of its partner for
+    # another row, less that of the pair that is given up.
     at_row = np.where(partner < 0, 0.0, np.inf)
     at_column = np.full(cost.shape[1], np.inf)
     before = np.full(cost.shape[1], -1)
@@ -57,7 +58,7 @@ def _shortest_path(cost: Array, partner: Array) -> list[tuple[int, int]] | None:
         to_column = at_row[:, None] + cost
         nearest = to_column.argmin(axis=0)
         reached = to_column[nearest, every]
-        # Only what is better is changed, so that a path never leads in a circle.
+        # Only improvements count, so that a path never contains a cycle.
         better = reached < at_column - _NOTHING
         if not better.any():
             break
@@ -77,7 +78,8 @@ def _shortest_path(cost: Array, partner: Array) -> list[tuple[int, int]] | None:
 
 
 def aligned(likeness: Array, worth: Callable[[Pairs], float]) -> tuple[Pairs, float]:
-    """The best of the best c-alignments by what each is worth; nothing where no columns are alike.
+    """The alignment with the highest `worth` among the best c-alignments, and its worth; empty if
+    no columns are alike.
 
     >>> likeness = np.array([[0.9, 0.1], [0.1, 0.05]])
     >>> aligned(likeness, lambda pairs: float(min(likeness[p] for p in pairs)))

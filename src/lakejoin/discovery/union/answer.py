@@ -1,4 +1,4 @@
-"""The answer of a union search: tables, which columns go together, and the rows that are new."""
+"""The answer of a union search: tables, how their columns align, and their new rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-PREVIEWED = 5  # rows
+PREVIEWED = 5  # rows in a preview
 
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """A column of mine and the one of theirs that goes with it, if there is one: `theirs` is its
-    name, `number` where it is in its segment, `likeness` how alike they are, and why."""
+    """A column of the query table and the column aligned with it, if any: `theirs` is its name,
+    `number` its index in its segment, `likeness` how alike they are, and why."""
 
     mine: str
     theirs: str | None = None
@@ -34,9 +34,10 @@ class Aligned:
     likeness: Likeness = field(default_factory=lambda: Likeness(0.0, ()))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """For JSON."""
         signs = [
-            {"what": one.what, "says": one.says, "words": one.words} for one in self.likeness.signs
+            {"what": sign.what, "says": sign.says, "words": sign.words}
+            for sign in self.likeness.signs
         ]
         return {
             "mine": self.mine,
@@ -48,12 +49,12 @@ class Aligned:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnionResult:
-    """A table whose rows could be appended to mine.
+    """A table whose rows could be appended to the query table.
 
-    `alignment` has an entry for each of my columns; `extra` are columns of theirs that go with
-    none. `new` are the numbers of its rows that my table does not have, by the aligned columns, of
-    `rows`. `apart` says why it is none to append, and is empty if it is one. `versions` are the
-    names of tables that are copies or other versions of it.
+    `alignment` has an entry for each column of the query table; `extra` are columns that align
+    with none of them. `new` are the indexes of the rows, of all `rows`, that the query table does
+    not have, by the aligned columns. `apart` says why the table should not be appended; empty if it
+    can be. `versions` are the names of copies and other versions of it.
     """
 
     rank: int
@@ -71,32 +72,32 @@ class UnionResult:
 
     @property
     def new_rows(self) -> int:
-        """How many rows my table does not have."""
+        """How many rows the query table does not have."""
         return len(self.new)
 
     @property
     def pairs(self) -> tuple[Aligned, ...]:
-        """The columns that go together."""
-        return tuple(one for one in self.alignment if one.theirs is not None)
+        """The aligned columns."""
+        return tuple(pair for pair in self.alignment if pair.theirs is not None)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """My columns that it has not: they would stay empty in its rows."""
-        return tuple(one.mine for one in self.alignment if one.theirs is None)
+        """Columns of the query table that it lacks: they would stay empty in its rows."""
+        return tuple(pair.mine for pair in self.alignment if pair.theirs is None)
 
     def preview(self, limit: int | None = PREVIEWED) -> pa.Table:
-        """The first new rows, under the names of my columns; `None` is all of them."""
+        """The first new rows, under the query table's column names; `None` for all."""
         from lakejoin.discovery.union.writing import new_rows
 
         return new_rows(self, limit)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON has it; the keys are stable."""
+        """The result for JSON; the keys are stable."""
         return {
             "rank": self.rank,
             "table": self.table,
             "score": self.score,
-            "alignment": [one.to_dict() for one in self.alignment],
+            "alignment": [pair.to_dict() for pair in self.alignment],
             "extra": list(self.extra),
             "rows": self.rows,
             "new_rows": self.new_rows,
@@ -105,16 +106,17 @@ class UnionResult:
         }
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{one.mine} ← {one.theirs}" for one in self.pairs)
-        return f"{self.table} ({self.score:.2f}): {self.new_rows:,} of {self.rows:,} rows; {told}"
+        columns = ", ".join(f"{pair.mine} ← {pair.theirs}" for pair in self.pairs)
+        rows = f"{self.new_rows:,} of {self.rows:,} rows"
+        return f"{self.table} ({self.score:.2f}): {rows}; {columns}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnionAnswer(Sequence[UnionResult]):
-    """The tables whose rows could be appended to mine, at most `k`, the best first.
+    """The tables whose rows could be appended to the query table, at most `k`, the best first.
 
-    `misses` have columns like mine and are none to append: versions of my table, tables that have
-    no new rows, and tables that would rather be joined; each says why (`apart`).
+    `misses` have similar columns but should not be appended: versions of the query table, tables
+    without new rows, and tables that should rather be joined; each says why (`apart`).
     """
 
     table: str
@@ -133,40 +135,40 @@ class UnionAnswer(Sequence[UnionResult]):
         return iter(self.results)
 
     @overload
-    def __getitem__(self, place: int) -> UnionResult: ...
+    def __getitem__(self, index: int) -> UnionResult: ...
     @overload
-    def __getitem__(self, place: slice) -> UnionAnswer: ...
-    def __getitem__(self, place: int | slice) -> UnionResult | UnionAnswer:
-        if isinstance(place, slice):
-            return replace(self, results=self.results[place])
-        return self.results[place]
+    def __getitem__(self, index: slice) -> UnionAnswer: ...
+    def __getitem__(self, index: int | slice) -> UnionResult | UnionAnswer:
+        if isinstance(index, slice):
+            return replace(self, results=self.results[index])
+        return self.results[index]
 
     def to_arrow(self) -> pa.Table:
-        """My table, then the new rows of every result, with a column that says where each row is
-        from. `answer[:2].to_arrow()` takes the first two. A column of mine that has a type keeps
-        it where all new values can have it; others are texts."""
+        """The query table, then the new rows of every result, with a column that names the source
+        of each row. `answer[:2].to_arrow()` takes the first two results. A column keeps its type
+        if all new values fit it, else it becomes text."""
         from lakejoin.discovery.union.writing import united
 
         return united(self._mine, self.results)
 
     def write(self, path: str | Path) -> int:
-        """Writes `to_arrow()` to a new file by the ending of its name (.csv, .csv.gz, .tsv,
-        .parquet, .arrow); gives the number of rows. A file that is there is never overwritten."""
+        """Write `to_arrow()` to a new file, by its extension (.csv, .csv.gz, .tsv, .parquet,
+        .arrow); returns the number of rows. An existing file is never overwritten."""
         from lakejoin.discovery.union.writing import write_union
 
         return write_union(self._mine, self.results, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON has it; the keys are stable."""
+        """The answer for JSON; the keys are stable."""
         return {
             "query": {"table": self.table, "columns": list(self.columns)},
             "k": self.k,
-            "results": [one.to_dict() for one in self.results],
-            "misses": [one.to_dict() for one in self.misses],
+            "results": [result.to_dict() for result in self.results],
+            "misses": [miss.to_dict() for miss in self.misses],
             "notes": list(self.notes),
             "seconds": self.seconds,
         }
 
     def __repr__(self) -> str:
         lines = [f"{self.table}: {len(self)} tables whose rows could be appended"]
-        return "\n".join([*lines, *(f"{one.rank}  {one!r}" for one in self.results)])
+        return "\n".join([*lines, *(f"{result.rank}  {result!r}" for result in self.results)])

@@ -1,9 +1,8 @@
-"""Which tables may have rows to append? Those that share values or names of columns with mine, or
-hold texts that mean the same.
+"""Find tables that may have rows to append: they share values or column names with the query table,
+or hold texts with similar meaning.
 
-A few more are taken whose columns look like mine in the catalog: of the same types, about as long,
-and about as often the same. Where every name is another one and no value is shared, nothing else
-tells.
+A few more are added whose column profiles are similar: the same types, similar lengths, similar
+repetition. If no name and no value is shared, nothing else is known.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
-Place = tuple[int, int]  # the number of a segment, and of a table in it
+Place = tuple[int, int]  # the index of a segment, and of a table in it
 
 COMPARED = 50  # tables that are compared column by column
-_SEARCHED = 12  # columns of mine whose values are searched for
-_LOOKING_ALIKE = 15  # tables that are compared for their profiles alone
-_PROFILED = 50  # columns of mine that are compared so
-_LENGTHS, _UNIQUE = 3.0, 2.0  # how much it counts that lengths and repetition differ
-_MEANT = 2  # columns of mine that are searched for by meaning
-_FETCHED = 100  # columns of the lake for each
-_HALF = 0.5  # of as many values as the best has: a column that holds them too
-_EVERYWHERE = 0.3  # is what a column counts that every table has
+_SEARCHED = 12  # columns of the query table whose values are searched for
+_SIMILAR = 15  # tables that are added for their profiles alone
+_PROFILED = 50  # columns of the query table whose profiles are compared
+_LENGTHS, _UNIQUE = 3.0, 2.0  # weights of differences in length and in repetition
+_MEANT = 2  # columns of the query table that are searched for by meaning
+_FETCHED = 100  # lake columns fetched for each
+_HALF = 0.5  # share of the best column's matches from which a column is counted as common
+_EVERYWHERE = 0.3  # weight of a column that every table has
 _NAMES: WeakKeyDictionary[Snapshot, _Names] = WeakKeyDictionary()
 _OPTIONS = SearchOptions("overlap", k=_FETCHED, others=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Tables that may be unionable, the likeliest first, and what each column of mine counts: less
-    where many tables of the lake have such a column."""
+    """Tables that may be unionable, the likeliest first, and the weight of each column of the query
+    table: less if many tables of the lake have such a column."""
 
     tables: tuple[Place, ...]
     weights: Array
@@ -57,35 +56,36 @@ class Candidates:
 
 
 def candidates(searcher: Searcher, mine: MyTable, names: LakeNames) -> Candidates:
-    """The tables to be compared."""
+    """Find the tables to compare with the query table."""
     weights = np.array([weight(names.telling(name)) for name in mine.names])
     of_values: dict[Place, dict[int, float]] = {}
     of_names: dict[Place, dict[int, float]] = {}
     notes: list[str] = []
-    for place in _searchable(searcher, mine):
-        results, said = searcher.results(mine, place, _OPTIONS)
-        notes += [one for one in said if "left out" in one]
-        most = max((one.matched for one in results), default=0)
-        common = sum(one.matched >= _HALF * most for one in results)
+    for column in _searchable(searcher, mine):
+        results, remarks = searcher.results(mine, column, _OPTIONS)
+        notes += [remark for remark in remarks if "left out" in remark]
+        most = max((result.matched for result in results), default=0)
+        common = sum(result.matched >= _HALF * most for result in results)
         rare = 1 - math.log(max(1, common)) / math.log(max(2, names.columns))
-        weights[place] = min(weights[place], weight(rare))
-        for one in results:
-            assert one.found is not None, "a result of a search has its place"
-            share = one.matched / max(1, min(one.query_size, one.column_size))
-            table = one.found.number, one.found.table
-            _noted(of_values, table, place, share)
-    for place in _with_meaning(searcher, mine):
-        for number, column, share in near_columns(searcher, mine, place):
-            _noted(of_values, (number, searcher.table_of(number, column)), place, share)
+        weights[column] = min(weights[column], weight(rare))
+        for result in results:
+            assert result.found is not None, "a result of a search has a location"
+            share = result.matched / max(1, min(result.query_size, result.column_size))
+            table = result.found.number, result.found.table
+            _keep_best(of_values, table, column, share)
+    for column in _with_meaning(searcher, mine):
+        for segment, lake_column, share in near_columns(searcher, mine, column):
+            table = segment, searcher.table_of(segment, lake_column)
+            _keep_best(of_values, table, column, share)
     excluded = searcher.excluded(mine, 0).columns
-    for number, of, column, place in _named_alike(searcher.snapshot, mine.names):
-        if column not in excluded[number]:
-            _noted(of_names, (number, of), place, 1.0)
+    for segment, index, lake_column, column in _named_alike(searcher.snapshot, mine.names):
+        if lake_column not in excluded[segment]:
+            _keep_best(of_names, (segment, index), column, 1.0)
     worth: dict[Place, float] = {}
     for signs in (of_values, of_names):
-        for table, known in signs.items():
-            sum_of = sum(float(weights[place]) * share for place, share in known.items())
-            worth[table] = worth.get(table, 0.0) + sum_of
+        for table, shares in signs.items():
+            total = sum(float(weights[column]) * share for column, share in shares.items())
+            worth[table] = worth.get(table, 0.0) + total
     order = sorted(worth, key=lambda table: (-worth[table], table))[:COMPARED]
     order += looking_alike(searcher, mine, excluded, {*order})
     return Candidates(tuple(order), weights, tuple(dict.fromkeys(notes)))
@@ -94,9 +94,9 @@ def candidates(searcher: Searcher, mine: MyTable, names: LakeNames) -> Candidate
 def looking_alike(
     searcher: Searcher, mine: MyTable, excluded: Sequence[Array], known: set[Place]
 ) -> list[Place]:
-    """The tables whose columns have profiles like mine, beside those that are known."""
-    found: list[tuple[float, Place]] = []
-    profiles = [one for one in mine.profiles() if one.distinct][:_PROFILED]
+    """The tables, other than the known ones, whose columns have similar profiles."""
+    scored: list[tuple[float, Place]] = []
+    profiles = [profile for profile in mine.profiles() if profile.distinct][:_PROFILED]
     for number, segment in enumerate(searcher.snapshot.segments):
         columns = segment.catalog.columns
         first = segment.catalog.tables["first"].to_numpy()
@@ -108,53 +108,56 @@ def looking_alike(
         length = np.maximum(columns["mean_length"].to_numpy(), 0.1)
         unique = columns["uniqueness"].to_numpy()
         score = np.zeros(len(first))
-        for one in profiles:
-            apart = _LENGTHS * np.abs(np.log(length / max(one.mean_length, 0.1)))
-            near = np.exp(-apart - _UNIQUE * np.abs(unique - one.uniqueness)) * (kinds == one.type)
+        for profile in profiles:
+            apart = _LENGTHS * np.abs(np.log(length / max(profile.mean_length, 0.1)))
+            apart += _UNIQUE * np.abs(unique - profile.uniqueness)
+            near = np.exp(-apart) * (kinds == profile.type)
             best = np.zeros(len(first))
             np.maximum.at(best, of_table, near)
             score += best
         score /= np.maximum(len(profiles), width)
         score[of_table[excluded[number]]] = 0.0
-        tables = np.argsort(-score, kind="stable")[: _LOOKING_ALIKE + len(known)].tolist()
-        found += [(-float(score[table]), (number, table)) for table in tables if score[table]]
-    return [place for _, place in sorted(found) if place not in known][:_LOOKING_ALIKE]
+        tables = np.argsort(-score, kind="stable")[: _SIMILAR + len(known)].tolist()
+        scored += [(-float(score[table]), (number, table)) for table in tables if score[table]]
+    return [table for _, table in sorted(scored) if table not in known][:_SIMILAR]
 
 
 def weight(rare: float) -> float:
-    """What a column counts that is so rare in the lake, 0 to 1."""
+    """The weight of a column, by how rare it is in the lake (0 to 1)."""
     return _EVERYWHERE + (1 - _EVERYWHERE) * max(0.0, rare)
 
 
-def _noted(signs: dict[Place, dict[int, float]], table: Place, place: int, share: float) -> None:
-    """Keeps the best that is known of a table and a column of mine."""
-    known = signs.setdefault(table, {})
-    known[place] = max(known.get(place, 0.0), share)
+def _keep_best(
+    signs: dict[Place, dict[int, float]], table: Place, column: int, share: float
+) -> None:
+    """Keep the largest share known for a table and a column of the query table."""
+    shares = signs.setdefault(table, {})
+    shares[column] = max(shares.get(column, 0.0), share)
 
 
 def _searchable(searcher: Searcher, mine: MyTable) -> list[int]:
-    """The columns of mine whose values are searched for, those of most values first."""
+    """The columns of the query table to search with, those with the most values first."""
     every = searcher.snapshot.manifest.options.all_columns
     profiles = mine.profiles()
     usable = [
-        place
-        for place, profile in enumerate(profiles)
+        column
+        for column, profile in enumerate(profiles)
         if searched(profile.type, every) and profile.distinct > 1
     ]
-    return sorted(usable, key=lambda place: -profiles[place].distinct)[:_SEARCHED]
+    return sorted(usable, key=lambda column: -profiles[column].distinct)[:_SEARCHED]
 
 
 def _with_meaning(searcher: Searcher, mine: MyTable) -> list[int]:
-    """The columns of mine that are searched for by meaning too: texts that tell rows apart."""
+    """The text columns to search with by meaning too, those with the most values first."""
     if searcher.snapshot.manifest.options.meaning is None:
         return []
     profiles = mine.profiles()
-    texts = [place for place, one in enumerate(profiles) if one.type is ColumnType.TEXT]
-    return sorted(texts, key=lambda place: -profiles[place].distinct)[:_MEANT]
+    texts = [column for column, one in enumerate(profiles) if one.type is ColumnType.TEXT]
+    return sorted(texts, key=lambda column: -profiles[column].distinct)[:_MEANT]
 
 
 class _Names:
-    """The names of all columns as they are compared: letters and digits, in lower case."""
+    """The names of all columns, normalized: lower case, without blanks, `_`, `-` and `.`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._segments = snapshot.segments
@@ -177,7 +180,7 @@ def _plain(names: pa.Array) -> pa.Array:
 
 
 def _named_alike(snapshot: Snapshot, names: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """(segment, table, column, my place) of the columns that are called like one of mine."""
+    """(segment, table, column, column of the query table) for lake columns with a matching name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -187,14 +190,14 @@ def _named_alike(snapshot: Snapshot, names: Sequence[str]) -> list[tuple[int, in
     mine = _plain(pa.array(names, pa.string()))
     found = []
     for number, plain in enumerate(known.plain):
-        at = pc.index_in(plain, value_set=mine)
-        at = at.combine_chunks() if isinstance(at, pa.ChunkedArray) else at
-        columns = np.flatnonzero(np.asarray(at.is_valid()))
-        places = np.asarray(at.take(pa.array(columns))).tolist()
+        matches = pc.index_in(plain, value_set=mine)
+        matches = matches.combine_chunks() if isinstance(matches, pa.ChunkedArray) else matches
+        columns = np.flatnonzero(np.asarray(matches.is_valid()))
+        indexes = np.asarray(matches.take(pa.array(columns))).tolist()
         tables = np.searchsorted(known.first[number], columns, side="right") - 1
         found += [
-            (number, table, column, place)
-            for table, column, place in zip(tables.tolist(), columns.tolist(), places, strict=True)
-            if names[place]
+            (number, table, column, index)
+            for table, column, index in zip(tables.tolist(), columns.tolist(), indexes, strict=True)
+            if names[index]
         ]
     return found

@@ -1,4 +1,4 @@
-"""My table beside one of theirs: how alike are their columns, and which go together?"""
+"""Compare the query table with lake tables: how alike their columns are, and how they align."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-COLUMNS = 100  # of a table that are compared
-MINE = 0.5  # how much it counts that my columns are covered; the rest is for theirs
-_FEW = 0.05  # of the values: what is shared less is not compared with chance
+COLUMNS = 100  # columns of a table that are compared
+MINE = 0.5  # weight of covering the query table's columns; the rest is for the lake table's
+_FEW = 0.05  # share of values below which an overlap is not tested against chance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """A table of theirs beside mine: which columns go together (places in both tables), how alike
-    each pair is, and the score of the alignment."""
+    """A lake table compared with the query table: the aligned columns (indexes in both tables), how
+    alike each pair is, and the score of the alignment."""
 
     number: int
     segment: Segment
@@ -55,7 +55,7 @@ class Compared:
 
 
 class Comparison:
-    """Compares tables with mine; what is known of my columns is kept."""
+    """Compares lake tables with the query table; facts about its columns are computed once."""
 
     def __init__(self, searcher: Searcher, mine: MyTable, names: LakeNames, weights: Array) -> None:
         self._segments = searcher.snapshot.segments
@@ -69,28 +69,31 @@ class Comparison:
 
     @cached_property
     def looks(self) -> list[Look]:
-        """What my columns look like."""
+        """The columns of the query table."""
         names, profiles = self._mine.names, self._mine.profiles()
         return [
-            Look(names[place], profiles[place], self._some(place))
-            for place in range(min(len(names), COLUMNS))
+            Look(names[query_column], profiles[query_column], self._some(query_column))
+            for query_column in range(min(len(names), COLUMNS))
         ]
 
-    def _some(self, place: int) -> Sequence[str]:
-        tokens = self._mine.query(place).tokens
+    def _some(self, query_column: int) -> Sequence[str]:
+        tokens = self._mine.query(query_column).tokens
         found: Sequence[str] = tokens.take(_spread(len(tokens))).to_pylist()
         return found
 
     def compare(self, number: int, table: int, meant: Meant | None = None) -> Compared:
-        """The table beside mine; with `meant`, by the meaning of texts too."""
+        """Compare a lake table; with `meant`, by the meaning of texts too."""
         theirs = self._table(number, table)
         named = theirs.named(self._mine.names)
         found = [
-            [self._likeness(place, column, theirs, named, meant) for column in range(theirs.width)]
-            for place in range(len(self.looks))
+            [
+                self._likeness(query_column, column, theirs, named, meant)
+                for column in range(theirs.width)
+            ]
+            for query_column in range(len(self.looks))
         ]
-        scores = np.array([[one.score for one in row] for row in found])
-        weights = np.array([weight(self._names.telling(one.name)) for one in theirs.columns])
+        scores = np.array([[like.score for like in row] for row in found])
+        weights = np.array([weight(self._names.telling(entry.name)) for entry in theirs.columns])
         pairs, score = aligned(scores, lambda some: self._worth(scores, weights, some))
         alike = tuple(found[mine][their] for mine, their in pairs)
         return Compared(number, theirs.segment, theirs.entry, theirs.columns, pairs, alike, score)
@@ -101,7 +104,7 @@ class Comparison:
         return self._tables[number, table]
 
     def _worth(self, scores: Array, weights: Array, pairs: Pairs) -> float:
-        """How alike the columns are, times how much of both tables they cover."""
+        """How alike the aligned columns are, times how much of both tables they cover."""
         mine, theirs = (np.array(places) for places in zip(*pairs, strict=True))
         count = self._weights[mine]
         goodness = float(np.exp((count * np.log(scores[mine, theirs])).sum() / count.sum()))
@@ -110,47 +113,47 @@ class Comparison:
         return goodness * float(covered**MINE * of_theirs ** (1 - MINE))
 
     def _likeness(
-        self, place: int, column: int, theirs: _Theirs, named: Named, meant: Meant | None
+        self, query_column: int, column: int, theirs: _Theirs, named: Named, meant: Meant | None
     ) -> Likeness:
-        mine, look = self.looks[place], theirs.looks[column]
+        mine, look = self.looks[query_column], theirs.looks[column]
         if not go_together(mine.type, look.type):
             return NOT_ALIKE
-        if (place, column) not in theirs.shared:
-            theirs.shared[place, column] = self._shared(place, theirs, column)
-        shared = theirs.shared[place, column]
-        meaning = meant.alike(place, mine, look) if meant and not shared.both else 0.0
+        if (query_column, column) not in theirs.shared:
+            theirs.shared[query_column, column] = self._shared(query_column, theirs, column)
+        shared = theirs.shared[query_column, column]
+        meaning = meant.alike(query_column, mine, look) if meant and not shared.both else 0.0
         named = replace(named, telling=self._names.telling(look.name))
         return likeness(mine, look, shared, named, meaning)
 
-    def _shared(self, place: int, theirs: _Theirs, column: int) -> Shared:
-        """The values that both columns hold, where both are searched."""
-        mine, entry = self.looks[place].profile, theirs.columns[column]
+    def _shared(self, query_column: int, theirs: _Theirs, column: int) -> Shared:
+        """The values that both columns hold, if both are searched."""
+        mine, entry = self.looks[query_column].profile, theirs.columns[column]
         size = entry.profile.distinct
         if not (entry.indexed and size and searched(mine.type, self._every) and mine.distinct):
             return Shared()
-        ours, codes = self._located(place, theirs.number), theirs.codes[column]
-        one, other = (ours, codes) if len(ours) < len(codes) else (codes, ours)
-        both = int(held_in(one, other).sum())
+        ours, codes = self._located(query_column, theirs.number), theirs.codes[column]
+        smaller, larger = (ours, codes) if len(ours) < len(codes) else (codes, ours)
+        both = int(held_in(smaller, larger).sum())
         fewer = min(mine.distinct, size)
         if both < max(2, _FEW * fewer):
             return Shared(both, fewer, 1.0)
-        if place not in self._chances:
-            self._chances[place] = Chances(self._mine.query(place))
-        chance = self._chances[place].of(theirs.number, theirs.segment, entry.number, size)
+        if query_column not in self._chances:
+            self._chances[query_column] = Chances(self._mine.query(query_column))
+        chance = self._chances[query_column].of(theirs.number, theirs.segment, entry.number, size)
         return Shared(both, fewer, chance)
 
-    def _located(self, place: int, number: int) -> Array:
-        """The codes of my values that a segment has, ascending."""
+    def _located(self, query_column: int, number: int) -> Array:
+        """The codes of a column's values in a segment, ascending."""
         from lakejoin.store.dictionary import NOT_FOUND
 
-        if (place, number) not in self._codes:
-            codes = locate(self._mine.query(place), number, self._segments[number])
-            self._codes[place, number] = np.sort(codes[codes != NOT_FOUND])
-        return self._codes[place, number]
+        if (query_column, number) not in self._codes:
+            codes = locate(self._mine.query(query_column), number, self._segments[number])
+            self._codes[query_column, number] = np.sort(codes[codes != NOT_FOUND])
+        return self._codes[query_column, number]
 
 
 class _Theirs:
-    """A table of theirs, as far as it is compared; what is known of its columns is kept."""
+    """A lake table that is compared; facts about its columns are computed once."""
 
     def __init__(self, number: int, segment: Segment, table: int) -> None:
         self.number = number
@@ -158,40 +161,41 @@ class _Theirs:
         self.entry = segment.catalog.table(table)
         self.columns = tuple(segment.catalog.columns_of(self.entry)[:COLUMNS])
         self.width = len(self.columns)
-        self.shared: dict[tuple[int, int], Shared] = {}  # by places in mine and theirs
+        # By column of the query table and of this one.
+        self.shared: dict[tuple[int, int], Shared] = {}
 
     @cached_property
     def codes(self) -> list[Array]:
         """The distinct values of each column, ascending."""
         rows, postings = self.segment.rows, self.segment.postings
         return [
-            np.asarray(postings.codes_of(one.number))
-            if one.indexed
-            else rows.set_with_counts(one.number, self.entry.rows)[0]
-            for one in self.columns
+            np.asarray(postings.codes_of(entry.number))
+            if entry.indexed
+            else rows.set_with_counts(entry.number, self.entry.rows)[0]
+            for entry in self.columns
         ]
 
     @cached_property
     def looks(self) -> list[Look]:
-        """What the columns look like; the texts of all are looked up at once."""
+        """The columns with some of their texts, which are looked up together."""
         some = [np.sort(codes[_spread(len(codes))]) for codes in self.codes]
         texts = self.segment.dictionary.texts.take(np.concatenate(some)).to_pylist()
-        ends = np.cumsum([len(one) for one in some]).tolist()
+        ends = np.cumsum([len(codes) for codes in some]).tolist()
         return [
-            Look(one.name, one.profile, texts[end - len(codes) : end])
-            for one, codes, end in zip(self.columns, some, ends, strict=True)
+            Look(entry.name, entry.profile, texts[end - len(codes) : end])
+            for entry, codes, end in zip(self.columns, some, ends, strict=True)
         ]
 
     def named(self, names: Sequence[str]) -> Named:
-        """How much of both headers is the same; of the whole where it is more than one name,
-        and of the shorter one."""
-        mine = {plain_name(one) for one in names[:COLUMNS]} - {""}
-        theirs = {plain_name(one.name) for one in self.columns} - {""}
+        """How much of both headers is the same: of the whole, if more than one name is, and of the
+        shorter one."""
+        mine = {plain_name(name) for name in names[:COLUMNS]} - {""}
+        theirs = {plain_name(entry.name) for entry in self.columns} - {""}
         both = len(mine & theirs)
         whole = 2 * both / max(1, len(mine) + len(theirs)) if both > 1 else 0.0
         return Named(1.0, whole, both / max(1, min(len(mine), len(theirs))))
 
 
 def _spread(size: int) -> Array:
-    """Some places of so many, evenly spread."""
+    """Evenly spread positions, at most `SAMPLE` of `size`."""
     return np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)

@@ -1,17 +1,17 @@
-"""Could the values of two columns stand under one name? What speaks for it, weighed.
+"""Score how alike two columns are, that is whether their values could form one column.
 
-As in Nargesian et al. (2018), several signals each say how likely it is that two columns draw from
-one domain, 0 to 1, and any of them may be enough:
+As in Nargesian et al. (2018), several signals each say how likely it is, 0 to 1, that two columns
+draw from one domain, and any of them may be enough:
 
-- **values**: the share of the smaller column's values that both hold, if chance would not give as
-  much (`signals/chance.py`). Rows that could be appended often have other keys: that no value is
-  shared speaks against it only where both hold a few values that repeat;
-- **names**: equal or alike, more where few tables of the lake have such a column;
-- **meaning**: the vectors of their texts point the same way, compared with other columns;
-- **form**: texts are written after the same peculiar patterns, numbers are spread alike.
+- **values**: the share of the smaller column's values that both hold, beyond what chance would
+  give. Rows to append often have other keys: sharing no value counts against two columns only if
+  both hold a few values that repeat;
+- **names**: equal or similar; more if few tables of the lake have such a column;
+- **meaning**: the vectors of their texts are close, compared with other columns;
+- **form**: texts have the same distinctive patterns, numbers have a similar distribution.
 
-Columns of types that do not go together (texts and numbers) are not alike. The likeness is 1 less
-the product of what each signal leaves open.
+Columns of incompatible types (texts and numbers) are not alike. The likeness is 1 minus the product
+of the doubts that the signals leave.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from lakejoin.search.display import percent
 from lakejoin.signals.chance import evidence
 from lakejoin.signals.likely_names import names_alike
 
-OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.6  # the most that each may say
-SURE = 12.0  # nats from which shared values are no chance
-_VAGUE = 0.45  # equal names that say little: name, type, id
-_UNLIKE = 0.4  # of the likeness stays where the values of two categories, or their forms, differ
-_FAR_APART = 0.1  # numbers that are spread so little alike lie elsewhere
-_CONVENTION = 0.6  # of the names are the same: both tables are named by one convention
-_OTHER_NAME = 0.4  # of the likeness stays there where only the form of values is alike
+OF_VALUES, OF_NAMES, OF_MEANING, OF_FORM = 0.9, 0.8, 0.6, 0.6  # the largest share of each signal
+SURE = 12.0  # nats from which shared values are not a coincidence
+_VAGUE = 0.45  # for equal but vague names: name, type, id
+_UNLIKE = 0.4  # factor if the values of two categories, or their forms, differ
+_FAR_APART = 0.1  # similarity below which two distributions of numbers are disjoint
+_CONVENTION = 0.6  # share of equal names from which both tables follow one convention
+_OTHER_NAME = 0.4  # factor, in that case, if only the form of the values is alike
 _STRONG = ("values", "names", "meaning")
-_MANY = 200  # values: more say no more
+_MANY = 200  # values beyond which more are no further evidence
 _NUMBERED = re.compile(r"^(column|col|c|field|f|v|x|var|unnamed)?[\W_]*\d*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The values of two columns: `both` hold so many, of the `fewer` that the smaller one has; of
-    wrong values a part `chance` would be shared."""
+    """How many values two columns share (`both`), of the `fewer` in the smaller one; unrelated
+    values would share a part `chance`."""
 
     both: int = 0
     fewer: int = 0
@@ -49,13 +49,13 @@ class Shared:
 
     @property
     def share(self) -> float:
-        """Of the smaller column's values."""
+        """The share of the smaller column's values."""
         return self.both / max(1, self.fewer)
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing that says that two columns are alike: what, how much, 0 to 1, and in words."""
+    """One signal that two columns are alike: its kind, its strength (0 to 1), and a sentence."""
 
     what: str
     says: float
@@ -64,14 +64,14 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How alike two columns are, 0 to 1, and by which signs."""
+    """How alike two columns are, 0 to 1, and by which signals."""
 
     score: float
     signs: tuple[Sign, ...]
 
     @property
     def why(self) -> str:
-        """In words, what says most first."""
+        """The sentences of all signals, the strongest first."""
         return "; ".join(s.words for s in sorted(self.signs, key=lambda s: -s.says))
 
 
@@ -80,9 +80,9 @@ NOT_ALIKE = Likeness(0.0, ())
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What names say in this lake: how `telling` the name of theirs is, and how much of the whole
-    `header` both tables share: `type` says little, and much between `id` and `horsepower`. Where a
-    part `alike` of the names is the same, other names are meant to be other ones."""
+    """What names mean in this lake: how distinctive (`telling`) the lake column's name is, and how
+    much of the whole `header` both tables share: `type` says little by itself, and much between
+    `id` and `horsepower`. If most names are the same (`alike`), different names are intended."""
 
     telling: float = 1.0
     header: float = 0.0
@@ -92,24 +92,24 @@ class Named:
 def likeness(
     mine: Look, theirs: Look, shared: Shared, named: Named, meaning: float = 0.0
 ) -> Likeness:
-    """How alike two columns are whose types go together; `meaning` is how much the vectors of their
+    """How alike two columns of compatible types are; `meaning` is how much the vectors of their
     texts agree beyond chance."""
-    found = [_of_values(shared), _of_names(mine.name, theirs.name, named)]
+    signals = [_of_values(shared), _of_names(mine.name, theirs.name, named)]
     if meaning > 0:
-        found.append(Sign("meaning", OF_MEANING * meaning, "their texts mean alike"))
-    found += _of_form(mine, theirs)
-    signs = tuple(sign for sign in found if sign.says > 0)
-    left_open = 1.0
+        signals.append(Sign("meaning", OF_MEANING * meaning, "the texts have similar meanings"))
+    signals += _of_form(mine, theirs)
+    signs = tuple(sign for sign in signals if sign.says > 0)
+    doubt = 1.0
     for sign in signs:
-        left_open *= 1 - sign.says
+        doubt *= 1 - sign.says
     against = _against(mine, theirs, shared, meaning)
     if named.alike >= _CONVENTION and not any(sign.what in _STRONG for sign in signs):
         against *= _OTHER_NAME
-    return Likeness((1 - left_open) * against, signs)
+    return Likeness((1 - doubt) * against, signs)
 
 
 def go_together(one: ColumnType, other: ColumnType) -> bool:
-    """Whether columns of two types could be one.
+    """Whether columns of two types could form one column.
 
     >>> go_together(ColumnType.INTEGER, ColumnType.DECIMAL)
     True
@@ -129,7 +129,7 @@ def _of_values(shared: Shared) -> Sign:
 
 
 def plain_name(name: str) -> str:
-    """A name as names are compared; empty where it only numbers a column.
+    """Normalize a column name; empty if it only numbers the column.
 
     >>> plain_name(" Team 1"), plain_name("column_7")
     ('team 1', '')
@@ -146,34 +146,34 @@ def _of_names(mine: str, theirs: str, named: Named) -> Sign:
     if one == other:
         alike = max(max(alike, _VAGUE) * (0.7 + 0.3 * named.telling), named.header)
         return Sign("names", OF_NAMES * alike, "the names are the same")
-    return Sign("names", OF_NAMES * alike * (0.5 + 0.5 * named.telling), "the names are alike")
+    return Sign("names", OF_NAMES * alike * (0.5 + 0.5 * named.telling), "the names are similar")
 
 
 def _of_form(mine: Look, theirs: Look) -> Iterator[Sign]:
     if mine.is_number and theirs.is_number:
         alike = 2 * same_numbers(mine, theirs) - 1
-        yield Sign("form", OF_FORM * max(0.0, alike), "the numbers are spread alike")
+        yield Sign("form", OF_FORM * max(0.0, alike), "the numbers have a similar distribution")
     elif mine.is_text and theirs.is_text:
         words = 0.5 * min(1.0, 2 * same_words(mine, theirs))
         telling = 0.4 + 0.6 * min(peculiar(mine), peculiar(theirs))
         yield Sign(
-            "form", OF_FORM * telling * same_shapes(mine, theirs), "the values are written alike"
+            "form", OF_FORM * telling * same_shapes(mine, theirs), "the values have the same format"
         )
-        yield Sign("words", OF_FORM * words, "words are in both")
+        yield Sign("words", OF_FORM * words, "the values share words")
     elif mine.type == theirs.type == ColumnType.DATE:
         yield Sign("form", OF_FORM / 2, "both hold dates")
 
 
 def _against(mine: Look, theirs: Look, shared: Shared, meaning: float) -> float:
-    """What of the likeness stays where values that should be the same differ."""
+    """The factor by which values that should be the same, but differ, reduce the likeness."""
     if mine.is_number and theirs.is_number:
-        # Rows to append may hold other numbers, but hardly under another name too.
+        # Rows to append may hold other numbers, but rarely under another name as well.
         renamed = plain_name(mine.name) != plain_name(theirs.name)
         return _UNLIKE if renamed and same_numbers(mine, theirs) < _FAR_APART else 1.0
     if shared.both or meaning > 0.3 or not (mine.is_text and theirs.is_text):
         return 1.0
     if mine.is_category and theirs.is_category:
         return _UNLIKE
-    # Codes with words: one is written after a pattern, the other is not.
+    # Codes against words: one follows a pattern, the other does not.
     unlike = abs(peculiar(mine) - peculiar(theirs)) > 0.8
     return _UNLIKE if unlike else 1.0

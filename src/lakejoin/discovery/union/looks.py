@@ -1,4 +1,4 @@
-"""What does a column look like? Some of its values, their shapes, their numbers."""
+"""Samples of columns (shapes, words, numbers of their values), and how similar two are."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-SAMPLE = 200  # values of a column
+SAMPLE = 200  # values sampled from a column
 NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _TEXTS = (ColumnType.TEXT, ColumnType.MIXED)
-_REPEATED = 5  # rows for each value: a category
+_REPEATED = 5  # rows per value from which a column is a category
 _RUNS = re.compile(r"[^\W\d_]+|\d+|\s+")
 _WORDS = re.compile(r"[^\W\d_]{3,}")
-_LONG_RUN = 4  # of letters or digits: from here on, one is as long as another
+_LONG_RUN = 4  # letters or digits beyond which the length of a run does not count
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Look:
 
     @property
     def type(self) -> ColumnType:
-        """What kind of values it holds."""
+        """The type of its values."""
         return self.profile.type
 
     @property
@@ -47,18 +47,19 @@ class Look:
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds texts, or texts among others."""
+        """Whether it holds texts, or texts among other values."""
         return self.type in _TEXTS
 
     @property
     def is_category(self) -> bool:
-        """Whether few values stand in many rows each: other rows would have the same ones."""
-        one = self.profile
-        return one.distinct > 0 and one.rows - one.nulls >= _REPEATED * one.distinct
+        """Whether each value stands in many rows, so that other rows would repeat them."""
+        profile = self.profile
+        filled = profile.rows - profile.nulls
+        return profile.distinct > 0 and filled >= _REPEATED * profile.distinct
 
     @cached_property
     def shapes(self) -> Mapping[str, float]:
-        """The share of the values that have each shape."""
+        """The share of the values with each shape."""
         return _shares(map(shape, self.values))
 
     @cached_property
@@ -81,7 +82,7 @@ def _number(text: str) -> float | None:
 
 
 def shape(text: str) -> str:
-    """Letters as `a` and digits as `9`, long runs cut short, all else as it is.
+    """Replace letters by `a` and digits by `9`, shorten long runs, and keep the rest.
 
     >>> shape("AB-1234567"), shape("new york"), shape("2020-01-31")
     ('aa-9999', 'aaa aaaa', '9999-99-99')
@@ -89,8 +90,8 @@ def shape(text: str) -> str:
     return _RUNS.sub(_run, text)[:40]
 
 
-def _run(found: re.Match[str]) -> str:
-    run = found.group()
+def _run(match: re.Match[str]) -> str:
+    run = match.group()
     sign = "9" if run.isdigit() else " " if run.isspace() else "a"
     return sign if sign == " " else sign * min(len(run), _LONG_RUN)
 
@@ -98,7 +99,7 @@ def _run(found: re.Match[str]) -> str:
 def _shares(shapes: Any) -> dict[str, float]:
     counts = Counter(shapes)
     total = max(1, sum(counts.values()))
-    return {shape: count / total for shape, count in counts.items()}
+    return {pattern: count / total for pattern, count in counts.items()}
 
 
 def same_shapes(one: Look, other: Look) -> float:
@@ -112,7 +113,7 @@ def same_shapes(one: Look, other: Look) -> float:
 
 
 def same_words(one: Look, other: Look) -> float:
-    """The share of the words of the column with fewer that both have.
+    """The share of words that both have, of the column with fewer.
 
     >>> a, b = (Look("", None, v) for v in (["lake como", "lake garda"], ["lake lugano"]))
     >>> same_words(a, b)
@@ -122,22 +123,22 @@ def same_words(one: Look, other: Look) -> float:
 
 
 def peculiar(one: Look) -> float:
-    """The share of the values whose shape tells more than that they are words, or a number.
+    """The share of values whose shape is more distinctive than plain words or a number.
 
     >>> peculiar(Look("", None, ["AB-12", "bern", "17"]))
     0.3333333333333333
     """
-    return sum(share for s, share in one.shapes.items() if _says_something(s))
+    return sum(share for s, share in one.shapes.items() if _is_distinctive(s))
 
 
-def _says_something(shape: str) -> bool:
-    kinds = {"a": "a" in shape, "9": "9" in shape}
-    signs = set(shape) - {"a", "9", " ", ".", "-", "'", ","}
-    return (kinds["a"] and kinds["9"]) or bool(signs) or shape.count("-") > 1
+def _is_distinctive(pattern: str) -> bool:
+    letters_and_digits = "a" in pattern and "9" in pattern
+    signs = set(pattern) - {"a", "9", " ", ".", "-", "'", ","}
+    return letters_and_digits or bool(signs) or pattern.count("-") > 1
 
 
 def same_numbers(one: Look, other: Look) -> float:
-    """How alike numbers are spread: 1 less the largest distance of their distributions.
+    """How similar two distributions of numbers are: 1 minus their Kolmogorov-Smirnov distance.
 
     >>> a, b, c = (Look("", None, v) for v in (["1", "2", "3"], ["2", "2.5"], ["700"]))
     >>> round(same_numbers(a, b), 2), same_numbers(a, c), same_numbers(a, a)

@@ -1,8 +1,8 @@
-"""Do the texts of two columns mean the same kind of thing? By the vectors of some of them.
+"""Compare the texts of two columns by meaning, by the vectors of some of them.
 
-The texts of a column have a middle. Those of another one are as near to it as its own if they are
-of the same kind, and no nearer than texts from anywhere in the lake if they are not; the likeness
-is where between the two they lie.
+If the texts of two columns are of the same kind, those of one are as close to the other's centre as
+its own texts; otherwise they are no closer than random texts of the lake. The likeness is where
+between the two they lie.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_TEXTS = 24  # of a column
-_FEWEST = 8  # values of mine that make it worth while to search by meaning
-_ASKED = 16  # of them are searched for
-_SHARE = 0.25  # of these must have a partner
-_NEAR = 40  # columns
-_LEAST = 0.05  # by which my own texts must be nearer to their middle than others are
+_TEXTS = 24  # texts of a column that are compared
+_FEWEST = 8  # values from which a search by meaning is worthwhile
+_SEARCHED_TEXTS = 16  # of them that are searched for
+_SHARE = 0.25  # share of these that must have a match
+_NEAR = 40  # columns that are fetched
+_LEAST = 0.05  # by which a column's own texts must be closer to its centre than others
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Middle:
-    """The middle of a column's vectors; how near its own are to it, and others of the lake."""
+    """The centre of a column's vectors; how close its own are to it, and others of the lake."""
 
     vector: Array
     own: float
@@ -47,20 +47,20 @@ class _Middle:
 
 @dataclass(eq=False)
 class Meant:
-    """The meaning of my columns, as far as they were asked for."""
+    """The meanings of the query table's columns, computed on demand."""
 
     encoder: Encoder
     segments: tuple[Segment, ...]
     _middles: dict[int, _Middle | None] = field(default_factory=dict)
     _theirs: dict[int, Array | None] = field(default_factory=dict)
 
-    def alike(self, place: int, mine: Look, theirs: Look) -> float:
-        """How near the texts of a column are to those of mine, 0 to 1."""
+    def alike(self, query_column: int, mine: Look, theirs: Look) -> float:
+        """How close the texts of a lake column are to those of the query column, 0 to 1."""
         if not (mine.is_text and theirs.is_text):
             return 0.0
-        if place not in self._middles:
-            self._middles[place] = self._middle(mine)
-        middle = self._middles[place]
+        if query_column not in self._middles:
+            self._middles[query_column] = self._middle(mine)
+        middle = self._middles[query_column]
         vectors = None if middle is None else self._vectors(theirs)
         if middle is None or vectors is None:
             return 0.0
@@ -73,7 +73,9 @@ class Meant:
         vectors = self._encoded(mine)
         if vectors is None:
             return None
-        half = len(vectors) // 2  # the middle of some, and how near the others are to it
+        half = (
+            len(vectors) // 2
+        )  # one half gives the centre, the other how close own texts are to it
         middle = _unit(vectors[:half].mean(axis=0))
         own = float((vectors[half:] @ middle).mean())
         drawn = texts_of_lake(self.segments, pa.array(mine.values, pa.large_string()))
@@ -98,7 +100,7 @@ class Meant:
 
 
 def meant_by(searcher: Searcher) -> Meant | None:
-    """The meaning of texts, where the index has that part and its encoder is there."""
+    """The meanings of texts, if the index has vectors and its encoder is available."""
     snapshot = searcher.snapshot
     if snapshot.manifest.options.meaning is None:
         return None
@@ -108,19 +110,23 @@ def meant_by(searcher: Searcher) -> Meant | None:
         return None
 
 
-def near_columns(searcher: Searcher, mine: MyTable, place: int) -> list[tuple[int, int, float]]:
-    """(segment, column, share) of the columns that hold partners, by meaning, for some of the
-    values of a column of mine: the share of them that have one."""
+def near_columns(
+    searcher: Searcher, mine: MyTable, query_column: int
+) -> list[tuple[int, int, float]]:
+    """(segment, column, share) of the lake columns that match a query column by meaning; the share
+    is of some of its values."""
     from lakejoin.search.meaning import MeaningSearch
     from lakejoin.search.vectors.space import Nearness
 
-    tokens = mine.query(place).tokens
+    tokens = mine.query(query_column).tokens
     if len(tokens) < _FEWEST or not are_words(tokens):
         return []
     options = SearchOptions("meaning", k=_NEAR, others=True, near=ByMeaning())
-    search = searcher.near(mine, (place,), options)
+    search = searcher.near(mine, (query_column,), options)
     assert isinstance(search, MeaningSearch) and search.reach.tau is not None
-    some = tokens.take(np.linspace(0, len(tokens) - 1, min(len(tokens), _ASKED)).astype(np.int64))
+    some = tokens.take(
+        np.linspace(0, len(tokens) - 1, min(len(tokens), _SEARCHED_TEXTS)).astype(np.int64)
+    )
     try:
         encoder = search.meanings.encoder()
     except InputError:

@@ -1,7 +1,7 @@
-"""Which rows of theirs does my table not have yet? By the columns that are aligned, exactly.
+"""Find the rows of a lake table that the query table does not have, exactly, by aligned columns.
 
-Rows are compared by the codes of their canonical values. A row that has a value which my column
-does not hold is new at once; only the others are put beside mine, column after column.
+Rows are compared by the codes of their canonical values. A row with a value that the query column
+does not hold is new at once; only the others are compared column by column.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_UNKNOWN = np.uint32(NULL - 1)  # a value of mine that the segment does not have
+_UNKNOWN = np.uint32(NULL - 1)  # a value that the segment does not have
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The rows of theirs that are `new`, of `total`; `met` is the share of my rows that they have.
-    `apart` is how well the compared columns tell rows of a table apart, of mine or of theirs, the
-    better: different rows for each row."""
+    """The `new` rows of a lake table, of `total`; `met` is the share of the query table's rows that
+    it has. `apart` is how well the compared columns identify rows: distinct combinations per row,
+    in the better of the two tables."""
 
     new: Array
     total: int
@@ -39,25 +39,25 @@ class Rows:
 
     @property
     def known(self) -> float:
-        """The share of their rows that my table has."""
+        """The share of its rows that the query table has."""
         return 1 - len(self.new) / max(1, self.total)
 
 
 def compare_rows(
     mine: MyTable, segment: Segment, entry: TableEntry, pairs: Sequence[tuple[int, int]]
 ) -> Rows:
-    """Compares rows by columns: (place in mine, number of theirs in the segment)."""
-    ours = [_my_codes(mine, segment, place) for place, _ in pairs]
+    """Compare rows by pairs of (column of the query table, column of the segment)."""
+    ours = [_my_codes(mine, segment, column_index) for column_index, _ in pairs]
     theirs = [segment.rows.codes(column, entry.rows) for _, column in pairs]
     held = held_rows(ours, theirs)
     met = float(held_rows(theirs, ours).mean()) if held.any() else 0.0
-    own = [mine.cells(place)[1] for place, _ in pairs]
+    own = [mine.cells(column_index)[1] for column_index, _ in pairs]
     apart = max(_distinct(own) / max(1, mine.rows()), _distinct(theirs) / max(1, entry.rows))
     return Rows(np.flatnonzero(~held), entry.rows, met, apart)
 
 
 def held_rows(ours: Sequence[Array], theirs: Sequence[Array]) -> Array:
-    """Which rows of theirs are among ours; columns of numbers, equal where the numbers are.
+    """Which rows of `theirs` are among the rows of `ours`; both are columns of codes.
 
     >>> mine = [np.array([1, 2]), np.array([5, 6])]
     >>> held_rows(mine, [np.array([2, 2]), np.array([6, 5])]).tolist()
@@ -70,7 +70,7 @@ def held_rows(ours: Sequence[Array], theirs: Sequence[Array]) -> Array:
     rows = np.flatnonzero(held)
     if not len(rows):
         return held
-    # Both together are numbered anew with each column: equal numbers are equal rows so far.
+    # Rows of both get one number that is refined with each column; equal numbers are equal rows.
     numbers = np.zeros(len(ours[0]) + len(rows), dtype=np.int64)
     for one, other in zip(ours, theirs, strict=True):
         _, codes = np.unique(np.concatenate([one, other[rows]]), return_inverse=True)
@@ -79,16 +79,16 @@ def held_rows(ours: Sequence[Array], theirs: Sequence[Array]) -> Array:
     return held
 
 
-def _my_codes(mine: MyTable, segment: Segment, place: int) -> Array:
-    """The code of every row of mine in their segment; a null is `NULL`, as it is there."""
-    tokens, cells = mine.cells(place)
+def _my_codes(mine: MyTable, segment: Segment, column_index: int) -> Array:
+    """The code of each row of the query table in a segment; nulls are `NULL`."""
+    tokens, cells = mine.cells(column_index)
     codes = segment.dictionary.find(tokens)
     known = np.append(np.where(codes == NOT_FOUND, _UNKNOWN, codes), NULL)
     return np.asarray(known[np.where(cells == NO_CELL, len(tokens), cells)], dtype=np.uint32)
 
 
 def _distinct(columns: Sequence[Array]) -> int:
-    """How many different rows there are."""
+    """The number of distinct rows."""
     numbers = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         _, codes = np.unique(column, return_inverse=True)

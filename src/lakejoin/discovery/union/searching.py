@@ -1,12 +1,12 @@
-"""The tables whose rows could be appended to mine.
+"""Search for tables whose rows could be appended to the query table.
 
-Tables that share values or names of columns with mine are compared with it column by column
-(`comparing.py`); the score is that of the best alignment. What is left is to tell apart what has a
-good alignment and is no table to append:
+Tables that share values or column names with the query table are compared with it column by column;
+the score is that of the best alignment. Tables with a good alignment that should not be appended
+are then separated:
 
-- my own table again, or another version of it (`fused/versions.py`), or one without a new row;
-- a table about the same things with other columns: rows meet by the columns that both have, and
-  each has columns that the other has not. That is a join.
+- the query table itself, another version of it, or a table without new rows;
+- a table about the same things with other columns: rows match by the columns that both have, and
+  each has columns that the other lacks. That is a join.
 
 Several versions of one table are one result.
 """
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from lakejoin.search.result import Found
     from lakejoin.search.searcher import Searcher
 
-BELIEVED = 0.3  # a lower score is no result
+BELIEVED = 0.3  # lowest score of a result
 _BY_MEANING = 25  # tables whose texts are compared by meaning
-_LIKELY, _PAIRS = 0.3, 2  # so many pairs of columns must be likely: one alone is a join at most
-_SURE = 0.5  # a pair of columns that surely goes together
-_SAME_ROWS = 0.5  # of their rows are in mine: a version, or the same things
-_WHOLE = 0.8  # of the columns of both go together: a version and not another table
-_TRIED = 6  # columns that may identify things together
-_IDENTIFY = 0.95  # different rows for each row, by columns that tell things apart
+_LIKELY, _PAIRS = 0.3, 2  # likeness and number of pairs needed: one pair alone is a join at most
+_SURE = 0.5  # likeness from which a pair of columns is certain
+_SAME_ROWS = 0.5  # share of common rows from which tables are versions, or about the same things
+_WHOLE = 0.8  # share of aligned columns from which a table may be a version
+_TRIED = 6  # columns tried as a key
+_IDENTIFY = 0.95  # distinct combinations per row from which columns are a key
 
 
 @dataclass(eq=False)
@@ -55,91 +55,91 @@ class _Run:
     misses: list[UnionResult] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
 
-    def take(self, one: Compared, is_mine: bool) -> None:
-        """Puts a table where it belongs."""
-        columns = [(mine, one.columns[theirs].number) for mine, theirs in one.pairs]
-        rows = compare_rows(self.mine, one.segment, one.entry, columns)
-        apart = self._apart(one, rows, is_mine)
-        result = self._result(one, rows, apart)
+    def take(self, table: Compared, is_mine: bool) -> None:
+        """Add a table to the results or to the misses."""
+        columns = [(mine, table.columns[theirs].number) for mine, theirs in table.pairs]
+        rows = compare_rows(self.mine, table.segment, table.entry, columns)
+        apart = self._apart(table, rows, is_mine)
+        result = self._result(table, rows, apart)
         if apart:
             self.misses.append(result)
         else:
             self.results.append(result)
-            self.found.append(self._found(one))
+            self.found.append(self._found(table))
 
-    def _apart(self, one: Compared, rows: Rows, is_mine: bool) -> str:
-        """Why a table is none to append, or nothing."""
-        mine, theirs = len(self.mine.names), len(one.columns)
-        whole = len(one.pairs) >= _WHOLE * max(mine, theirs)
-        sure = all(like.score >= _SURE for like in one.alike)
-        # The same facts about the same things are of another time; other facts are joined.
-        joins = "" if whole and sure else self._joins(one)
+    def _apart(self, table: Compared, rows: Rows, is_mine: bool) -> str:
+        """Why a table should not be appended; empty if it can be."""
+        mine, theirs = len(self.mine.names), len(table.columns)
+        whole = len(table.pairs) >= _WHOLE * max(mine, theirs)
+        sure = all(like.score >= _SURE for like in table.alike)
+        # The same columns about the same things are a later state; other columns are joined.
+        joins = "" if whole and sure else self._joins(table)
         if joins or len(rows.new):
             is_version = is_mine or (whole and rows.known >= _SAME_ROWS)
             new = f"{len(rows.new):,} of its {rows.total:,} rows are not in yours"
             return f"a version of your table: {new}" if is_version else joins
-        return "all its rows are in yours"
+        return "your table already has all its rows"
 
-    def _joins(self, one: Compared) -> str:
-        """Whether both tables are about the same things, by columns that both hold values of; then
-        they have other columns each."""
+    def _joins(self, table: Compared) -> str:
+        """Why tables should rather be joined: aligned columns identify the same things in both, and
+        each table has other columns as well. Empty if they do not."""
         sure = sorted(
-            (-_of_values(like) * one.columns[pair[1]].profile.uniqueness, pair)
-            for pair, like in zip(one.pairs, one.alike, strict=True)
+            (-_of_values(like) * table.columns[pair[1]].profile.uniqueness, pair)
+            for pair, like in zip(table.pairs, table.alike, strict=True)
             if like.score >= _SURE
         )
         key: list[tuple[int, int]] = []
         for _, (mine, theirs) in sure[:_TRIED]:
-            longer = [*key, (mine, one.columns[theirs].number)]
-            common = compare_rows(self.mine, one.segment, one.entry, longer)
+            longer = [*key, (mine, table.columns[theirs].number)]
+            common = compare_rows(self.mine, table.segment, table.entry, longer)
             share = max(common.known, common.met)
             if share < _SAME_ROWS:
-                continue  # other facts, or other things
+                continue  # other columns, or other things
             if common.apart >= _IDENTIFY:
                 whose = "its" if common.known >= common.met else "your"
-                about = f"{percent(share)} of {whose} rows are about things in both"
-                return f"it joins: {about}, with other columns"
+                about = f"{percent(share)} of {whose} rows are about things in both tables"
+                return f"better joined: {about}, with other columns"
             key = longer
         return ""
 
-    def _result(self, one: Compared, rows: Rows, apart: str) -> UnionResult:
-        paired = {mine: place for place, (mine, _) in enumerate(one.pairs)}
-        used = {theirs for _, theirs in one.pairs}
+    def _result(self, table: Compared, rows: Rows, apart: str) -> UnionResult:
+        paired = {mine: position for position, (mine, _) in enumerate(table.pairs)}
+        used = {theirs for _, theirs in table.pairs}
         alignment = []
-        for place, name in enumerate(self.mine.names):
-            if place in paired:
-                column = one.columns[one.pairs[paired[place]][1]]
-                like = one.alike[paired[place]]
+        for column_index, name in enumerate(self.mine.names):
+            if column_index in paired:
+                column = table.columns[table.pairs[paired[column_index]][1]]
+                like = table.alike[paired[column_index]]
                 alignment.append(Aligned(name, column.name, column.number, like))
             else:
                 alignment.append(Aligned(name))
-        extra = tuple(c.name for i, c in enumerate(one.columns) if i not in used)
+        extra = tuple(c.name for i, c in enumerate(table.columns) if i not in used)
         return UnionResult(
             0,
-            one.entry.name,
-            one.score,
+            table.entry.name,
+            table.score,
             tuple(alignment),
             extra,
             rows.new,
-            one.entry.rows,
+            table.entry.rows,
             apart,
             (),
             self.mine,
-            one.segment,
-            one.entry,
+            table.segment,
+            table.entry,
         )
 
-    def _found(self, one: Compared) -> Found:
-        return self.searcher.place_of(self.mine, (0,), one.number, (one.entry.first,))
+    def _found(self, table: Compared) -> Found:
+        return self.searcher.place_of(self.mine, (0,), table.number, (table.entry.first,))
 
     def grouped(self) -> list[UnionResult]:
-        """The results, versions of one table as one."""
+        """The results, with versions of one table merged."""
         groups = Versions().grouped(self.found)
         return [
             replace(
                 self.results[group[0]],
                 rank=rank,
-                versions=tuple(self.results[place].table for place in group[1:]),
+                versions=tuple(self.results[index].table for index in group[1:]),
             )
             for rank, group in enumerate(groups[: self.k], 1)
         ]
@@ -152,10 +152,10 @@ def union_search(
     notes: tuple[str, ...] = (),
     since: float | None = None,
 ) -> UnionAnswer:
-    """The tables whose rows could be appended to mine, the best first."""
+    """Find the tables whose rows could be appended to a table, the best first."""
     begin = time.perf_counter() if since is None else since
     if not mine.rows():
-        raise InputError(f"{mine.name} has no rows: nothing tells what could be appended")
+        raise InputError(f"{mine.name} has no rows, so there is nothing to compare")
     names = lake_names(searcher.snapshot)
     likely = candidates(searcher, mine, names)
     comparison = Comparison(searcher, mine, names, likely.weights)
@@ -164,23 +164,23 @@ def union_search(
     meant = meant_by(searcher)
     if meant is not None:
         compared[:_BY_MEANING] = [
-            comparison.compare(one.number, one.entry.number, meant)
-            for one in compared[:_BY_MEANING]
+            comparison.compare(table.number, table.entry.number, meant)
+            for table in compared[:_BY_MEANING]
         ]
         compared.sort(key=_order)
     run = _Run(searcher, mine, k or DEFAULT_K)
     versions = _of_mine(searcher, mine, compared)
-    for one in compared:
-        if one.score < BELIEVED or len(run.results) >= 2 * run.k:
+    for table in compared:
+        if table.score < BELIEVED or len(run.results) >= 2 * run.k:
             break
-        if sum(like.score >= _LIKELY for like in one.alike) < min(_PAIRS, len(mine.names)):
+        if sum(like.score >= _LIKELY for like in table.alike) < min(_PAIRS, len(mine.names)):
             continue
-        run.take(one, (one.number, one.entry.number) in versions)
+        run.take(table, (table.number, table.entry.number) in versions)
     return UnionAnswer(
         mine.name,
         tuple(mine.names),
         tuple(run.grouped()),
-        tuple(replace(one, rank=rank) for rank, one in enumerate(run.misses[: run.k], 1)),
+        tuple(replace(miss, rank=rank) for rank, miss in enumerate(run.misses[: run.k], 1)),
         run.k,
         time.perf_counter() - begin,
         tuple(dict.fromkeys([*notes, *mine.notes(), *likely.notes])),
@@ -192,17 +192,19 @@ def _of_values(like: Likeness) -> float:
     return next((sign.says for sign in like.signs if sign.what == "values"), 0.0)
 
 
-def _order(one: Compared) -> tuple[float, str]:
-    return -one.score, one.entry.name
+def _order(table: Compared) -> tuple[float, str]:
+    return -table.score, table.entry.name
 
 
 def _of_mine(searcher: Searcher, mine: MyTable, compared: list[Compared]) -> set[tuple[int, int]]:
-    """The tables that are versions of mine, where mine is one of the lake."""
+    """The tables that are versions of the query table, if that is in the lake."""
     if mine.home is None or not compared:
         return set()
     number, table = mine.home
     first = searcher.snapshot.segments[number].catalog.table(table).first
     tables = [searcher.place_of(mine, (0,), number, (first,))]
-    tables += [searcher.place_of(mine, (0,), one.number, (one.entry.first,)) for one in compared]
+    tables += [
+        searcher.place_of(mine, (0,), table.number, (table.entry.first,)) for table in compared
+    ]
     group = Versions().grouped(tables)[0]
-    return {(tables[place].number, tables[place].table) for place in group[1:]}
+    return {(tables[index].number, tables[index].table) for index in group[1:]}

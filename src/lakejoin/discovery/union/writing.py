@@ -1,8 +1,8 @@
-"""The union itself: my rows, then the new ones of other tables under the names of my columns.
+"""Build the union: the rows of the query table, then the new rows of other tables.
 
-Where it goes into something that has types, a column keeps mine if all new values can have it: they
-are taken as canonical values then (`1,200` is `1200`). Else, and in delimited text, all cells are
-texts as they are written.
+In a typed format a column keeps the query table's type if all new values fit it; they are written
+as canonical values then (`1,200` is `1200`). Otherwise, and in delimited text, all cells are texts
+as written.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-SOURCE = "source"  # the column that says where a row is from
-_BATCH = 100_000  # rows
-_TYPED = (".parquet", ".arrow", ".feather")  # ends of the names of files that have types
+SOURCE = "source"  # the column that names the table of a row
+_BATCH = 100_000  # rows written at a time
+_TYPED = (".parquet", ".arrow", ".feather")  # file formats with types
 
 
 def new_rows(result: UnionResult, limit: int | None) -> pa.Table:
-    """The first new rows of a result, or all, as texts."""
+    """The first new rows of a result, or all of them, as texts."""
     end = result.new_rows if limit is None else min(limit, result.new_rows)
     return _theirs(result, 0, end, _texts(len(result.alignment)))
 
@@ -41,14 +41,16 @@ def _theirs(result: UnionResult, begin: int, end: int, types: Sequence[pa.DataTy
 
     rows = result.new[begin:end]
     columns = [
-        pa.nulls(len(rows), kind) if one.number is None else _cells(result, one.number, rows, kind)
-        for one, kind in zip(result.alignment, types, strict=True)
+        pa.nulls(len(rows), kind)
+        if pair.number is None
+        else _cells(result, pair.number, rows, kind)
+        for pair, kind in zip(result.alignment, types, strict=True)
     ]
-    return pa.Table.from_arrays(columns, names=told_apart(one.mine for one in result.alignment))
+    return pa.Table.from_arrays(columns, names=told_apart(pair.mine for pair in result.alignment))
 
 
 def _cells(result: UnionResult, column: int, rows: Array, kind: pa.DataType) -> pa.Array:
-    """Some cells of theirs as texts, or as values of another type."""
+    """Cells of a lake column as texts, or as values of another type."""
     segment = result._segment
     ids = segment.rows.value_ids(column, result.rows)[rows]
     if _is_text(kind):
@@ -64,12 +66,12 @@ def _cells(result: UnionResult, column: int, rows: Array, kind: pa.DataType) -> 
 
 
 def _mine(mine: MyTable, types: Sequence[pa.DataType]) -> pa.Table:
-    """My rows as they are written, or as they are."""
+    """The rows of the query table, as texts or as values of other types."""
     import pyarrow as pa
 
     columns = []
-    for place, kind in enumerate(types):
-        known = mine.originals(place)
+    for column_index, kind in enumerate(types):
+        known = mine.originals(column_index)
         cells = pa.array(known.cells, mask=known.cells == NO_CELL)
         columns.append(known.texts.cast(kind).take(cells))
     return pa.Table.from_arrays(columns, names=told_apart(mine.names))
@@ -91,17 +93,17 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def union_types(mine: MyTable, results: Sequence[UnionResult]) -> list[pa.DataType]:
-    """The type of each of my columns in the union."""
+    """The type of each column in the union."""
     import pyarrow as pa
 
     return [
-        kind if _keeps(kind) and _all_are(mine, results, place, kind) else pa.large_string()
-        for place, kind in enumerate(mine.types())
+        kind if _keeps(kind) and _all_are(mine, results, column_index, kind) else pa.large_string()
+        for column_index, kind in enumerate(mine.types())
     ]
 
 
 def _keeps(kind: pa.DataType) -> bool:
-    """Whether it is a type whose values are told by their texts."""
+    """Whether values of a type can be parsed from their texts."""
     import pyarrow as pa
 
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date)
@@ -109,14 +111,16 @@ def _keeps(kind: pa.DataType) -> bool:
     return moment or any(test(kind) for test in plain)
 
 
-def _all_are(mine: MyTable, results: Sequence[UnionResult], place: int, kind: pa.DataType) -> bool:
-    """Whether all values of a column, mine and the new ones, can have a type."""
+def _all_are(
+    mine: MyTable, results: Sequence[UnionResult], column_index: int, kind: pa.DataType
+) -> bool:
+    """Whether all values of a column, old and new, fit a type."""
     import pyarrow as pa
 
     try:
-        mine.originals(place).texts.cast(kind)
+        mine.originals(column_index).texts.cast(kind)
         for result in results:
-            number = result.alignment[place].number
+            number = result.alignment[column_index].number
             if number is not None:
                 _cells(result, number, result.new, kind)
     except pa.ArrowInvalid:
@@ -130,7 +134,7 @@ def _all_are(mine: MyTable, results: Sequence[UnionResult], place: int, kind: pa
 def _batches(
     mine: MyTable, results: Sequence[UnionResult], types: Sequence[pa.DataType]
 ) -> Iterator[pa.RecordBatch]:
-    """The union, table after table."""
+    """The union, table by table."""
     yield from _with_source(_mine(mine, types), mine.name)
     mine.forget()
     for result in results:
@@ -165,11 +169,11 @@ def united(mine: MyTable, results: Sequence[UnionResult]) -> pa.Table:
 
 
 def write_union(mine: MyTable, results: Sequence[UnionResult], path: str | Path) -> int:
-    """Writes the union to a new file; gives the number of rows."""
+    """Write the union to a new file; returns the number of rows."""
     from lakejoin.joins.output import check_output, write
 
     check_output(path)
     typed = str(path).lower().endswith(_TYPED)
     types = union_types(mine, results) if typed else _texts(len(mine.names))
     write(_batches(mine, results, types), _schema(mine, types), path, over=False)
-    return mine.rows() + sum(one.new_rows for one in results)
+    return mine.rows() + sum(result.new_rows for result in results)

@@ -1,1 +1,1 @@
-"""How do two tables join when values must be rewritten first? Auto-Join: programs by example."""
+"""Learned joins (Auto-Join): programs, learned by example, that rewrite values until they match."""

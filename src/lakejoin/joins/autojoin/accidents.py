@@ -1,13 +1,12 @@
-"""Would other values meet as many keys? Then a program meets them by accident.
+"""Test whether a program matches keys by coincidence: would wrong values match as many?
 
-Digits are few, so keys of digits lie close together (dates, codes, prices), and scraps of numbers
-glued together meet many of them. Two trials with values that are certainly wrong tell:
+There are few digits, so numeric keys lie close together (dates, codes, prices), and concatenated
+fragments of numbers match many of them. Trials with deliberately wrong values show this:
 
-- a program of several parts is run with the parts of different rows put together;
-- a program of one part that has no letters is run with the last digit changed, one with letters
-  with another letter.
+- a program of several parts runs with the parts of different rows mixed;
+- a program of one part runs with its last digit changed, or with another letter if it has letters.
 
-If the wrong values meet nearly as many keys as the right ones, then what is met says nothing.
+If the wrong values match nearly as many keys as the right ones, the matches prove nothing.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from lakejoin.signals.chance import LEAST, chance_by
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST = 0.6  # of the rows that meet a key: from here on wrong values do as well
+MOST = 0.6  # of the matching rows: largest share that wrong values may match
 _TRIALS = 3
 _DIGITS = "0123456789"
 _LOOKED_AT = 100
 
 
 def by_chance(program: Program, scorer: Scorer) -> float:
-    """How many rows meet a key with wrong values, for each row that does with the right ones.
+    """The rows that match with wrong values, per row that matches with the right ones.
 
     >>> import pyarrow as pa
     >>> from lakejoin.joins.autojoin.keytable import KeyTable, hashes_of
@@ -59,12 +58,12 @@ def by_chance(program: Program, scorer: Scorer) -> float:
         return _changed(program, scorer)
     else:
         trials = [_moved(program, scorer.source, by) for by in range(1, _TRIALS + 1)]
-    met = [Scorer(source, scorer.keys).score(wrong)[1] for wrong, source in trials]
-    return min(1.0, sum(met) / (rows * _TRIALS)) if rows else 0.0
+    matches = [Scorer(source, scorer.keys).score(wrong)[1] for wrong, source in trials]
+    return min(1.0, sum(matches) / (rows * _TRIALS)) if rows else 0.0
 
 
 def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.Table]:
-    """The program with each part from another row."""
+    """The program with each part taken from another row."""
     import pyarrow as pa
 
     rows = source.num_rows
@@ -72,20 +71,20 @@ def _mixed(program: Program, source: pa.Table, seed: int) -> tuple[Program, pa.T
     step = 1 + seed % max(1, rows - 1)
     columns: dict[str, pa.Array] = {}
     operators: list[Operator] = []
-    for place, operator in enumerate(program.operators):
+    for index, operator in enumerate(program.operators):
         if isinstance(operator, Constant):
             operators.append(operator)
             continue
-        name = str(place)
-        # Turned by a step more for every part: no part meets its own row, also in tiny tables.
-        turned = np.roll(order, step * len(columns))
-        columns[name] = source[operator.column].take(pa.array(turned))
+        name = str(index)
+        # Rotated one step further per part: no part stays in its row, even in tiny tables.
+        rotated = np.roll(order, step * len(columns))
+        columns[name] = source[operator.column].take(pa.array(rotated))
         operators.append(replace(operator, column=name, casing=Casing.SAME))
     return Program(tuple(operators)), pa.table(columns)
 
 
 def _moved(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Table]:
-    """The program of one part with the part's last digit changed."""
+    """The program of one part with the last digit of the part changed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -100,20 +99,20 @@ def _moved(program: Program, source: pa.Table, by: int) -> tuple[Program, pa.Tab
 
 
 def _changed(program: Program, scorer: Scorer) -> float:
-    """The share of the texts that meet a key which still meet one with another letter."""
+    """The share of matching texts that still match with another letter."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     rows = np.flatnonzero(scorer.met(program) >= 0)
     some = rows[np.linspace(0, len(rows) - 1, min(_LOOKED_AT, len(rows))).astype(np.int64)]
     texts = pc.utf8_lower(apply(program, scorer.source.take(some))).unique().drop_null()
-    found = chance_by(texts, lambda wrong: pa.array(scorer.keys.places(hashes_of(wrong)) >= 0))
-    return found if found > LEAST else 0.0
+    chance = chance_by(texts, lambda wrong: pa.array(scorer.keys.places(hashes_of(wrong)) >= 0))
+    return chance if chance > LEAST else 0.0
 
 
 def _has_letters(part: Extract, source: pa.Table) -> bool:
-    """Whether most of the part's texts have a letter."""
+    """Whether most of the part's texts contain a letter."""
     import pyarrow.compute as pc
 
-    found = pc.match_substring_regex(apply(Program((part,)), source), r"\p{L}")
-    return bool((pc.mean(found).as_py() or 0.0) > 0.5)
+    lettered = pc.match_substring_regex(apply(Program((part,)), source), r"\p{L}")
+    return bool((pc.mean(lettered).as_py() or 0.0) > 0.5)

@@ -1,4 +1,4 @@
-"""What do learned programs join in other rows? Those of the whole tables, after samples."""
+"""Apply learned programs to other rows, such as the whole tables after samples."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Array = np.ndarray[Any, Any]
 
 
 def keys_again(learned: Learned, left: pa.Table, right: pa.Table, rules: ValueRules) -> Keys:
-    """The keys of the rows of two tables; a row has that of the first program that finds one.
+    """The keys of the rows of two tables; each row's by the first program that gives one.
 
     >>> import pyarrow as pa
     >>> from lakejoin.joins.autojoin.finding import find_programs
-    >>> mine = pa.table({"code": [f"{n * 7919 % 10_007:05}" for n in range(40)]})
-    >>> theirs = pa.table({"id": [f"X-{n * 7919 % 10_007:05}" for n in range(10, 60)]})
-    >>> learned = find_programs(mine[:20], theirs[:20])
-    >>> keys = keys_again(learned, mine, theirs, ValueRules())
+    >>> left = pa.table({"code": [f"{n * 7919 % 10_007:05}" for n in range(40)]})
+    >>> right = pa.table({"id": [f"X-{n * 7919 % 10_007:05}" for n in range(10, 60)]})
+    >>> learned = find_programs(left[:20], right[:20])
+    >>> keys = keys_again(learned, left, right, ValueRules())
     >>> len(set(keys.left.tolist()) & set(keys.right.tolist()) - {NO_KEY})
     30
     """
@@ -37,12 +37,12 @@ def keys_again(learned: Learned, left: pa.Table, right: pa.Table, rules: ValueRu
     exists = np.zeros(key.count + 1, bool)  # the last for `NO_KEY`
     exists[key.codes[key.codes >= 0]] = True
     codes = np.full(source.num_rows, NO_KEY, np.int64)
-    for one in learned.programs:
+    for supported in learned.programs:
         waiting = np.flatnonzero(codes == NO_KEY)
         if not len(waiting):
             break
-        made = apply(one.program, source.take(waiting))
-        met = key.codes_of(encode_query(made, rules))
-        codes[waiting] = np.where(exists[met], met, NO_KEY)
+        texts = apply(supported.program, source.take(waiting))
+        found = key.codes_of(encode_query(texts, rules))
+        codes[waiting] = np.where(exists[found], found, NO_KEY)
     sides = (codes, key.codes) if learned.source_side == "left" else (key.codes, codes)
     return Keys(*sides, key.count)

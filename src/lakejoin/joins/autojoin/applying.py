@@ -1,4 +1,4 @@
-"""What does a program give? Its result for every row of a table, by Arrow's own functions."""
+"""Run a program on every row of a table, with Arrow functions."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from lakejoin.joins.autojoin.programs import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# A column, the splits before, and what it is split by then.
+# A column, the earlier splits, and the next separator.
 _Splitting = tuple[str, tuple[Split, ...], Separator]
-_REMEMBERED = 2000  # rows of a table whose parts are kept
-_MARK = "\x1f"  # never inside a stretch of letters or digits
+_REMEMBERED = 2000  # largest number of rows whose parts are cached
+_MARK = "\x1f"  # never inside a run of letters or digits
 
 
 def apply(program: Program, table: pa.Table) -> pa.LargeStringArray:
-    """The program's text for every row; its columns must hold text.
+    """The program's result for every row; its columns must be text.
 
     >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Obama, Barack", "Cher", None]})
@@ -50,14 +50,14 @@ def apply(program: Program, table: pa.Table) -> pa.LargeStringArray:
 
 @dataclass(eq=False)
 class Applier:
-    """Applies many programs to the same rows; parts that several have are made once.
+    """Applies many programs to the same rows; parts that they share are computed once.
 
-    Tables of many rows are not worth the memory.
+    Large tables are not cached.
     """
 
     table: pa.Table
     _columns: dict[str, pa.LargeStringArray] = field(default_factory=dict)
-    _pieces: dict[_Splitting, pa.LargeListArray] = field(default_factory=dict)
+    _substrings: dict[_Splitting, pa.LargeListArray] = field(default_factory=dict)
     _parts: dict[Extract, pa.LargeStringArray] = field(default_factory=dict)
 
     def apply(self, program: Program) -> pa.LargeStringArray:
@@ -76,68 +76,70 @@ class Applier:
 
         if isinstance(operator, Constant):
             return pa.scalar(operator.text, pa.large_string())
-        known = self._parts.get(operator)
-        if known is None:
-            known = self._made(operator)
+        cached = self._parts.get(operator)
+        if cached is None:
+            cached = self._compute(operator)
             if self.table.num_rows <= _REMEMBERED:
-                self._parts[operator] = known
-        return known
+                self._parts[operator] = cached
+        return cached
 
-    def _made(self, part: Extract) -> pa.LargeStringArray:
+    def _compute(self, part: Extract) -> pa.LargeStringArray:
         if part.casing:
-            return _cased(self._part(replace(part, casing=Casing.SAME)), part.casing)
-        texts = self._text(part.column) if not part.splits else self._piece(part)
-        return _padded(_formed(_cut(texts, part), part.form), part.width)
+            return _change_case(self._part(replace(part, casing=Casing.SAME)), part.casing)
+        texts = self._text(part.column) if not part.splits else self._substring(part)
+        return _pad(_apply_form(_cut(texts, part), part.form), part.width)
 
     def _text(self, column: str) -> pa.LargeStringArray:
         if column not in self._columns:
             self._columns[column] = _text(self.table[column])
         return self._columns[column]
 
-    def _piece(self, part: Extract) -> pa.LargeStringArray:
-        """The piece after all splits."""
+    def _substring(self, part: Extract) -> pa.LargeStringArray:
+        """The substring after all splits."""
         key = part.column, part.splits[:-1], part.splits[-1][0]
-        pieces = self._pieces.get(key)
-        if pieces is None:
+        substrings = self._substrings.get(key)
+        if substrings is None:
             before = part.splits[:-1]
-            texts = self._piece(Extract(part.column, before)) if before else self._text(part.column)
-            pieces = _split(texts, part.splits[-1][0])
+            texts = (
+                self._substring(Extract(part.column, before)) if before else self._text(part.column)
+            )
+            substrings = _split(texts, part.splits[-1][0])
             if self.table.num_rows <= _REMEMBERED:
-                self._pieces[key] = pieces
-        return _nth(pieces, part.splits[-1][1])
+                self._substrings[key] = substrings
+        return _nth(substrings, part.splits[-1][1])
 
 
 def _text(column: pa.ChunkedArray) -> pa.LargeStringArray:
     import pyarrow as pa
 
-    one = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(one, pa.ChunkedArray):  # of no chunk, or too large for one
-        one = pa.concat_arrays(one.cast(pa.large_string()).chunks or [pa.array([], one.type)])
-    return one.cast(pa.large_string())
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):  # without chunks, or too large for one
+        array = pa.concat_arrays(array.cast(pa.large_string()).chunks or [pa.array([], array.type)])
+    return array.cast(pa.large_string())
 
 
 def _split(texts: pa.LargeStringArray, separator: Separator) -> pa.LargeListArray:
     import pyarrow.compute as pc
 
     if isinstance(separator, Runs):
-        texts = _parted(texts, separator)
+        texts = _mark_runs(texts, separator)
         separator = _MARK
     return pc.split_pattern(texts, separator)
 
 
-def _nth(pieces: pa.LargeListArray, piece: int) -> pa.LargeStringArray:
+def _nth(substrings: pa.LargeListArray, index: int) -> pa.LargeStringArray:
     import pyarrow as pa
 
-    ends = pieces.offsets.to_numpy().astype(np.int64)
-    place = (ends[:-1] if piece >= 0 else ends[1:]) + piece
-    exists = (place >= ends[:-1]) & (place < ends[1:])
-    if pieces.null_count:
-        exists &= pieces.is_valid().to_numpy(zero_copy_only=False)
-    return pieces.values.take(pa.array(place, mask=~exists))
+    ends = substrings.offsets.to_numpy().astype(np.int64)
+    position = (ends[:-1] if index >= 0 else ends[1:]) + index
+    exists = (position >= ends[:-1]) & (position < ends[1:])
+    if substrings.null_count:
+        exists &= substrings.is_valid().to_numpy(zero_copy_only=False)
+    return substrings.values.take(pa.array(position, mask=~exists))
 
 
-def _parted(texts: pa.LargeStringArray, runs: Runs) -> pa.LargeStringArray:
-    """The stretches of a kind with a mark between them; null where there is none."""
+def _mark_runs(texts: pa.LargeStringArray, runs: Runs) -> pa.LargeStringArray:
+    """The runs of a kind, separated by `_MARK`; null if there is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -155,7 +157,7 @@ def _cut(texts: pa.LargeStringArray, part: Extract) -> pa.LargeStringArray:
     return pc.utf8_slice_codeunits(texts, start, stop)
 
 
-def _formed(texts: pa.LargeStringArray, form: Form) -> pa.LargeStringArray:
+def _apply_form(texts: pa.LargeStringArray, form: Form) -> pa.LargeStringArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -170,13 +172,13 @@ def _formed(texts: pa.LargeStringArray, form: Form) -> pa.LargeStringArray:
     return texts
 
 
-def _padded(texts: pa.LargeStringArray, width: int) -> pa.LargeStringArray:
+def _pad(texts: pa.LargeStringArray, width: int) -> pa.LargeStringArray:
     import pyarrow.compute as pc
 
     return pc.utf8_lpad(texts, width, "0") if width else texts
 
 
-def _cased(texts: pa.LargeStringArray, casing: Casing) -> pa.LargeStringArray:
+def _change_case(texts: pa.LargeStringArray, casing: Casing) -> pa.LargeStringArray:
     import pyarrow.compute as pc
 
     if casing is Casing.LOWER:

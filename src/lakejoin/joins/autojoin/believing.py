@@ -1,10 +1,9 @@
-"""Is what programs join more than an accident? Weighed before anything is said to be found.
+"""Decide whether the matches of learned programs are more than coincidence.
 
-Programs are looked for in hundreds of ways, so that some meet keys that mean nothing: scraps of
-numbers, first words, two-letter codes, family names. Of the side with fewer values a large enough
-share must meet, the larger the shorter the texts are; and wrong values must meet so few that the
-evidence (see `chance`) is strong. Dates and years meet in any two tables: there the rows of both
-sides must be told apart by them.
+Hundreds of programs are tried, so some match keys by coincidence: fragments of numbers, first
+words, two-letter codes, family names. A large enough share of the values of the smaller side must
+match, larger for shorter texts; and wrong values must match so rarely that the evidence (see
+`chance`) is strong. Dates and years match in any two tables, so they must be nearly unique.
 """
 
 from __future__ import annotations
@@ -31,33 +30,33 @@ Array = np.ndarray[Any, Any]
 
 _NATS = 20.0
 _NATS_IF_RARE = 12.0
-_RARE = 0.05  # the chance up to which wrong values hardly ever meet
+_RARE = 0.05  # chance up to which wrong values hardly ever match
 _SHORT = 5.0  # characters on average
-# The share that must meet, by the length from which on it holds; and where both sides are cut.
+# The share that must match, by least mean length; and if the key itself is cut.
 _SHARES = ((20.0, 0.15), (8.0, 0.3), (_SHORT, 0.5), (0.0, 0.65))
 _SHARE_IF_CUT = 0.9
 _NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
 _TOLD_APART = 0.8
 _OFTEN = 0.2
 _LOOKED_AT = 500
-_WORD = 2  # letters of a constant from which on it may be a value
-_CENTURY = 2  # digits that may be written before the year of a date
+_WORD = 2  # least letters of a constant that may be a value
+_CENTURY = 2  # digits that may be added before the year of a date
 _ENDS = re.compile(r"^\W+|\W+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """What speaks for programs: values of the smaller side, the share that meets, and by chance."""
+    """Evidence for programs: values of the smaller side, the share that matches, and by chance."""
 
     values: int
     share: float
     chance: float
-    length: float  # of the texts that meet, on average
-    shared_dates: bool  # whether they are dates, and rows share them
-    cut: bool  # whether only a part of the key is met
-    scraps: bool  # whether short texts are met by cut pieces of longer ones
-    writes_data: bool = False  # whether a constant is the value of a column that is not used
-    writes_dates: bool = False  # whether constants make up parts of dates
+    length: float  # of the matching texts, on average
+    shared_dates: bool  # whether they are dates that rows share
+    cut: bool  # whether only a part of the key is matched
+    scraps: bool  # whether short texts are matched by fragments of longer ones
+    writes_data: bool = False  # whether a constant is the value of an unused column
+    writes_dates: bool = False  # whether constants supply parts of dates
 
     @property
     def nats(self) -> float:
@@ -65,38 +64,38 @@ class Weighed:
 
     @property
     def why_made_up(self) -> str:
-        """Why they are not believed however many values meet, in words; empty if nothing is."""
+        """Why the matches prove nothing, however many there are; "" if they do."""
         if self.shared_dates:
-            return "they are dates, which meet in any two tables"
+            return "dates match in any two tables"
         if self.writes_dates:
-            return "it makes up parts of the dates, which meet in any two tables"
+            return "the rule supplies parts of the dates itself, and dates match in any two tables"
         if self.writes_data:
-            return "it writes the same value of another column into every row"
+            return "the rule writes one value of another column into every row"
         if self.scraps and self.chance > _OFTEN:
-            return f"of other scraps as short {self.chance:.0%} meet as well"
+            return f"{self.chance:.0%} of other fragments this short would match too"
         return ""
 
     @property
     def tells(self) -> bool:
-        """Whether what meets says something even if it is a small share of the values."""
+        """Whether the matches are evidence even if they are a small share of the values."""
         return not self.why_made_up and (
             self.share >= self._least or (self.length >= _SHORT and not self.cut)
         )
 
     @property
     def why_not(self) -> str:
-        """Why they are not believed, in words; empty if they are."""
+        """Why the programs are not believed; "" if they are."""
         if made_up := self.why_made_up:
             return made_up
         if self.share < self._least:
-            return f"only {self.share:.0%} of the values meet"
+            return f"only {self.share:.0%} of the values match"
         if self.share >= _NEARLY_ALL and self.chance <= 2 * _RARE and self.nats >= _FEW_NATS:
             return ""
         rare = self.chance <= _RARE and self.length >= _SHORT
         if self.nats < (_NATS_IF_RARE if rare else _NATS):
             if self.chance <= _RARE:
-                return "too few values meet to be more than an accident"
-            return f"of values that were made wrong on purpose {self.chance:.0%} meet as well"
+                return "so few values match that it may be a coincidence"
+            return f"{self.chance:.0%} of deliberately wrong values would match too"
         return ""
 
     @property
@@ -106,20 +105,20 @@ class Weighed:
 
 
 def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighed:
-    """What speaks for these programs on the whole tables."""
-    made, met = tables.rewritten(programs)
-    outputs, keys = KeyTable(made), tables.keys
-    shared = int(np.count_nonzero(np.bincount(met[met >= 0], minlength=len(keys))))
+    """Weigh the evidence for these programs on the whole tables."""
+    hashes, matches = tables.rewritten(programs)
+    outputs, keys = KeyTable(hashes), tables.keys
+    shared = int(np.count_nonzero(np.bincount(matches[matches >= 0], minlength=len(keys))))
     fewer = min(len(outputs), len(keys))
     share = shared / max(1, fewer)
-    rows = np.flatnonzero(met >= 0)
+    rows = np.flatnonzero(matches >= 0)
     texts = _lower(apply(programs[0].program, _some(tables.source, rows)))
     if len(outputs) <= len(keys):
-        chance = chance_by(texts.unique().drop_null(), _held(keys))
+        chance = chance_by(texts.unique().drop_null(), _is_in(keys))
     else:
-        asked = _lower(tables.target.take(sampled_rows(len(tables.target), _LOOKED_AT, 2)))
-        chance = chance_by(asked.unique().drop_null(), _held(outputs))
-    mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(made)))
+        sample = _lower(tables.target.take(sampled_rows(len(tables.target), _LOOKED_AT, 2)))
+        chance = chance_by(sample.unique().drop_null(), _is_in(outputs))
+    mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(hashes)))
     length = _mean_length(texts)
     dates = _are_dates(tables)
     return Weighed(
@@ -127,19 +126,19 @@ def weighed(tables: Tables, target: Program, programs: list[Believed]) -> Weighe
         share,
         max(chance, mixed),
         length,
-        dates and _are_shared(outputs, made),
+        dates and _are_shared(outputs, hashes),
         not all(takes_all(part) and not part.splits for part in target.extracts),
         length < _SHORT and is_cut(programs[0].program),
         _writes_data(programs[0].program, tables.source),
-        dates and any(_digits(one.program) > _CENTURY for one in programs),
+        dates and any(_digits(believed.program) > _CENTURY for believed in programs),
     )
 
 
 def _writes_data(program: Program, source: pa.Table) -> bool:
-    """Whether a constant is what some rows have in a column that the program does not take."""
+    """Whether a constant is a value of a column that the program does not use."""
     import pyarrow.compute as pc
 
-    constants = (one.text for one in program.operators if isinstance(one, Constant))
+    constants = (o.text for o in program.operators if isinstance(o, Constant))
     written = {_ENDS.sub("", text).lower() for text in constants}
     written = {text for text in written if len(text) >= _WORD}
     others = [name for name in source.column_names if name not in program.columns]
@@ -155,7 +154,7 @@ def _some(source: pa.Table, rows: Array) -> pa.Table:
     return source.take(rows[sampled_rows(len(rows), _LOOKED_AT, 2)])
 
 
-def _held(keys: KeyTable) -> Any:
+def _is_in(keys: KeyTable) -> Any:
     import pyarrow as pa
 
     return lambda texts: pa.array(keys.places(hashes_of(texts)) >= 0)
@@ -179,12 +178,12 @@ def _are_dates(tables: Tables) -> bool:
     return encode_query(sample).profile.type is ColumnType.DATE
 
 
-def _are_shared(outputs: KeyTable, made: Array) -> bool:
-    """Whether the source has many rows for one key."""
-    return len(outputs) < _TOLD_APART * max(1, int(np.count_nonzero(made)))
+def _are_shared(outputs: KeyTable, hashes: Array) -> bool:
+    """Whether many source rows share a key."""
+    return len(outputs) < _TOLD_APART * max(1, int(np.count_nonzero(hashes)))
 
 
 def _digits(program: Program) -> int:
-    """How many digits the constants of a program have."""
-    constants = [one.text for one in program.operators if isinstance(one, Constant)]
+    """The number of digits in the constants of a program."""
+    constants = [o.text for o in program.operators if isinstance(o, Constant)]
     return sum(letter.isdigit() for text in constants for letter in text)

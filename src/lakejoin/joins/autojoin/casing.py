@@ -1,10 +1,10 @@
-"""On which characters do systems agree about lower and upper case?
+"""The characters on whose lower and upper case all systems agree.
 
-We use Arrow's `utf8_lower` and `utf8_upper`: each character by itself. pandas, polars, DuckDB and
-Spark do the same for all but a few characters: those whose other case is several characters (ß),
-that depend on their neighbours (Σ), or that are so new that not every system knows them. Programs
-that are learned change the case only of columns without such characters, so that the code to take
-away gives what we give.
+We use Arrow's `utf8_lower` and `utf8_upper`, which map each character by itself. pandas, polars,
+DuckDB and Spark do the same except for a few characters: those whose other case is several
+characters (ß), those that depend on their neighbours (Σ), and those too new for some systems.
+Learned programs change the case only of columns without such characters, so that generated code
+gives the same results.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Found by asking every system for every character; tests/joins/autojoin/test_code.py asks again.
+# Found by comparing all systems for every character, as tests/joins/autojoin/test_code.py does.
 CONTESTED = (
     "[ßİıŉƛǄ-ǌǰǱ-ǳɤɷɼͅΐΰΣςև\u10d0-\u10ff\u13a0-\u13ff\u1c80-\u1cbf\u1e96-\u1e9e\u1f50-\u1fff"
     "\u2c2f\u2c5f\ua7ae-\ua7ff\uab53-\uabbf\ufb00-\ufb17\U00010570-\U000105bf"
@@ -31,5 +31,4 @@ def agreed(column: pa.Array | pa.ChunkedArray) -> bool:
     """
     import pyarrow.compute as pc
 
-    found = pc.any(pc.match_substring_regex(column, CONTESTED)).as_py()
-    return not found
+    return not pc.any(pc.match_substring_regex(column, CONTESTED)).as_py()

@@ -1,8 +1,8 @@
-"""How is a program written elsewhere? As pandas, polars, SQL and PySpark code to take away.
+"""Generate pandas, polars, SQL and PySpark code for programs.
 
-Each is one expression of the system's own functions, and gives what `applying.apply` gives: nulls
-for missing pieces, cut texts where a text is too short. On lower and upper case, see `casing`.
-Columns named in `cast` hold no text and are made text first.
+Each is one expression of the system's own functions, with the results of `applying.apply`: null
+for missing substrings, shorter results for short texts. On lower and upper case, see `casing`.
+Columns named in `cast` are not text and are converted first.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ def code_pandas(program: Program, frame: str = "df") -> str:
 
     def part(o: Extract) -> str:
         text = f"{frame}[{o.column!r}].astype('string')"
-        for separator, piece in o.splits:
-            way = (
+        for separator, index in o.splits:
+            method = (
                 f"findall({separator.inside!r})"
                 if isinstance(separator, Runs)
                 else f"split({separator!r}, regex=False)"
             )
-            # A column without any such piece would become one of numbers: it stays text.
-            text += f".str.{way}.str[{piece}].astype('string')"
+            # A column without any such substring would become numeric: keep it text.
+            text += f".str.{method}.str[{index}].astype('string')"
         if not takes_all(o):
             start, stop = window(o)
             text += f".str.slice({start})" if stop is None else f".str.slice({start}, {stop})"
         for pattern, by in REPLACEMENTS.get(o.form, ()):
-            made = replacing(by, "\\{}")
-            text += f".str.replace({_end(pattern, chr(92) + 'Z')!r}, {made!r}, regex=True)"
+            replacement = replacing(by, "\\{}")
+            text += f".str.replace({_end(pattern, chr(92) + 'Z')!r}, {replacement!r}, regex=True)"
         if o.form in LOOK_UPS:
             text += ".str.slice(0, 3).str.lower()" if by_first_letters(o.form) else ""
             text += f".map({LOOK_UPS[o.form]!r}).astype('string')"
         text += f".str.rjust({o.width}, '0')" if o.width else ""
-        return text + _method(o.casing, ".str.lower()", ".str.upper()")
+        return text + _case_method(o.casing, ".str.lower()", ".str.upper()")
 
-    return " + ".join(_each(program, repr, part))
+    return " + ".join(_operators(program, repr, part))
 
 
 def code_polars(program: Program, cast: Collection[str] = ()) -> str:
@@ -70,13 +70,13 @@ def code_polars(program: Program, cast: Collection[str] = ()) -> str:
 
     def part(o: Extract) -> str:
         text = f"pl.col({o.column!r})" + (".cast(pl.String)" if o.column in cast else "")
-        for separator, piece in o.splits:
-            way = (
+        for separator, index in o.splits:
+            method = (
                 f"extract_all({separator.inside!r})"
                 if isinstance(separator, Runs)
                 else f"split({separator!r})"
             )
-            text += f".str.{way}.list.get({piece}, null_on_oob=True)"
+            text += f".str.{method}.list.get({index}, null_on_oob=True)"
         if o.start or o.length is not None:
             length = "" if o.length is None else f", {o.length}"
             text += f".str.slice({o.start}{length})"
@@ -87,9 +87,9 @@ def code_polars(program: Program, cast: Collection[str] = ()) -> str:
             text += ".str.slice(0, 3).str.to_lowercase()" if by_first_letters(o.form) else ""
             text += f".replace_strict({LOOK_UPS[o.form]!r}, default=None, return_dtype=pl.String)"
         text += f".str.pad_start({o.width}, '0')" if o.width else ""
-        return text + _method(o.casing, ".str.to_lowercase()", ".str.to_uppercase()")
+        return text + _case_method(o.casing, ".str.to_lowercase()", ".str.to_uppercase()")
 
-    return " + ".join(_each(program, lambda text: f"pl.lit({text!r})", part))
+    return " + ".join(_operators(program, lambda text: f"pl.lit({text!r})", part))
 
 
 def code_sql(program: Program, cast: Collection[str] = (), table: str = "") -> str:
@@ -104,20 +104,20 @@ def code_sql(program: Program, cast: Collection[str] = (), table: str = "") -> s
         quoted = o.column.replace('"', '""')
         text = f'{table}."{quoted}"' if table else f'"{quoted}"'
         text = f"CAST({text} AS VARCHAR)" if o.column in cast else text
-        for separator, piece in o.splits:
-            pieces = (
+        for separator, index in o.splits:
+            substrings = (
                 f"regexp_extract_all({text}, {_sql_text(separator.inside)})"
                 if isinstance(separator, Runs)
                 else f"string_split({text}, {_sql_text(separator)})"
             )
-            text = f"{pieces}[{_from_one(piece)}]"
+            text = f"{substrings}[{_from_one(index)}]"
         if o.start or o.length is not None:
             length = "" if o.length is None else f", {o.length}"
             text = f"substring({text}, {_from_one(o.start)}{length})"
         text = f"left({text}, {-o.drop})" if o.drop else text
         for pattern, by in REPLACEMENTS.get(o.form, ()):
-            made = replacing(by, "\\{}")
-            text = f"regexp_replace({text}, {_sql_text(pattern)}, '{made}', 'g')"
+            replacement = replacing(by, "\\{}")
+            text = f"regexp_replace({text}, {_sql_text(pattern)}, '{replacement}', 'g')"
         if o.form in LOOK_UPS:
             key = f"lower(left({text}, 3))" if by_first_letters(o.form) else text
             whens = (f"WHEN '{k}' THEN '{v}'" for k, v in LOOK_UPS[o.form].items())
@@ -125,11 +125,11 @@ def code_sql(program: Program, cast: Collection[str] = (), table: str = "") -> s
         text = f"(repeat('0', {o.width} - length({text})) || {text})" if o.width else text
         return f"{o.casing}({text})" if o.casing else text
 
-    return " || ".join(_each(program, _sql_text, part))
+    return " || ".join(_operators(program, _sql_text, part))
 
 
 def code_pyspark(program: Program, cast: Collection[str] = ()) -> str:
-    """The program as a PySpark column, with `pyspark.sql.functions` as `F`; no Python runs in it.
+    """The program as a PySpark column of Spark functions, with `pyspark.sql.functions` as `F`.
 
     >>> from lakejoin.joins.autojoin.programs import Extract
     >>> print(code_pyspark(Program((Extract("name", ((". ", 1),)),))))
@@ -139,13 +139,13 @@ def code_pyspark(program: Program, cast: Collection[str] = ()) -> str:
     def part(o: Extract) -> str:
         quoted = "`" + o.column.replace("`", "``") + "`"
         text = f"F.col({quoted!r})" + (".cast('string')" if o.column in cast else "")
-        for separator, piece in o.splits:
-            pieces = (
+        for separator, index in o.splits:
+            substrings = (
                 f"F.regexp_extract_all({text}, F.lit({separator.inside!r}), F.lit(0))"
                 if isinstance(separator, Runs)
                 else f"F.split({text}, {_java_pattern(separator)!r})"
             )
-            text = f"F.try_element_at({pieces}, F.lit({_from_one(piece)}))"
+            text = f"F.try_element_at({substrings}, F.lit({_from_one(index)}))"
         if o.drop:
             left = f"F.greatest(F.length({text}) - F.lit({o.start + o.drop}), F.lit(0))"
             text = f"F.substr({text}, F.lit({o.start + 1}), {left})"
@@ -153,8 +153,8 @@ def code_pyspark(program: Program, cast: Collection[str] = ()) -> str:
             length = "" if o.length is None else f", F.lit({o.length})"
             text = f"F.substr({text}, F.lit({_from_one(o.start)}){length})"
         for pattern, by in REPLACEMENTS.get(o.form, ()):
-            made = replacing(by, "${}")
-            text = f"F.regexp_replace({text}, {_end(pattern, chr(92) + 'z')!r}, {made!r})"
+            replacement = replacing(by, "${}")
+            text = f"F.regexp_replace({text}, {_end(pattern, chr(92) + 'z')!r}, {replacement!r})"
         if o.form in LOOK_UPS:
             key = f"F.lower(F.substr({text}, F.lit(1), F.lit(3)))"
             key = key if by_first_letters(o.form) else text
@@ -165,11 +165,11 @@ def code_pyspark(program: Program, cast: Collection[str] = ()) -> str:
             text = f"F.concat({zeros}, {text})"
         return f"F.{o.casing}({text})" if o.casing else text
 
-    parts = _each(program, lambda text: f"F.lit({text!r})", part)
+    parts = _operators(program, lambda text: f"F.lit({text!r})", part)
     return parts[0] if len(parts) == 1 else f"F.concat({', '.join(parts)})"
 
 
-def _each(
+def _operators(
     program: Program, constant: Callable[[str], str], part: Callable[[Extract], str]
 ) -> list[str]:
     return [
@@ -178,18 +178,18 @@ def _each(
     ]
 
 
-def _method(casing: Casing, lower: str, upper: str) -> str:
+def _case_method(casing: Casing, lower: str, upper: str) -> str:
     return {Casing.SAME: "", Casing.LOWER: lower, Casing.UPPER: upper}[casing]
 
 
 def _end(pattern: str, end: str) -> str:
-    """The pattern with the sign for the end of the text; $ may also mean before a last line end."""
+    """The pattern with the token for the end of the text, as $ may also match before a newline."""
     return pattern[:-1] + end if pattern.endswith("$") else pattern
 
 
-def _from_one(place: int) -> int:
-    """A place counted from 0 as SQL counts it; from the end both count alike."""
-    return place if place < 0 else place + 1
+def _from_one(index: int) -> int:
+    """A 0-based index as SQL counts it; negative indexes stay."""
+    return index if index < 0 else index + 1
 
 
 def _sql_text(text: str) -> str:
@@ -197,5 +197,5 @@ def _sql_text(text: str) -> str:
 
 
 def _java_pattern(text: str) -> str:
-    """The text as a regular expression that finds just it."""
+    """The text as a regular expression that matches it literally."""
     return "".join(c if c.isalnum() or not c.isascii() else "\\" + c for c in text)

@@ -1,4 +1,4 @@
-"""Which columns can be rewritten, and which can be met? Texts, and keys that are no counters."""
+"""Choose the columns that programs read, and those that are keys to match."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from lakejoin.model import ColumnType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-UNIQUE = 0.8  # the share of distinct values from which on a column is a key, some cells aside
+UNIQUE = 0.8  # least share of distinct values of a key column
 _MOST_COLUMNS = 12
-_LONGEST = 200.0  # characters of most texts: what is longer is a description
-_TYPED = 5000  # rows that tell a column's type
-_TOLD = 500  # rows that tell how promising one of many columns is
+_LONGEST = 200.0  # median characters: longer texts are descriptions
+_TYPED = 5000  # rows to detect a column's type from
+_RANKED = 500  # rows to rank columns by
 
 
 def text_columns(table: pa.Table) -> pa.Table:
-    """The columns that programs take text from, as text: with a name of their own, not too long.
+    """The columns that programs read, as text: those with a unique name and not too long.
 
-    Whole numbers, dates and times are written out; other types are left out.
+    Integers, dates and times are converted to text; other types are skipped.
 
     >>> import pyarrow as pa
     >>> text_columns(pa.table({"no": [7], "name": ["Bern"], "share": [0.5]})).to_pylist()
@@ -35,7 +35,7 @@ def text_columns(table: pa.Table) -> pa.Table:
     for name in _named_once(table):
         if _is_writable(table[name].type):
             text = table[name].cast(pa.large_string())
-            # The median: one endless cell does not make a column of names one of descriptions.
+            # The median, as one very long cell does not make a column of descriptions.
             sizes = pc.utf8_length(text)
             usual = pc.approximate_median(sizes).as_py()
             if usual is not None and usual <= _LONGEST and pc.max(sizes).as_py():
@@ -44,14 +44,14 @@ def text_columns(table: pa.Table) -> pa.Table:
 
 
 def _likeliest(columns: dict[str, pa.LargeStringArray]) -> list[str]:
-    """Of many columns those that tell most rows apart, in their order."""
+    """The most distinct of many columns, in their order."""
     if len(columns) <= _MOST_COLUMNS:
         return list(columns)
-    telling = {
-        name: uniqueness(texts.take(sampled_rows(len(texts), _TOLD, 0)))
+    distinctness = {
+        name: uniqueness(texts.take(sampled_rows(len(texts), _RANKED, 0)))
         for name, texts in columns.items()
     }
-    best = set(sorted(columns, key=lambda name: -telling[name])[:_MOST_COLUMNS])
+    best = set(sorted(columns, key=lambda name: -distinctness[name])[:_MOST_COLUMNS])
     return [name for name in columns if name in best]
 
 
@@ -69,9 +69,9 @@ def _is_writable(kind: pa.DataType) -> bool:
 
 
 def is_key(texts: pa.LargeStringArray) -> bool:
-    """Whether a column of text holds keys.
+    """Whether a text column is a key.
 
-    A column of counting numbers (1, 2, 3 …) does not: it meets every other one, which says nothing.
+    A column of consecutive numbers (1, 2, 3 …) is not: it matches any other such column.
 
     >>> import pyarrow as pa
     >>> [is_key(pa.array(c, pa.large_string())) for c in (["1", "2"], ["Bern", "Ulm"], ["x", "x"])]
@@ -81,28 +81,28 @@ def is_key(texts: pa.LargeStringArray) -> bool:
 
 
 def holds_keys(texts: pa.LargeStringArray, keys: KeyTable) -> bool:
-    """The same, of a column whose keys are at hand."""
+    """Whether a text column with these keys is a key."""
     if share_of_keys(keys) < UNIQUE:
         return False
     rows = sampled_rows(len(texts), _TYPED, 0)
     kind = encode_query(texts.take(rows)).profile.type
     if kind in (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL):
         return False
-    return kind is not ColumnType.INTEGER or not _counts_up(texts)
+    return kind is not ColumnType.INTEGER or not _is_consecutive(texts)
 
 
 def uniqueness(texts: pa.LargeStringArray) -> float:
-    """The distinct texts for each row that has one; 0 where all are the same."""
+    """The distinct texts per non-null row; 0 if all are the same."""
     return share_of_keys(KeyTable(hashes_of(texts)))
 
 
 def share_of_keys(keys: KeyTable) -> float:
-    """The distinct keys for each row that has one; 0 where all are the same."""
+    """The distinct keys per row with a key; 0 if all are the same."""
     return len(keys) / int(keys.counts.sum()) if len(keys) > 1 else 0.0
 
 
-def _counts_up(texts: pa.LargeStringArray) -> bool:
-    """Whether the whole numbers lie close together."""
+def _is_consecutive(texts: pa.LargeStringArray) -> bool:
+    """Whether the integers are nearly consecutive."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

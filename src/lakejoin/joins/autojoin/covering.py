@@ -1,7 +1,7 @@
-"""Which programs lead from a table to a key column of another? Few that together meet many keys.
+"""Learn a few programs that together match many keys of another table's column.
 
-The first is the one that meets the most keys. Where it leaves rows over, another is learned from
-what is left, until no further one is to be believed.
+The first program is the one that matches the most keys. If it leaves rows unmatched, another is
+learned from these, until no further one is believed.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-ENOUGH = 0.98  # of all keys or rows: a program that meets so many is not improved upon
-_SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turns
-_EXAMPLES, _PLAIN = 8, 0.3  # every third set is drawn from so many, or that share of them
-_CUT = 0.9  # what a key counts that a piece of one text meets
+ENOUGH = 0.98  # share of keys or rows from which on a program is good enough
+_SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turn
+_EXAMPLES, _PLAIN = 8, 0.3  # every third set is drawn from this many, or this share
+_CUT = 0.9  # weight of a key that is matched by a fragment of one text
 _CODE = 4  # characters
-_MORE_TRIED = 6  # programs that are tried once all keys are met
-_WIDE_SETS = 9  # example sets that are also tried with all columns
-_FEWEST = 3  # keys that a program must meet, where there are so many
-_SHARE = 0.1  # of the keys or of the rows, whichever are fewer, that it must meet
+_MORE_TRIED = 6  # programs to try once all keys are matched
+_WIDE_SETS = 9  # example sets to try with all columns too
+_FEWEST = 3  # keys that a program must match, if there are as many
+_SHARE = 0.1  # of the keys or rows, whichever are fewer, that it must match
 _NEARLY_ALL = 0.8  # of the keys
 _LETTERS = 3  # characters that must come from the source, on average
 
 
 @dataclass(frozen=True, slots=True)
 class LearnOptions:
-    """How long to look."""
+    """How much effort to spend on learning."""
 
     sample: SampleOptions = field(default_factory=SampleOptions)
-    column_pairs: int = 4  # that are learned from, those with the best row pairs
-    row_pairs: int = 100  # of a column pair that examples are drawn from
-    example_sets: int = 18  # that are drawn
+    column_pairs: int = 4  # to learn from, those with the best row pairs
+    row_pairs: int = 100  # of a column pair, to draw examples from
+    example_sets: int = 18  # to draw
     programs: int = 5  # at most, for all rows together
-    further: bool = True  # whether several columns, and parts of columns, are met as well
+    further: bool = True  # whether to match several columns, and parts of columns, too
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """A program, and the share of its rows that wrong values would join as well."""
+    """A program, and the share of its rows that wrong values would match too."""
 
     program: Program
     by_chance: float
@@ -66,14 +66,14 @@ class Believed:
 
 @dataclass(eq=False)
 class Tables:
-    """Columns of text and a column of keys, as a whole and as the samples that are learned from."""
+    """Text columns and a key column, complete and as samples to learn from."""
 
     source: pa.Table
     target: pa.LargeStringArray
     source_sample: Sample
     target_sample: TextColumn
-    columns: int = 1  # that make up the target
-    known_keys: KeyTable | None = None  # of the whole target, if they were looked at before
+    columns: int = 1  # of the target
+    known_keys: KeyTable | None = None  # of the whole target, if already computed
     _made: dict[Program, Array] = field(default_factory=dict)
     _met: dict[Program, Array] = field(default_factory=dict)
 
@@ -89,35 +89,35 @@ class Tables:
         return self._made[program]
 
     def met(self, program: Program) -> Array:
-        """The number of the key that each row of the whole source meets, -1 for none."""
+        """The key code that each row of the whole source matches, -1 for none."""
         if program not in self._met:
             self._met[program] = self.keys.places(self.made(program))
         return self._met[program]
 
     def rewritten(self, programs: Sequence[Believed]) -> tuple[Array, Array]:
-        """What the first program that meets a key makes of every source row, and the key's number.
+        """The result of the first matching program for every source row, and its key code.
 
-        As hashes; where none does, what the first program makes, and -1.
+        Results are hashes; if no program matches, the first program's result, and -1.
         """
-        made, met = self.made(programs[0].program), self.met(programs[0].program)
+        hashes, codes = self.made(programs[0].program), self.met(programs[0].program)
         if len(programs) > 1:
-            made, met = made.copy(), met.copy()
-        for one in programs[1:]:
-            other, place = self.made(one.program), self.met(one.program)
-            fresh = (met < 0) & (place >= 0)
-            made[fresh], met[fresh] = other[fresh], place[fresh]
-        return made, met
+            hashes, codes = hashes.copy(), codes.copy()
+        for believed in programs[1:]:
+            other_hashes, other_codes = self.made(believed.program), self.met(believed.program)
+            fresh = (codes < 0) & (other_codes >= 0)
+            hashes[fresh], codes[fresh] = other_hashes[fresh], other_codes[fresh]
+        return hashes, codes
 
     @property
     def fewest(self) -> float:
-        """The pairs of the samples that join if just enough of the tables does."""
+        """The pairs in the samples that match if just enough of the tables match."""
         sizes = self.source.num_rows, len(self.target)
         rates = self.source_sample.num_rows / sizes[0] * len(self.target_sample) / sizes[1]
         return float(_SHARE * min(sizes) * rates)
 
 
 def covering_programs(tables: Tables, options: LearnOptions) -> list[Believed]:
-    """The programs from columns of text to a column of keys, best first; none if none is good.
+    """Learn programs from text columns to a key column, best first; empty if none is good.
 
     >>> import pyarrow as pa
     >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
@@ -127,50 +127,50 @@ def covering_programs(tables: Tables, options: LearnOptions) -> list[Believed]:
     ...     print(found.program)
     lower(substring(name, 0, 1)) + lower(split(name, " ")[1])
     """
-    found: list[Believed] = []
+    programs: list[Believed] = []
     source, target = tables.source_sample, tables.target_sample
-    while len(found) < options.programs and source.num_rows and len(target):
+    while len(programs) < options.programs and source.num_rows and len(target):
         scorer = Scorer(source.table, KeyTable(hashes_of(target.array)), source.applier)
         size = min(source.num_rows, len(scorer.keys))
-        # A first program may meet fewer of a tiny table; a further one joins a share of the rest.
-        fewest = _FEWEST if found else max(2, min(_FEWEST, size))
-        share = _SHARE * size if found else tables.fewest
-        candidates = _candidates(scorer, source, target, options, first=not found)
+        # A first program may match fewer keys of a tiny table; later ones a share of the rest.
+        fewest = _FEWEST if programs else max(2, min(_FEWEST, size))
+        share = _SHARE * size if programs else tables.fewest
+        candidates = _candidates(scorer, source, target, options, first=not programs)
         filling = (program for program in candidates if fills(program, tables.columns))
         best = _best(scorer, filling, max(fewest, share))
         if best is None:
             break
         cased = with_case(best.program, source, target.array)
-        found.append(Believed(cased, best.by_chance))
+        programs.append(Believed(cased, best.by_chance))
         source, target = _left_over(cased, tables, source, target)
-    return found
+    return programs
 
 
 def _left_over(
     program: Program, tables: Tables, source: Sample, target: TextColumn
 ) -> tuple[Sample, TextColumn]:
-    """What the program does not join in the whole tables, sampled or not."""
-    mine = tables.keys.places(hashes_of(source.applier.apply(program)))
-    if (mine >= 0).all():
-        return source.without(mine >= 0), target
-    theirs = KeyTable(tables.made(program)).places(hashes_of(target.array))
-    return source.without(mine >= 0), target.without(theirs >= 0)
+    """The sampled rows that the program does not match in the whole tables."""
+    source_codes = tables.keys.places(hashes_of(source.applier.apply(program)))
+    if (source_codes >= 0).all():
+        return source.without(source_codes >= 0), target
+    target_codes = KeyTable(tables.made(program)).places(hashes_of(target.array))
+    return source.without(source_codes >= 0), target.without(target_codes >= 0)
 
 
 def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Believed | None:
     best, reached = None, (0.0, 0, 0)
     complete = 0
     for program in candidates:
-        met, rows = scorer.score(program)
-        # A piece of one text meets more than the text by accident: it must meet clearly more.
-        reach = met * (_CUT if is_cut(program) else 1.0), rows, -len(program.operators)
+        matched, rows = scorer.score(program)
+        # A fragment matches more by chance than the whole text: it must match clearly more.
+        reach = matched * (_CUT if is_cut(program) else 1.0), rows, -len(program.operators)
         if reach > reached and _enough(program, scorer, fewest):
             chance = by_chance(program, scorer)
             if chance < MOST:
                 best, reached = Believed(program, chance), reach
         if reached[1] >= ENOUGH * scorer.source.num_rows:
             break
-        # All keys are met, but not by all rows: another program may bring more of these.
+        # All keys are matched, but not all rows: another program may match more of them.
         complete += reached[0] >= ENOUGH * len(scorer.keys)
         if complete > _MORE_TRIED:
             break
@@ -180,7 +180,7 @@ def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> Belie
 def _candidates(
     scorer: Scorer, source: Sample, target: TextColumn, options: LearnOptions, first: bool
 ) -> Iterator[Program]:
-    """Columns as they are, then what is learned from example sets."""
+    """Unchanged columns first, then programs learned from example sets."""
     names = list(source.columns)
     if first:
         yield from (identity(name) for name in names)
@@ -201,7 +201,7 @@ def _candidates(
 
 
 class _Explained:
-    """Which pairs of rows are made equal by programs that two sets of examples agreed on."""
+    """The row pairs explained by programs that two example sets agreed on."""
 
     def __init__(self, scorer: Scorer, target: TextColumn) -> None:
         self._scorer = scorer
@@ -213,10 +213,10 @@ class _Explained:
             self._met[program] = self._scorer.met(program)
 
     def all_of(self, pairs: Sequence[RowPair]) -> bool:
-        """Whether one such program explains all these pairs: they teach nothing new."""
+        """Whether one such program explains all these pairs, so that they teach nothing new."""
         return any(
-            all(met[pair.source] == self._keys[pair.target] for pair in pairs)
-            for met in self._met.values()
+            all(codes[pair.source] == self._keys[pair.target] for pair in pairs)
+            for codes in self._met.values()
         )
 
 
@@ -228,7 +228,7 @@ def _learned(
     explained: _Explained,
     options: LearnOptions,
 ) -> Iterator[tuple[Step, ...]]:
-    """What small sets of the pairs teach, from these columns; if nothing, from all."""
+    """Learn from small sets of the pairs, with these columns; if that fails, with all."""
     examples = source.examples(target, pairs)
     learner, every = Learner(examples, source.memory), np.arange(len(examples.columns))
     sets = _example_sets(len(examples), options.example_sets, options.seed)
@@ -236,28 +236,28 @@ def _learned(
     possible, wide = learner.possible(sets, columns), np.zeros(len(sets), bool)
     if len(columns) < len(every):
         wide[:_WIDE_SETS] = learner.possible(sets[:_WIDE_SETS], every)
-    for place in np.flatnonzero(possible | wide):
-        rows = sets[place][sets[place] >= 0]
+    for index in np.flatnonzero(possible | wide):
+        rows = sets[index][sets[index] >= 0]
         if explained.all_of([pairs[row] for row in rows]):
             continue
-        steps = learner.steps(rows, columns) if possible[place] else None
-        if steps is None and wide[place]:
+        steps = learner.steps(rows, columns) if possible[index] else None
+        if steps is None and wide[index]:
             steps = learner.steps(rows, every)
         if steps is not None:
             yield steps
 
 
 def _are_codes(target: pa.Array) -> bool:
-    """Whether the keys are so short that no stretch of them is rare: pieces are tried outright."""
+    """Whether keys are so short that no substring is rare: then all substrings are tried."""
     import pyarrow.compute as pc
 
     return bool((pc.approximate_median(pc.utf8_length(target)).as_py() or 0) <= _CODE)
 
 
 def _plainest_first(examples: Examples) -> Array:
-    """The examples, those first whose targets are made of the fewest stretches of their rows.
+    """Sort the examples by how few substrings of their rows make up the target.
 
-    Rows that share one rare stretch by accident share little else.
+    Rows that share one rare substring by chance share little else.
     """
     sizes = examples.goals[:, 1] - examples.goals[:, 0]
     return np.argsort(stretches(examples) / np.maximum(1, sizes), kind="stable")
@@ -266,10 +266,10 @@ def _plainest_first(examples: Examples) -> Array:
 def _groups(
     source: Sample, target: TextColumn, options: LearnOptions
 ) -> Iterator[tuple[list[RowPair], Array]]:
-    """Row pairs with the columns to begin with: of the best columns, then of all together."""
+    """Row pairs and the columns to start with: the best single columns, then all together."""
     pairer, count = source.pairer(target), len(source.columns)
     found = [
-        (pairer.of_column(place, options.row_pairs), np.array([place])) for place in range(count)
+        (pairer.of_column(column, options.row_pairs), np.array([column])) for column in range(count)
     ]
     found.sort(key=lambda group: -sum(pair.score * pair.shared for pair in group[0]))
     yield from found[: options.column_pairs]
@@ -279,9 +279,9 @@ def _groups(
 
 @lru_cache
 def _example_sets(examples: int, count: int, seed: int) -> Array:
-    """Small sets of examples, at random but always the same ones, from the first or from all.
+    """Small random sets of examples, from the first or from all; the same sets every time.
 
-    Each is a row of their places, with -1 behind the last.
+    Each row has the positions of one set, padded with -1.
     """
     rng = np.random.default_rng(seed)
     first = min(examples, max(_EXAMPLES, int(_PLAIN * examples)))
@@ -295,18 +295,18 @@ def _example_sets(examples: int, count: int, seed: int) -> Array:
 
 
 def _enough(program: Program, scorer: Scorer, fewest: float) -> bool:
-    """Whether so many keys are met that it is no accident.
+    """Whether enough keys are matched to rule out chance.
 
-    What meets them must come from the source and not from constants, unless nearly all are met.
+    The matching text must come from the source, not from constants, unless nearly all keys match.
     """
-    met, rows = scorer.score(program)
-    if met < fewest:
+    matched, rows = scorer.score(program)
+    if matched < fewest:
         return False
-    return met >= _NEARLY_ALL * len(scorer.keys) or _letters(program, scorer) >= _LETTERS * rows
+    return matched >= _NEARLY_ALL * len(scorer.keys) or _letters(program, scorer) >= _LETTERS * rows
 
 
 def _letters(program: Program, scorer: Scorer) -> int:
-    """How many characters of the joined results come from the source."""
+    """How many characters of the matching results come from the source."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
-"""What are programs learned from? Rows with the targets that they should become, as code points.
+"""Examples to learn programs from: rows and their targets, as code points.
 
-All texts lie in one array, in lower case: a text is where it begins and ends there. So kernels can
-look at any few of the examples without anything being read or split again.
+All texts are in one lower-case array; a text is its begin and end there. So kernels can work on
+any few examples without reading or splitting anything again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ASCII = np.array([*(chr(c).isalnum() for c in range(128)), False])
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Texts of each example's columns, and its target.
+    """The texts of each example's columns, and its target.
 
     >>> examples = examples_of({"name": ["Ulm", None]}, ["ulm (D)", "Bern (CH)"])
     >>> examples.texts, examples.begins.tolist(), examples.goals.tolist()
@@ -28,10 +28,10 @@ class Examples:
 
     columns: tuple[str, ...]
     targets: Sequence[str]
-    texts: str  # all, one behind the other
+    texts: str  # all, concatenated
     chars: Array
     alnum: Array  # whether each is a letter or a digit
-    begins: Array  # of each row's columns; a missing text is an empty one
+    begins: Array  # of each row's columns; a missing text is empty
     ends: Array
     goals: Array  # begin and end of each row's target
 
@@ -40,7 +40,7 @@ class Examples:
 
 
 def examples_of(columns: dict[str, list[str | None]], targets: Sequence[str]) -> Examples:
-    """The examples of these columns, which hold a text for each target."""
+    """Examples from columns with one text per target."""
     lower = {name: [folded(text or "") for text in texts] for name, texts in columns.items()}
     return folded_examples(lower, [folded(target) for target in targets], targets)
 
@@ -48,7 +48,7 @@ def examples_of(columns: dict[str, list[str | None]], targets: Sequence[str]) ->
 def folded_examples(
     columns: dict[str, list[str]], goals: list[str], targets: Sequence[str]
 ) -> Examples:
-    """The examples of texts that are folded already; empty ones are missing."""
+    """Examples from texts that are already folded; missing ones are empty."""
     parts = [text for column in columns.values() for text in column]
     parts += goals
     ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
@@ -70,7 +70,7 @@ def folded_examples(
 
 
 def folded(text: str) -> str:
-    """The text in lower case with every character in its place.
+    """The text in lower case, with every character at its position.
 
     >>> folded("İstanbul"), folded("ÉCOLE")
     ('İstanbul', 'école')
@@ -82,8 +82,8 @@ def folded(text: str) -> str:
 
 
 def _alnum(texts: str, chars: Array) -> Array:
-    found = _ASCII[np.minimum(chars, 128)]
+    alnum = _ASCII[np.minimum(chars, 128)]
     if not texts.isascii():
         others = [ord(c) for c in set(texts) if c > "\x7f" and c.isalnum()]
-        found |= np.isin(chars, np.array(others, np.uint32))
-    return found
+        alnum |= np.isin(chars, np.array(others, np.uint32))
+    return np.asarray(alnum)

@@ -1,7 +1,7 @@
-"""How do two tables join? The columns and the programs that make the most rows meet.
+"""Find the columns and programs that match the most rows of two tables.
 
-Both directions are tried: values of the left table are rewritten to meet a key of the right one,
-and the other way round.
+Both directions are tried: rewriting values of the left table to match a key of the right one, and
+the reverse.
 """
 
 from __future__ import annotations
@@ -47,26 +47,25 @@ def _no_rows() -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Supported:
-    """A program, and how many rows it joins that those before it do not.
+    """A program, and how many source rows it matches that earlier programs do not.
 
-    `by_chance` tells how many rows deliberately wrong values would join, for each that it joins.
+    `by_chance` is the number of rows that deliberately wrong values would match, per matched row.
     """
 
     program: Program
     source_rows: int
-    target_rows: int
     by_chance: float
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """How two tables join: which side is rewritten, by which programs, and what then meets.
+    """How two tables join: the side that is rewritten, by which programs, and the matching rows.
 
-    `programs` come best first, and a row is joined by the first one that finds it a partner:
-    `which` tells it for every pair. They meet what `target` gives on the other side: a column as it
-    is, or a part of one, or several together; `key_of` numbers these keys, row by row, from 0 to
-    `key_count`. With no program, nothing was found; `doubted` is then the best that was tried.
-    `weighed` is what speaks for it all, where no columns were named.
+    `programs` are sorted best first, and a row is joined by the first one that finds a match:
+    `which` is its index for every pair. They match the result of `target` on the other side: a
+    column, a part of one, or several together; `key_of` is the code of this key in each row, below
+    `key_count`. Without programs, nothing was found; `doubted` is then the best rejected
+    candidate. `weighed` is the evidence, if no columns were named.
     """
 
     source_side: str = ""  # the side that the programs rewrite: left or right
@@ -84,26 +83,21 @@ class Learned:
         return bool(self.programs)
 
     @property
-    def target_column(self) -> str:
-        """The column, or columns, that are met."""
-        return " + ".join(self.target.columns) if self.target else ""
-
-    @property
     def source_columns(self) -> tuple[str, ...]:
-        """The columns that the programs take text from."""
-        return tuple(dict.fromkeys(c for one in self.programs for c in one.program.columns))
+        """The columns that the programs read."""
+        return tuple(dict.fromkeys(c for s in self.programs for c in s.program.columns))
 
     @cached_property
     def joined(self) -> tuple[int, int]:
-        """How many rows of the left and of the right table find a partner."""
+        """The number of left and right rows with a match."""
         return len(np.unique(self.left_rows)), len(np.unique(self.right_rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """What came nearest to a join and is not believed: the words say what would meet what.
+    """The best candidate that was rejected; `words` say what would match what.
 
-    `learned` has the programs, for those who know more: that other columns agree, for instance.
+    `learned` has its programs, for callers with more evidence, such as other columns that agree.
     """
 
     words: str
@@ -120,17 +114,17 @@ def find_programs(
     on: Named = (),
     rules: ValueRules | None = None,
 ) -> Learned:
-    """The programs that join two tables, learned without any example; the same every time.
+    """Learn programs that join two tables, without examples; the result is deterministic.
 
-    `on` names the only columns that may be used, as pairs of a left and a right one. `rules` say
-    which texts are equal.
+    `on` restricts the columns, as pairs of a left and a right name. `rules` say which texts are
+    equal.
 
     >>> import pyarrow as pa
     >>> names = ["Barack Obama", "George Bush", "Bill Clinton", "Ronald Reagan"]
     >>> votes = pa.table({"president": names})
     >>> full = ["Reagan, Ronald (1911)", "Bush, George (1946)", "Obama, Barack (1961)"]
     >>> learned = find_programs(votes, pa.table({"who": full, "rating": ["53", "49", "47"]}))
-    >>> learned.source_side, learned.source_columns, learned.target_column
+    >>> learned.source_side, learned.source_columns, str(learned.target)
     ('right', ('who',), 'president')
     >>> print(learned.programs[0].program)
     without_first_word(split(who, "(")[0]) + split(who, ",")[0]
@@ -138,21 +132,21 @@ def find_programs(
     [(0, 2), (1, 1), (3, 0)]
     """
     options = options or LearnOptions()
-    mine = _side(left, [name for name, _ in on])
-    theirs = _side(right, [name for _, name in on])
-    if not mine.rows or not theirs.rows:
+    left_side = _side(left, [name for name, _ in on])
+    right_side = _side(right, [name for _, name in on])
+    if not left_side.rows or not right_side.rows:
         return Learned()
-    doubted: list[_Way] = []
+    doubted: list[_Candidate] = []
     for further in (False, True) if options.further else (False,):
-        way = _best_way(mine, theirs, options, further, doubted)
-        if way is not None:
-            return _joined(way, rules or ValueRules())
-    return Learned(doubted=_most_reached(doubted, rules or ValueRules()))
+        candidate = _best_candidate(left_side, right_side, options, further, doubted)
+        if candidate is not None:
+            return _join_rows(candidate, rules or ValueRules())
+    return Learned(doubted=_best_doubted(doubted, rules or ValueRules()))
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A table's texts, and what of it can be met."""
+    """A table's texts, and its possible keys."""
 
     texts: pa.Table
     named: tuple[str, ...]
@@ -163,7 +157,7 @@ class _Side:
         return int(self.texts.num_rows) if self.texts.num_columns else 0
 
     def sample(self, size: int, seed: int) -> Sample:
-        """Rows to learn from; the same ones for every target."""
+        """Rows to learn from, the same for every target."""
         if size not in self._samples:
             self._samples[size] = Sample(_some(self.texts, size, seed))
         return self._samples[size]
@@ -183,11 +177,11 @@ def _side(table: pa.Table, named: Sequence[str]) -> _Side:
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """What was learned in one direction.
+class _Candidate:
+    """What was learned for one direction and target.
 
-    `reach` ranks ways: the target rows that join without doubt, as their key is in no other row,
-    less those that join in doubt; then the source rows without doubt; then the shorter programs.
+    `reach` ranks candidates: the target rows that match unambiguously, as their key is unique,
+    less those that match ambiguously; then the unambiguous source rows; then shorter programs.
     """
 
     forth: bool
@@ -195,33 +189,33 @@ class _Way:
     tables: Tables
     programs: list[Believed]
     reach: tuple[int, int, int]
-    weighed: Weighed | None  # where no columns were named
+    weighed: Weighed | None  # if no columns were named
 
     @property
     def doubt(self) -> str:
-        """Why it is not believed, if it is not."""
+        """Why it is not believed; "" if it is."""
         return self.weighed.why_not if self.weighed else ""
 
     @property
     def complete(self) -> bool:
-        """Whether nearly all rows of a side join: nothing better is to be looked for."""
+        """Whether nearly all rows of a side match, so that the search can stop."""
         tables = self.tables
         enough = ENOUGH * len(tables.target), ENOUGH * tables.source.num_rows
         return self.reach[0] >= enough[0] or self.reach[1] >= enough[1]
 
 
-def _best_way(
-    left: _Side, right: _Side, options: LearnOptions, further: bool, doubted: list[_Way]
-) -> _Way | None:
-    """The best direction and target, from small samples if they are enough."""
+def _best_candidate(
+    left: _Side, right: _Side, options: LearnOptions, further: bool, doubted: list[_Candidate]
+) -> _Candidate | None:
+    """The best direction and target, from small samples if they suffice."""
     for sample in options.sample.stages():
-        best: _Way | None = None
-        for way in _ways(left, right, replace(options, sample=sample), further):
-            if way.doubt:
-                doubted.append(way)
+        best: _Candidate | None = None
+        for candidate in _candidates(left, right, replace(options, sample=sample), further):
+            if candidate.doubt:
+                doubted.append(candidate)
                 continue
-            if best is None or way.reach > best.reach:
-                best = way
+            if best is None or candidate.reach > best.reach:
+                best = candidate
             if best.complete:
                 break
         sizes = sample_sizes(left.rows, right.rows, sample)
@@ -230,18 +224,20 @@ def _best_way(
     return None
 
 
-def _ways(left: _Side, right: _Side, options: LearnOptions, further: bool) -> Iterator[_Way]:
+def _candidates(
+    left: _Side, right: _Side, options: LearnOptions, further: bool
+) -> Iterator[_Candidate]:
     for source, target, forth in ((left, right, True), (right, left, False)):
         for program in target.further if further else target.keys:
-            way = _way(source, target, program, options, forth)
-            if way is not None:
-                yield way
+            candidate = _learn_candidate(source, target, program, options, forth)
+            if candidate is not None:
+                yield candidate
 
 
-def _way(
+def _learn_candidate(
     source: _Side, target: _Side, program: Program, options: LearnOptions, forth: bool
-) -> _Way | None:
-    """The programs that meet one target, learned on samples and counted on all rows."""
+) -> _Candidate | None:
+    """Learn the programs for one target on samples, and count their matches on all rows."""
     sizes = sample_sizes(source.rows, target.rows, options.sample)
     keys = apply(program, target.texts)
     tables = Tables(
@@ -255,80 +251,79 @@ def _way(
     programs = _without_shorter(covering_programs(tables, options))
     if not programs:
         return None
-    speaks = None if target.named else weighed(tables, program, programs)
-    return _Way(forth, program, tables, programs, _reach(tables, programs), speaks)
+    evidence = None if target.named else weighed(tables, program, programs)
+    return _Candidate(forth, program, tables, programs, _reach(tables, programs), evidence)
 
 
 def _without_shorter(programs: list[Believed]) -> list[Believed]:
-    """The programs without those that only cut more off than one before.
+    """Drop programs that only take fewer characters than an earlier one.
 
-    What the longer text did not meet, its beginning meets by accident: ABTC is not ABT.
+    If the longer text matches nothing, its beginning matches by coincidence: ABTC is not ABT.
     """
     kept: list[Believed] = []
-    for one in programs:
-        if not any(is_shorter(one.program, other.program) for other in kept):
-            kept.append(one)
+    for believed in programs:
+        if not any(is_shorter(believed.program, other.program) for other in kept):
+            kept.append(believed)
     return kept
 
 
 def _some(rows: Any, size: int, seed: int) -> Any:
-    """So many rows of a table or column."""
+    """A sample of `size` rows of a table or column."""
     return rows if size >= len(rows) else rows.take(sampled_rows(len(rows), size, seed))
 
 
 def _reach(tables: Tables, programs: list[Believed]) -> tuple[int, int, int]:
     keys = tables.keys
-    _, met = tables.rewritten(programs)
-    rows_of = np.bincount(met[met >= 0], minlength=len(keys))
+    _, codes = tables.rewritten(programs)
+    rows_of = np.bincount(codes[codes >= 0], minlength=len(keys))
     alone = keys.counts == 1
     certain, doubtful = (rows_of > 0) & alone, (rows_of > 0) & ~alone
-    size = sum(len(one.program.operators) for one in programs)
+    size = sum(len(believed.program.operators) for believed in programs)
     reached = int(certain.sum()) - int(keys.counts[doubtful].sum())
     return reached, int(rows_of[alone].sum()), -size
 
 
-def _most_reached(ways: list[_Way], rules: ValueRules) -> Doubted | None:
-    if not ways:
+def _best_doubted(candidates: list[_Candidate], rules: ValueRules) -> Doubted | None:
+    if not candidates:
         return None
-    way = max(ways, key=lambda way: way.reach)
-    learned = _joined(way, rules)
-    mine, theirs = str(way.programs[0].program), str(way.target)
-    words = f"{mine} = {theirs}" if way.forth else f"{theirs} = {mine}"
-    return Doubted(words, *learned.joined, way.doubt, learned)
+    candidate = max(candidates, key=lambda candidate: candidate.reach)
+    learned = _join_rows(candidate, rules)
+    source, target = str(candidate.programs[0].program), str(candidate.target)
+    words = f"{source} = {target}" if candidate.forth else f"{target} = {source}"
+    return Doubted(words, *learned.joined, candidate.doubt, learned)
 
 
-def _joined(way: _Way, rules: ValueRules) -> Learned:
-    """Every row by the first program that finds it a partner, by canonical values."""
-    source, target = way.tables.source, way.tables.target
+def _join_rows(candidate: _Candidate, rules: ValueRules) -> Learned:
+    """Join every row by the first program that finds a match, by canonical values."""
+    source, target = candidate.tables.source, candidate.tables.target
     key = KeyColumn(encode_query(target, rules))
-    mine, theirs, which, supported = [], [], [], []
-    waiting, unmet = np.ones(source.num_rows, bool), np.ones(len(target), bool)
-    for place, one in enumerate(way.programs):
-        codes = keys_met(way.tables, one.program, key, rules)
+    matched, matches, which, supported = [], [], [], []
+    waiting = np.ones(source.num_rows, bool)
+    for index, believed in enumerate(candidate.programs):
+        codes = keys_met(candidate.tables, believed.program, key, rules)
         pairing = Pairing(Keys(codes, key.codes, key.count))
         rows, partners = pairing.rows(0, len(pairing))
         fresh = waiting[rows]
         rows, partners = rows[fresh], partners[fresh]
-        before = int(waiting.sum()), int(unmet.sum())
+        before = int(waiting.sum())
         waiting[rows] = False
-        unmet[partners] = False
-        joined = before[0] - int(waiting.sum()), before[1] - int(unmet.sum())
-        supported.append(Supported(one.program, *joined, one.by_chance))
-        mine.append(rows)
-        theirs.append(partners)
-        which.append(np.full(len(rows), place, np.int64))
-    rows, partners = np.concatenate(mine), np.concatenate(theirs)
-    left, right = (rows, partners) if way.forth else (partners, rows)
+        joined = before - int(waiting.sum())
+        supported.append(Supported(believed.program, joined, believed.by_chance))
+        matched.append(rows)
+        matches.append(partners)
+        which.append(np.full(len(rows), index, np.int64))
+    rows, partners = np.concatenate(matched), np.concatenate(matches)
+    left, right = (rows, partners) if candidate.forth else (partners, rows)
     order = np.lexsort((right, left))
-    side = "left" if way.forth else "right"
+    side = "left" if candidate.forth else "right"
     return Learned(
         side,
-        way.target,
+        candidate.target,
         tuple(supported),
         left[order],
         right[order],
         np.concatenate(which)[order],
         key.codes,
         key.count,
-        weighed=way.weighed,
+        weighed=candidate.weighed,
     )

@@ -1,8 +1,8 @@
-r"""How is a part rewritten beyond cutting it? Forms that every system gives alike.
+r"""Forms: how a substring is rewritten, with the same result in every system.
 
-A form is a replacement by regular expressions, or a look-up of months. The expressions name ASCII
-characters only, as systems disagree about what else is a letter: all that lies beyond ASCII counts
-as letters. Months are English, and known by their first three letters.
+A form is a replacement by regular expressions, or a lookup of months. The expressions contain only
+ASCII characters, as systems disagree about which others are letters: everything beyond ASCII
+counts as a letter. Months are English, and recognised by their first three letters.
 
 >>> rewritten("0042", Form.NO_ZEROS), rewritten("(415) 555-0199", Form.DIGITS)
 ('42', '4155550199')
@@ -17,7 +17,7 @@ from enum import Enum, StrEnum
 
 
 class Casing(StrEnum):
-    """The case that a part is given."""
+    """The case that a substring is converted to."""
 
     SAME = ""
     LOWER = "lower"
@@ -25,7 +25,7 @@ class Casing(StrEnum):
 
 
 class Runs(Enum):
-    """Stretches of one kind of character, into which a text is parted as by a separator."""
+    """Runs of one kind of character, which split a text like a separator."""
 
     DIGITS = "digits"
     LETTERS = "letters"
@@ -33,12 +33,12 @@ class Runs(Enum):
 
     @property
     def inside(self) -> str:
-        """The regular expression of a stretch."""
+        """The regular expression of a run."""
         return _RUNS[self][0]
 
     @property
     def between(self) -> str:
-        """The regular expression of what lies between two."""
+        """The regular expression of what is between two runs."""
         return _RUNS[self][1]
 
 
@@ -50,7 +50,7 @@ _RUNS = {
 
 
 class Form(StrEnum):
-    """What is done to a part after it is cut."""
+    """How a substring is rewritten after it is cut."""
 
     SAME = ""
     NO_ZEROS = "without_leading_zeros"
@@ -80,7 +80,7 @@ _SUFFIXES = (
     "corporation|co|company|plc|gmbh|ag|sa|nv|bv|oy|ab"
 )
 
-# Every place where an expression fits is replaced: by a text, or by the group of that number.
+# Every match of an expression is replaced: by a text, or by the group with that number.
 REPLACEMENTS: dict[Form, tuple[tuple[str, str | int], ...]] = {
     Form.NO_ZEROS: (("^0+([0-9])", 1),),
     Form.NO_COMMAS: ((",", ""),),
@@ -108,7 +108,7 @@ _BY_NAME = {name[:3].lower(): str(i + 1) for i, name in enumerate(_NAMES)}
 _NUMBERS = {str(i + 1): name for i, name in enumerate(_NAMES)}
 _NUMBERS |= {number.zfill(2): name for number, name in _NUMBERS.items()}
 
-# What the text, or its first three letters in lower case, is looked up in; not found is null.
+# Lookup tables for the text, or its first three letters in lower case; null if missing.
 LOOK_UPS: dict[Form, dict[str, str]] = {
     Form.MONTH_NUMBER: _BY_NAME,
     Form.MONTH_NAME: _NUMBERS,
@@ -117,7 +117,7 @@ LOOK_UPS: dict[Form, dict[str, str]] = {
 
 
 def replacing(by: str | int, group: str) -> str:
-    """What a pattern is replaced by, a group as a system writes it.
+    """The replacement of a pattern, with `group` as the system's syntax for groups.
 
     >>> replacing("-", "${}"), replacing(1, "${}")
     ('-', '$1')
@@ -132,12 +132,12 @@ _COMPILED = {
 
 
 def by_first_letters(form: Form) -> bool:
-    """Whether the first three letters are looked up, and not the whole text."""
+    """Whether the first three letters are looked up instead of the whole text."""
     return form is Form.MONTH_NUMBER
 
 
 def rewritten(text: str, form: Form) -> str | None:
-    """One text in a form; see `applying` for columns."""
+    """Rewrite one text; see `applying` for columns."""
     if form in LOOK_UPS:
         key = text[:3].lower() if by_first_letters(form) else text
         return LOOK_UPS[form].get(key)

@@ -1,7 +1,7 @@
-"""Which keys do texts meet? Texts compared by 64-bit hashes, whatever their case and blanks.
+"""Match texts with keys by 64-bit hashes, ignoring case and extra blanks.
 
-Learning compares the results of hundreds of programs with the same keys. That is done by hash: the
-joined rows themselves are found by canonical values in the end.
+Learning compares the results of hundreds of programs with the same keys by hash; the joined rows
+are finally found by canonical values.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Array = np.ndarray[Any, Any]
 
 
 def hashes_of(texts: pa.LargeStringArray) -> Array:
-    """A hash of every text, 0 for null and empty ones.
+    """The hash of every text, 0 if it is null or empty.
 
     >>> import pyarrow as pa
-    >>> found = hashes_of(pa.array(["Züg  A", " züg a ", "", None], pa.large_string()))
-    >>> bool(found[0] == found[1]), found[2:].tolist()
+    >>> hashes = hashes_of(pa.array(["Züg  A", " züg a ", "", None], pa.large_string()))
+    >>> bool(hashes[0] == hashes[1]), hashes[2:].tolist()
     (True, [0, 0])
     """
     import pyarrow.compute as pc
@@ -56,7 +56,7 @@ class KeyTable:
         return len(self._distinct)
 
     def places(self, hashes: Array) -> Array:
-        """The number of the key that each text meets, -1 for none."""
+        """The code of the key that each text matches, -1 for none."""
         from lakejoin.kernels.plain_texts import places_of
 
         return np.asarray(places_of(self._slots, self._distinct, sealed(hashes)))

@@ -1,21 +1,22 @@
-"""Which program turns these sources into these targets? The one with the fewest operators.
+"""Learn the shortest program that turns the examples' sources into their targets.
 
-A program makes the target from left to right, so its operators are the steps of a path: a place in
-every example's target is a node, an operator that gives the next characters of all examples leads
-to the node behind them. The path with the fewest steps, and among those the plainest, is found by
-best-first search with backtracking (thesis, section 4.4.2, where it is greedy). Case is ignored.
+A program builds the target from left to right, so its operators are the steps of a path: a node is
+a position in every example's target, and an operator that gives the next characters of all
+examples leads to the node behind them. The path with the fewest steps, and among those the
+simplest, is found by best-first search with backtracking (thesis, section 4.4.2, where it is
+greedy). Case is ignored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.autojoin.examples import Examples, examples_of
+from lakejoin.joins.autojoin.examples import Examples
 from lakejoin.joins.autojoin.pieces import (
     Chosen,
     Piece,
@@ -38,16 +39,16 @@ _LONGEST_CUT = 10
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operator of a learned program, in all the ways that the examples allow."""
+    """One operator of a learned program, with all variants that the examples allow."""
 
     ways: tuple[Operator, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a piece: where it begins in each example, and its length (None: all the rest).
+    """A part of a substring: its start in each example, and its length (None: all the rest).
 
-    `drop` characters at the end are left out.
+    The last `drop` characters are dropped.
     """
 
     piece: Piece
@@ -63,31 +64,24 @@ class _Part:
 _Edge = Constant | _Part
 
 
-def learn(columns: dict[str, list[str | None]], targets: Sequence[str]) -> tuple[Step, ...] | None:
-    """The steps that make each target from its row, or None if no short program does.
+@dataclass(eq=False)
+class Learner:
+    """Learns from any few of many examples; rows and columns are given by index.
 
-    >>> names = ["Obama, Barack", "Bush, George W.", "Clinton, Bill"]
-    >>> steps = learn({"n": names}, ["Barack Obama", "George W. Bush", "Bill Clinton"])
+    >>> from lakejoin.joins.autojoin.examples import examples_of
     >>> from lakejoin.joins.autojoin.programs import Program
+    >>> names = ["Obama, Barack", "Bush, George W.", "Clinton, Bill"]
+    >>> targets = ["Barack Obama", "George W. Bush", "Bill Clinton"]
+    >>> steps = Learner(examples_of({"n": names}, targets)).steps(np.arange(3), np.arange(1))
     >>> print(Program(tuple(step.ways[0] for step in steps)))
     split(n, ", ")[1] + " " + split(n, ",")[0]
     """
-    learner = Learner(examples_of(columns, targets))
-    rows, every = np.arange(len(targets)), np.arange(len(columns))
-    if not learner.possible(rows[None, :], every).all():
-        return None
-    return learner.steps(rows, every)
-
-
-@dataclass(eq=False)
-class Learner:
-    """Learns from any few of many examples; rows and columns are told by their numbers."""
 
     examples: Examples
     memory: Memory = field(default_factory=Memory)
 
     def possible(self, sets: Array, columns: Array) -> Array:
-        """For which sets of rows a short program is not ruled out; see `kernels.stretches`."""
+        """The sets of rows for which a short program may exist; see `kernels.stretches`."""
         from lakejoin.kernels.stretches import possible_sets
 
         of = self.examples
@@ -99,7 +93,7 @@ class Learner:
         return np.asarray(found)
 
     def steps(self, rows: Array, columns: Array) -> tuple[Step, ...] | None:
-        """The steps that make the targets of these rows from these columns, if that is possible."""
+        """The steps that make these rows' targets from these columns; None if impossible."""
         useful = columns[self._sharing[rows][:, columns].all(axis=0)]
         edges = _best_path(chosen(self.examples, rows, useful), self.memory)
         if edges is None or all(isinstance(edge, Constant) for edge in edges):
@@ -115,8 +109,9 @@ class Learner:
 
 
 def stretches(examples: Examples) -> Array:
-    """How many stretches of its row, and of the target before, each target takes; inf: too many.
+    """The fewest substrings of its row and of the previous target that make up each target.
 
+    >>> from lakejoin.joins.autojoin.examples import examples_of
     >>> stretches(examples_of({"name": ["Barack Obama", "Bush"]}, ["Obama, B", ", "])).tolist()
     [3.0, 1.0]
     """
@@ -128,37 +123,41 @@ def stretches(examples: Examples) -> Array:
 
 
 def _best_path(few: Chosen, memory: Memory) -> list[_Edge] | None:
-    pieces = pieces_of(few)
-    search = _Search(few, pieces, rewritten_pieces(pieces, memory))
+    substrings = pieces_of(few)
+    search = _Search(few, substrings, rewritten_pieces(substrings, memory))
     edges = search.run()
     if edges is None or not all(isinstance(edge, Constant) or edge.whole for edge in edges):
-        # Many need one split only, which is found sooner among fewer pieces. But whole pieces of
-        # pieces are plainer than pieces that are cut.
+        # Many programs need only one split, which is found faster among fewer substrings. But
+        # whole substrings after two splits are simpler than cut ones.
         search.add_deeper()
         edges = search.run() or edges
     return edges
 
 
 class _Search:
-    """The search for a path, over pieces, what they are rewritten to, and pieces of pieces."""
+    """The search for a path over substrings, their rewritten forms, and deeper substrings."""
 
-    def __init__(self, few: Chosen, pieces: Pieces, made: Rewritten) -> None:
+    def __init__(self, few: Chosen, substrings: Pieces, made: Rewritten) -> None:
         self.few = few
-        self.pieces = pieces
+        self.substrings = substrings
         self.made = made
         self.new = list(made.new.items())
         self.deeper: Pieces | None = None
-        self.firsts, self.lasts, self.efforts = pieces.firsts, pieces.lasts, pieces.efforts
+        self.firsts, self.lasts, self.efforts = (
+            substrings.firsts,
+            substrings.lasts,
+            substrings.efforts,
+        )
         if self.new:
             goals = few.goals[:, 0]
             whole = few.examples.texts
-            held = [
+            begins = [
                 [whole.index(text, goal) for text, goal in zip(texts, goals, strict=True)]
                 for texts, _ in self.new
             ]
             sizes = [[len(text) for text in texts] for texts, _ in self.new]
             efforts = [paths[0].effort for _, paths in self.new]
-            self._add(np.array(held), np.array(held) + np.array(sizes), np.array(efforts))
+            self._add(np.array(begins), np.array(begins) + np.array(sizes), np.array(efforts))
 
     def add_deeper(self) -> None:
         self.deeper = deeper_pieces(self.few, self.firsts, self.lasts)
@@ -174,7 +173,7 @@ class _Search:
         from lakejoin.kernels.shortest_program import best_path
 
         formed = np.zeros(len(self.firsts), np.bool_)
-        formed[len(self.pieces) : len(self.pieces) + len(self.new)] = True
+        formed[len(self.substrings) : len(self.substrings) + len(self.new)] = True
         of = self.few.examples
         found = best_path(
             of.chars, of.alnum, self.few.goals, self.firsts, self.lasts, self.efforts, formed,
@@ -183,40 +182,40 @@ class _Search:
         if not len(found):
             return None
         edges: list[_Edge] = []
-        place = 0  # in the first example's target
-        for number, start, back, length, drop in found.tolist():
-            if number < 0:
+        position = 0  # in the first example's target
+        for index, start, back, length, drop in found.tolist():
+            if index < 0:
                 target = of.targets[self.few.rows[0]]
-                edges.append(Constant(target[place : place + start]))
-                place += start
+                edges.append(Constant(target[position : position + start]))
+                position += start
             else:
-                part = self._part(number, start, bool(back), length, drop)
+                part = self._part(index, start, bool(back), length, drop)
                 edges.append(part)
                 size = len(part.piece.texts[0]) - start - drop
-                place += min(size, length) if length >= 0 else size
+                position += min(size, length) if length >= 0 else size
         return edges
 
-    def _part(self, number: int, start: int, back: bool, length: int, drop: int) -> _Part:
-        piece = self._piece(number)
-        sizes = [len(text) for text in piece.texts]
+    def _part(self, index: int, start: int, back: bool, length: int, drop: int) -> _Part:
+        substring = self._substring(index)
+        sizes = [len(text) for text in substring.texts]
         starts = tuple(size - sizes[0] + start if back else start for size in sizes)
-        return _Part(piece, starts, None if length < 0 else length, drop)
+        return _Part(substring, starts, None if length < 0 else length, drop)
 
-    def _piece(self, number: int) -> Piece:
-        if number < len(self.pieces):
-            texts = self.pieces.texts(number)
-            return Piece(texts, self.pieces.paths(number), self.made.also_for(texts))
-        number -= len(self.pieces)
-        if number < len(self.new):
-            texts, paths = self.new[number]
+    def _substring(self, index: int) -> Piece:
+        if index < len(self.substrings):
+            texts = self.substrings.texts(index)
+            return Piece(texts, self.substrings.paths(index), self.made.also_for(texts))
+        index -= len(self.substrings)
+        if index < len(self.new):
+            texts, paths = self.new[index]
             return Piece(texts, tuple(paths))
-        number -= len(self.new)
+        index -= len(self.new)
         assert self.deeper is not None
-        return Piece(self.deeper.texts(number), self.deeper.paths(number))
+        return Piece(self.deeper.texts(index), self.deeper.paths(index))
 
 
 def _ways(edge: _Edge) -> Iterator[Operator]:
-    """The operators that give this edge, simplest first."""
+    """The operators that produce this edge, simplest first."""
     if isinstance(edge, Constant):
         yield edge
         return
@@ -250,9 +249,9 @@ def _ways(edge: _Edge) -> Iterator[Operator]:
             yield Extract(path.column, path.splits, form=path.form, width=path.width)
 
 
-def _widened(piece: Piece) -> Iterator[Operator]:
-    """Numbers of one length may be padded ones: shorter ones elsewhere would then have zeros."""
-    sizes = {len(text) for text in piece.texts}
-    if len(sizes) == 1 and all(text.isdigit() for text in piece.texts):
-        for path in piece.paths[:2]:
+def _widened(substring: Piece) -> Iterator[Operator]:
+    """Numbers of one length may be zero-padded; then shorter ones elsewhere need zeros."""
+    sizes = {len(text) for text in substring.texts}
+    if len(sizes) == 1 and all(text.isdigit() for text in substring.texts):
+        for path in substring.paths[:2]:
             yield Extract(path.column, path.splits, width=sizes.copy().pop())

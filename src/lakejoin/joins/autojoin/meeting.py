@@ -1,7 +1,7 @@
-"""Which keys do a program's results meet? By canonical values, in the end.
+"""Match a program's results with keys by canonical values.
 
-Learning compares hashes. Where every result is, letter by letter, the key of its hash, nothing more
-is to be found out; else the results are read like any other column, and compared.
+Learning compares hashes. If every result equals the key of its hash exactly, these matches are
+final; else the results are encoded like any other column and compared.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ Array = np.ndarray[Any, Any]
 
 
 def keys_met(tables: Tables, program: Program, key: KeyColumn, rules: ValueRules) -> Array:
-    """The key that each source row meets, `NO_KEY` for none."""
-    made = apply(program, tables.source)
-    codes = _met_exactly(tables, program, made, key)
-    return key.codes_of(encode_query(made, rules)) if codes is None else codes
+    """The key that each source row matches, `NO_KEY` for none."""
+    texts = apply(program, tables.source)
+    codes = _met_exactly(tables, program, texts, key)
+    return key.codes_of(encode_query(texts, rules)) if codes is None else codes
 
 
 def _met_exactly(
     tables: Tables, program: Program, made: pa.LargeStringArray, key: KeyColumn
 ) -> Array | None:
-    """The keys that the results are letter by letter; None if any is none."""
+    """The keys that the results equal exactly; None if any result equals no key."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    hashes, met = tables.made(program), tables.met(program)
-    if ((met < 0) & (hashes != 0)).any():
+    hashes, key_codes = tables.made(program), tables.met(program)
+    if ((key_codes < 0) & (hashes != 0)).any():
         return None
-    rows = np.flatnonzero(met >= 0)
-    partners = tables.keys.first_rows[met[rows]]
+    rows = np.flatnonzero(key_codes >= 0)
+    partners = tables.keys.first_rows[key_codes[rows]]
     some = made if len(rows) == len(made) else made.take(pa.array(rows))
     if not pc.all(pc.equal(some, tables.target.take(pa.array(partners)))).as_py():
         return None

@@ -1,7 +1,7 @@
-"""What can be taken from a few example rows? Texts of columns and pieces of them, each once.
+"""The distinct substrings that programs can take from a few example rows.
 
-Many ways of splitting give the same pieces on three examples: they are one `Piece` with several
-paths. Which path is meant is decided later, by what it gives on all rows.
+Many splits give the same substrings on three examples: these are one `Piece` with several paths.
+Which path to use is decided later, by its results on all rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Texts = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way to get a piece: a column, how it is split, and how the piece is rewritten."""
+    """How to get a substring: a column, its splits, and the form of the result."""
 
     column: str
     splits: tuple[Split, ...] = ()
@@ -31,17 +31,17 @@ class Path:
 
     @property
     def effort(self) -> float:
-        """How far it is from a plain column."""
-        parted = any(isinstance(separator, Runs) for separator, _ in self.splits)
-        return len(self.splits) + 0.5 * parted + 1.5 * bool(self.form) + 1.0 * bool(self.width)
+        """The cost of the path; 0 for a whole column."""
+        by_runs = any(isinstance(separator, Runs) for separator, _ in self.splits)
+        return len(self.splits) + 0.5 * by_runs + 1.5 * bool(self.form) + 1.0 * bool(self.width)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of every example in lower case, and the ways to get it, simplest first.
+    """A substring of every example in lower case, and the paths to it, simplest first.
 
-    A piece that is rewritten is only taken whole. `also` are ways to get it by rewriting that the
-    examples do not tell from the plain ones.
+    A rewritten substring is only taken whole. `also` are rewriting paths that give the same texts
+    in these examples.
     """
 
     texts: Texts
@@ -55,7 +55,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A few of the examples, and the columns that their targets may be made of."""
+    """A few of the examples, and the columns that their targets may come from."""
 
     examples: Examples
     rows: Array
@@ -69,20 +69,20 @@ class Chosen:
 
 
 def chosen(examples: Examples, rows: Array, columns: Array) -> Chosen:
-    """These rows and columns of the examples, by their numbers."""
+    """Select rows and columns of the examples by index."""
     begins, ends = examples.begins[rows][:, columns], examples.ends[rows][:, columns]
     return Chosen(examples, rows, columns, begins, ends, examples.goals[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Pieces as numbers: where they begin and end, and the paths that `kernels.splitting` gives.
+    """Substrings as arrays: their begins and ends, and the paths from `kernels.splitting`.
 
     >>> from lakejoin.joins.autojoin.examples import examples_of
     >>> towns = examples_of({"name": ["Obama, Barack", "Bush, George"]}, ["Barack", "George"])
-    >>> pieces = pieces_of(chosen(towns, np.arange(2), np.arange(1)))
-    >>> for number in range(3):
-    ...     print(pieces.texts(number), pieces.paths(number)[0].splits)
+    >>> substrings = pieces_of(chosen(towns, np.arange(2), np.arange(1)))
+    >>> for index in range(3):
+    ...     print(substrings.texts(index), substrings.paths(index)[0].splits)
     ('obama, barack', 'bush, george') ()
     ('obama,', 'bush,') ((' ', 0),)
     ('barack', 'george') ((' ', 1),)
@@ -91,31 +91,31 @@ class Pieces:
     of: Chosen
     firsts: Array
     lasts: Array
-    ways: Array  # rows: see `kernels.splitting`
-    first_ways: Array  # the place of each piece's first
-    before: int = 0  # pieces that are numbered before these
+    ways: Array  # paths, one per row: see `kernels.splitting`
+    first_ways: Array  # position of the first path of each substring
+    before: int = 0  # index of the first substring
 
     def __len__(self) -> int:
         return len(self.firsts)
 
     @cached_property
     def efforts(self) -> Array:
-        """The effort of each piece's first path."""
+        """The effort of each substring's first path."""
         ways = self.ways[self.first_ways]
         split, again = ways[:, 3], ways[:, 6]
         return np.asarray((split != 0) + 0.5 * (split < 0) + 1.0 * (again != 0))
 
-    def texts(self, piece: int) -> Texts:
-        ends = zip(self.firsts[piece].tolist(), self.lasts[piece].tolist(), strict=True)
+    def texts(self, index: int) -> Texts:
+        ends = zip(self.firsts[index].tolist(), self.lasts[index].tolist(), strict=True)
         return tuple(self.of.examples.texts[first:last] for first, last in ends)
 
-    def paths(self, piece: int) -> tuple[Path, ...]:
-        """The ways to get a piece, simplest first."""
-        ways = self.ways[self.ways[:, 0] == piece + self.before]
+    def paths(self, index: int) -> tuple[Path, ...]:
+        """The paths to a substring, simplest first."""
+        ways = self.ways[self.ways[:, 0] == index + self.before]
         return tuple(self._path(way) for way in ways.tolist())
 
-    def first_path(self, piece: int) -> Path:
-        return self._path(self.ways[self.first_ways[piece]].tolist())
+    def first_path(self, index: int) -> Path:
+        return self._path(self.ways[self.first_ways[index]].tolist())
 
     def _path(self, way: list[int]) -> Path:
         _, column, *numbers = way
@@ -134,7 +134,7 @@ _RUNS = (Runs.DIGITS, Runs.LETTERS, Runs.WORDS)  # as `kernels.splitting` number
 
 
 def pieces_of(few: Chosen) -> Pieces:
-    """The pieces that every example has, not empty in any, after no split or one."""
+    """The substrings after at most one split, non-empty in every example."""
     from lakejoin.kernels.splitting import split_once
 
     examples = few.examples
@@ -143,7 +143,7 @@ def pieces_of(few: Chosen) -> Pieces:
 
 
 def deeper_pieces(few: Chosen, firsts: Array, lasts: Array) -> Pieces:
-    """The pieces after two splits that are not among these."""
+    """The further substrings after two splits."""
     from lakejoin.kernels.splitting import split_twice
 
     examples = few.examples

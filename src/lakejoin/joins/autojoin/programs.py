@@ -1,19 +1,18 @@
-"""What is a program? Parts of texts and constants, one after the other, that make a new text.
+"""Programs: expressions that build a new text from constants and substrings of columns.
 
 A program is a concatenation of constants and of parts of columns: the logical operators Constant,
 Substr, SplitSubstr and SplitSplitSubstr (thesis, section 4.4.2), of which the last three are one
-`Extract` with no, one or two splits; and forms, see `forms`. What each gives, exactly:
+`Extract` with zero, one or two splits; and forms, see `forms`. Their exact results:
 
-- `split(text, separator)[k]` is the k-th piece counted from 0, or from the end if k is negative.
-  A text without the separator is one piece. **A piece that does not exist is null.** `digits`,
-  `letters` and `words` part a text into stretches of such characters; there may be none.
-- `substring(text, start, length)` holds the characters (Unicode code points) from `start` on,
-  counted from the end if it is negative, `length` of them or all that follow. Places outside the
-  text are left out: a text that is too short gives what it has, down to the empty text.
-- `drop_last(text, n)` leaves out the last n characters.
-- Then come the form, zeros in front up to a width (`padded`), and `lower` or `upper`.
-- A null, in the column, from a missing piece or from a month that is none, makes the whole result
-  null.
+- `split(text, separator)[k]` is the k-th substring counted from 0, or from the end if k is
+  negative. A text without the separator is one substring. **A missing substring is null.**
+  `digits`, `letters` and `words` split a text into runs of such characters; there may be none.
+- `substring(text, start, length)` is the characters (Unicode code points) from `start`, counted
+  from the end if negative: `length` of them, or all. Positions outside the text are ignored: a
+  short text gives what it has, possibly the empty text.
+- `drop_last(text, n)` drops the last n characters.
+- Then the form, zero padding to a width (`padded`), and `lower` or `upper` are applied.
+- A null in the column, from a missing substring or from an unknown month, makes the result null.
 """
 
 from __future__ import annotations
@@ -38,10 +37,9 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A part of a column, or of a piece of it after up to two splits.
+    """A part of a column, after up to two splits.
 
-    `length` characters from `start` on, or all that follow, the last `drop` left out; then
-    rewritten.
+    `length` characters from `start`, or all that follow without the last `drop`; then rewritten.
 
     >>> print(Program((Extract("name", ((", ", 1),), 0, 1, casing=Casing.LOWER),)))
     lower(substring(split(name, ", ")[1], 0, 1))
@@ -61,7 +59,7 @@ Operator = Constant | Extract
 
 
 def window(part: Extract) -> tuple[int, int | None]:
-    """Where the part begins and ends, as Python slices a text.
+    """The bounds of the part as a Python slice.
 
     >>> window(Extract("name", (), 2, 3)), window(Extract("name", (), -3, 2))
     ((2, 5), (-3, -1))
@@ -76,12 +74,12 @@ def window(part: Extract) -> tuple[int, int | None]:
 
 
 def takes_all(part: Extract) -> bool:
-    """Whether the part is the whole text or piece."""
+    """Whether the part is not cut."""
     return part.start == 0 and part.length is None and not part.drop
 
 
 def is_cut(program: Program) -> bool:
-    """Whether all that a program takes is a cut piece of one text.
+    """Whether a program reads only a cut part of one text.
 
     >>> is_cut(Program((Extract("code", (), 0, 2),))), is_cut(Program((Extract("code"),)))
     (True, False)
@@ -90,7 +88,7 @@ def is_cut(program: Program) -> bool:
 
 
 def is_shorter(program: Program, other: Program) -> bool:
-    """Whether a program is another one that takes fewer characters of one part.
+    """Whether a program differs from another only by taking fewer characters of one part.
 
     >>> whole, cut = Program((Extract("code"),)), Program((Extract("code", (), 0, 3),))
     >>> is_shorter(cut, whole), is_shorter(whole, cut), is_shorter(cut, cut)
@@ -99,19 +97,23 @@ def is_shorter(program: Program, other: Program) -> bool:
     if len(program.operators) != len(other.operators):
         return False
     pairs = zip(program.operators, other.operators, strict=True)
-    differ = [(mine, theirs) for mine, theirs in pairs if mine != theirs]
+    differ = [(shorter, longer) for shorter, longer in pairs if shorter != longer]
     if len(differ) != 1:
         return False
-    [(mine, theirs)] = differ
-    if not isinstance(mine, Extract) or not isinstance(theirs, Extract) or mine.length is None:
+    [(shorter, longer)] = differ
+    if (
+        not isinstance(shorter, Extract)
+        or not isinstance(longer, Extract)
+        or shorter.length is None
+    ):
         return False
-    fewer = theirs.length is None or mine.length < theirs.length
-    return fewer and replace(mine, length=None) == replace(theirs, length=None)
+    fewer = longer.length is None or shorter.length < longer.length
+    return fewer and replace(shorter, length=None) == replace(longer, length=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Operators whose texts are put one after the other.
+    """Operators whose results are concatenated.
 
     >>> first = Extract("name", ((", ", 1),), 0, 1, casing=Casing.LOWER)
     >>> print(Program((first, Constant("."), Extract("name", ((", ", 0),)))))
@@ -122,28 +124,30 @@ class Program:
 
     def __post_init__(self) -> None:
         if not self.columns:
-            raise InputError("a program needs a column to take text from")
+            raise InputError("a program must read at least one column")
         for part in self.extracts:
             if any(not separator for separator, _ in part.splits):
-                raise InputError(f"nothing to split {part.column!r} by: give a separator")
+                raise InputError(f"cannot split {part.column!r} by an empty separator")
             if part.length is not None and part.length < 0:
                 raise InputError(f"a part of {part.column!r} cannot have {part.length} characters")
             if part.drop and (part.drop < 0 or part.start < 0 or part.length is not None):
-                raise InputError(f"a part of {part.column!r} ends in two ways: give one of them")
+                raise InputError(
+                    f"drop of {part.column!r} cannot go with a length or a negative start"
+                )
 
     @property
     def extracts(self) -> tuple[Extract, ...]:
-        """The operators that take text from a column."""
+        """The operators that read a column."""
         return tuple(o for o in self.operators if not isinstance(o, Constant))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it takes text from, in the order of their first use."""
+        """The columns that it reads, in order of first use."""
         return tuple(dict.fromkeys(part.column for part in self.extracts))
 
     @property
     def is_identity(self) -> bool:
-        """Whether the result is a column as it is."""
+        """Whether the result is an unchanged column."""
         only = self.operators[0]
         return len(self.operators) == 1 and only == Extract(self.columns[0])
 
@@ -152,12 +156,12 @@ class Program:
 
 
 def identity(column: str) -> Program:
-    """The column as it is."""
+    """The program that returns the column unchanged."""
     return Program((Extract(column),))
 
 
 def simplified(operators: Iterable[Operator]) -> Program:
-    """The program of these operators, neighbouring constants as one.
+    """The program of these operators, with adjacent constants merged.
 
     >>> print(simplified([Constant("a"), Constant("b"), Extract("x")]))
     "ab" + x
@@ -176,11 +180,11 @@ def _words(operator: Operator) -> str:
     if isinstance(operator, Constant):
         return _quoted(operator.text)
     text = operator.column if operator.column.isidentifier() else f"[{operator.column}]"
-    for separator, piece in operator.splits:
+    for separator, index in operator.splits:
         if isinstance(separator, Runs):
-            text = f"{separator.value}({text})[{piece}]"
+            text = f"{separator.value}({text})[{index}]"
         else:
-            text = f"split({text}, {_quoted(separator)})[{piece}]"
+            text = f"split({text}, {_quoted(separator)})[{index}]"
     if operator.start or operator.length is not None:
         length = "" if operator.length is None else f", {operator.length}"
         text = f"substring({text}, {operator.start}{length})"

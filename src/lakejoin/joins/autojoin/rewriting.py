@@ -1,7 +1,7 @@
-"""What do forms and padding make of the pieces of a few examples? Only what the targets hold.
+"""Rewrite the substrings of a few examples by forms and padding, if the targets contain the result.
 
-What becomes of one text and whether its own target holds it says one example alone; examples come
-in many sets, so that is remembered.
+The rewritten form of a text, and whether its target contains it, depends on one example only; as
+examples occur in many sets, these are cached.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from lakejoin.joins.autojoin.pieces import Path, Pieces, Texts
 
 _MOST_PATHS = 8
 _MOST_ALSO = 4
-_WIDEST = 12  # that a text is padded to
+_WIDEST = 12  # largest width to pad to
 _PADDED = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER)
-# Forms that leave a text as it is unless it has such a character.
+# Forms that change a text only if it contains this character.
 _NEEDED = {
     Form.NO_ZEROS: "0",
     Form.NO_COMMAS: ",",
@@ -30,8 +30,8 @@ _NEEDED = {
     Form.NO_LAST_WORD: " ",
     Form.NO_TITLES: " ",
 }
-# What a text has after such a form that changed it.
-_GIVEN = {
+# The character that these forms insert.
+_INSERTED = {
     Form.BLANKS_TO_HYPHENS: "-",
     Form.BLANKS_TO_UNDERSCORES: "_",
     Form.HYPHENS_TO_BLANKS: " ",
@@ -39,7 +39,7 @@ _GIVEN = {
 }
 _FIRST_INITIALS = re.compile(r"[ .-]*([^ .-])[^ .-]*[ .-]+([^ .-])")
 _OF_ALL = tuple((form, _NEEDED.get(form, "")) for form in Form)
-# What is tried where all examples have letters and digits only.
+# The forms to try if all examples have only letters and digits.
 _OF_ALNUM = tuple(
     (form, needed)
     for form, needed in _OF_ALL
@@ -49,13 +49,13 @@ _OF_ALNUM = tuple(
 
 @dataclass(eq=False)
 class Memory:
-    """What was found out of single texts."""
+    """A cache of rewritten texts."""
 
     _made: dict[tuple[str, Form], str] = field(default_factory=dict)
     _held: dict[tuple[str, str, bool], list[tuple[Form, str]]] = field(default_factory=dict)
 
     def made(self, text: str, form: Form) -> str:
-        """The text in a form, empty if there is none."""
+        """The rewritten text, empty if the form does not apply."""
         needed = _NEEDED.get(form)
         if form is Form.SAME or (needed and needed not in text):
             return text
@@ -65,7 +65,7 @@ class Memory:
         return known
 
     def held(self, text: str, goal: str, alnum: bool) -> list[tuple[Form, str]]:
-        """The forms of a text that the goal holds."""
+        """The forms of a text that the goal contains."""
         known = self._held.get((text, goal, alnum))
         if known is None:
             known = self._held[text, goal, alnum] = []
@@ -82,16 +82,16 @@ class Memory:
 
 
 def _may_hold(goal: str, text: str, form: Form) -> bool:
-    """Whether a goal may hold a text in a form: what needs no rewriting to tell."""
+    """A quick check whether a goal may contain the rewritten text."""
     if form is Form.INITIALS:
         first = _FIRST_INITIALS.match(text)
         return first is None or first[1] + first[2] in goal
-    return _GIVEN.get(form, "") in goal
+    return _INSERTED.get(form, "") in goal
 
 
 @dataclass(eq=False)
 class Rewritten:
-    """New texts by what they are, and rewritings that give what plain pieces give as well."""
+    """New texts with their paths, and rewriting paths to texts that are plain substrings too."""
 
     new: dict[Texts, list[Path]] = field(default_factory=dict)
     also: dict[Texts, list[Path]] = field(default_factory=dict)
@@ -100,8 +100,8 @@ class Rewritten:
         return tuple(self.also.get(texts, ())[:_MOST_ALSO])
 
 
-def rewritten_pieces(pieces: Pieces, memory: Memory) -> Rewritten:
-    """What forms and padding make of pieces, where every example's target holds it.
+def rewritten_pieces(substrings: Pieces, memory: Memory) -> Rewritten:
+    """Rewrite substrings by forms and padding; keep what every example's target contains.
 
     >>> import numpy as np
     >>> from lakejoin.joins.autojoin.examples import examples_of
@@ -115,24 +115,24 @@ def rewritten_pieces(pieces: Pieces, memory: Memory) -> Rewritten:
     ('03', '06') month_number 2
     """
     found = Rewritten()
-    whole = pieces.of.examples.texts
-    goals = tuple([whole[begin:end] for begin, end in pieces.of.goals.tolist()])
-    texts_of = [
+    whole = substrings.of.examples.texts
+    goals = tuple([whole[begin:end] for begin, end in substrings.of.goals.tolist()])
+    all_texts = [
         tuple([whole[begin:end] for begin, end in zip(begins, ends, strict=True)])
-        for begins, ends in zip(pieces.firsts.tolist(), pieces.lasts.tolist(), strict=True)
+        for begins, ends in zip(substrings.firsts.tolist(), substrings.lasts.tolist(), strict=True)
     ]
-    plain = set(texts_of)
-    for piece, texts in enumerate(texts_of):
+    plain = set(all_texts)
+    for index, texts in enumerate(all_texts):
         for made, form, width in _rewritings(texts, goals, memory):
             known = (found.also if made in plain else found.new).setdefault(made, [])
             if len(known) < _MOST_PATHS:
-                path = pieces.first_path(piece)
+                path = substrings.first_path(index)
                 known.append(Path(path.column, path.splits, form, width))
     return found
 
 
 def _rewritings(texts: Texts, goals: Texts, memory: Memory) -> Iterator[tuple[Texts, Form, int]]:
-    """Every form and width that gives each example something which its target holds."""
+    """Every form and width whose result is in the target of each example."""
     alnum = all(map(str.isalnum, texts))
     for form, first in memory.held(texts[0], goals[0], alnum):
         each = [first]
@@ -151,11 +151,11 @@ def _rewritings(texts: Texts, goals: Texts, memory: Memory) -> Iterator[tuple[Te
 
 
 def _padded(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, int]]:
-    """With zeros in front, to each width at which the targets hold them."""
+    """Zero-pad to each width at which the targets contain the result."""
     if not all(text.isalnum() for text in texts):
         return
     for width in range(min(map(len, texts)) + 1, _WIDEST + 1):
         wide = tuple([text.rjust(width, "0") for text in texts])
         if not all(text in goal for text, goal in zip(wide, goals, strict=True)):
-            return  # nor do they hold more zeros
+            return  # nor do they contain more zeros
         yield wide, width

@@ -1,8 +1,8 @@
-"""Which rows may join? Those that share a stretch of text which is rare in both columns.
+"""Find rows that may match: those that share a substring that is rare in both columns.
 
-A stretch that occurs n times in the one column and m times in the other makes a pair of rows that
-joins with a chance of about 1/(n*m) (thesis, section 4.4.1). One suffix array over both columns
-tells, in one scan, the best stretch of every text of the source.
+If a substring occurs n times in one column and m times in the other, its rows match with a
+probability of about 1/(n*m) (thesis, section 4.4.1). One scan of a suffix array over both columns
+finds the best substring of every source text.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-SHORTEST = 3  # bytes of a stretch: shorter ones are everywhere
-SHORTEST_OF_SEVERAL = 2  # where several columns must agree
-_LEAST_RARE = 16  # times that a stretch may occur in the one column, times those in the other
-_KEPT = 1 << 24  # bytes of texts whose sorted suffixes are kept
+SHORTEST = 3  # bytes of a substring: shorter ones are everywhere
+SHORTEST_OF_SEVERAL = 2  # if several columns must agree
+_LEAST_RARE = 16  # largest product of the occurrences in both columns
+_KEPT = 1 << 24  # largest size in bytes of texts whose suffix array is cached
 _THREADS = "OMP_NUM_THREADS"
-LONGEST_TEXT = 2000  # characters of a text that are looked at: what is longer is no key
+LONGEST_TEXT = 2000  # characters of a text to use: longer texts are not keys
 
 
 @dataclass(frozen=True, slots=True)
 class RowPair:
-    """Two rows that may join, and the chance that they do by the stretch that they share."""
+    """Two rows that may match, with the probability from the substring that they share."""
 
     source: int
     target: int
     score: float
-    shared: float  # the share of the target's text that the stretch makes up
+    shared: float  # the share of the target text that the substring makes up
 
 
 def row_pairs(source: pa.Array, target: pa.Array, most: int = 100) -> list[RowPair]:
-    """The best pairs of rows of two columns of text, best first, each distinct text once.
+    """The best pairs of rows of two text columns, best first, each distinct text once.
 
-    Case makes no difference. Pairs of less than a chance of 1/16 are left out.
+    Case is ignored. Pairs with a probability below 1/16 are dropped.
 
     >>> import pyarrow as pa
     >>> votes = pa.array(["Barack Obama", "George W. Bush", "Bill Clinton"])
@@ -55,23 +55,6 @@ def row_pairs(source: pa.Array, target: pa.Array, most: int = 100) -> list[RowPa
     return Pairer([texts_of(source)], texts_of(target)).of_column(0, most)
 
 
-def row_pairs_of_several(source: pa.Table, target: pa.Array, most: int = 60) -> list[RowPair]:
-    """Pairs of rows that only several columns together tell, from evenly spread source rows.
-
-    Each column's best stretch occurs in m of N target texts, and speaks for them with log(N/m),
-    less where it is only a part of the column's text. A row's partner is the target with the most
-    in its favour, if it is alone in that and two columns or more speak for it.
-
-    >>> import pyarrow as pa
-    >>> source = pa.table({"hour": ["07", "07", "19"], "minute": ["30", "45", "30"]})
-    >>> pairs = row_pairs_of_several(source, pa.array(["19:30", "07:30", "07:45"]))
-    >>> [(pair.source, pair.target) for pair in pairs]
-    [(0, 1), (1, 2), (2, 0)]
-    """
-    columns = [texts_of(column) for column in source.columns]
-    return Pairer(columns, texts_of(target)).of_several(most)
-
-
 @dataclass(eq=False)
 class Pairer:
     """Finds pairs of rows of some source columns and a target; suffixes are sorted once."""
@@ -80,14 +63,14 @@ class Pairer:
     target: Texts
     _sorted: dict[int, _Suffixes] = field(default_factory=dict)
 
-    def of_column(self, place: int, most: int) -> list[RowPair]:
+    def of_column(self, column: int, most: int) -> list[RowPair]:
         """See `row_pairs`."""
         from lakejoin.kernels.suffixes import rare_pairs
 
-        mine, theirs = self.columns[place], self.target
+        mine, theirs = self.columns[column], self.target
         if not len(mine) or not len(theirs):
             return []
-        suffixes = self._suffixes(place)
+        suffixes = self._suffixes(column)
         product, length, begin, end = suffixes.best(several=False)
         texts = np.flatnonzero((product > 0) & (product <= _LEAST_RARE))
         texts = texts[np.lexsort((texts, -length[texts], product[texts]))]
@@ -99,21 +82,33 @@ class Pairer:
         return [RowPair(*pair) for pair in zip(*found, strict=True)]
 
     def of_several(self, most: int = 60) -> list[RowPair]:
-        """See `row_pairs_of_several`."""
+        """Pairs of rows that only several columns together identify, from evenly spread rows.
+
+        Each column's best substring occurs in m of N target texts, which is evidence of log(N/m)
+        for each of them, less if it is only a part of the column's text. A row's match is the
+        target with the most evidence, if it is the only one and has evidence of two columns.
+
+        >>> import pyarrow as pa
+        >>> columns = [pa.array(["07", "07", "19"]), pa.array(["30", "45", "30"])]
+        >>> target = texts_of(pa.array(["19:30", "07:30", "07:45"]))
+        >>> pairs = Pairer([texts_of(column) for column in columns], target).of_several()
+        >>> [(pair.source, pair.target) for pair in pairs]
+        [(0, 1), (1, 2), (2, 0)]
+        """
         from lakejoin.kernels.suffixes import favoured
 
-        filled = [place for place, texts in enumerate(self.columns) if len(texts)]
+        filled = [column for column, texts in enumerate(self.columns) if len(texts)]
         if not len(self.target) or not filled:
             return []
         count = len(self.columns[0].numbers)
         rows = np.unique(np.linspace(0, count - 1, most).astype(np.int64))
         begins, ends, parts, owners = [], [], [], []
         before = 0
-        for place in filled:
-            suffixes, texts = self._suffixes(place), self.columns[place]
+        for column in filled:
+            suffixes, texts = self._suffixes(column), self.columns[column]
             _, length, begin, end = suffixes.best(several=True)
             of = texts.numbers[rows]
-            there = of >= 0  # no text: no stretch
+            there = of >= 0  # no text: no substring
             begins.append(np.where(there, begin[of], 0) + before)
             ends.append(np.where(there, end[of], 0) + before)
             parts.append(length[of] / texts.sizes[of])
@@ -121,19 +116,19 @@ class Pairer:
             before += len(suffixes.owners)
         best = favoured(
             np.stack(begins, axis=1), np.stack(ends, axis=1), np.stack(parts, axis=1),
-            np.concatenate(owners), np.array([len(self.columns[place]) for place in filled]),
+            np.concatenate(owners), np.array([len(self.columns[column]) for column in filled]),
             len(self.target),
         )  # fmt: skip
         alone = np.flatnonzero(best >= 0)
         found = zip(rows[alone].tolist(), self.target.rows[best[alone]].tolist(), strict=True)
         return [RowPair(row, other, 1.0, 1.0) for row, other in found]
 
-    def _suffixes(self, place: int) -> _Suffixes:
-        if place in self._sorted:
-            return self._sorted[place]
-        found = _suffixes(self.columns[place], self.target)
+    def _suffixes(self, column: int) -> _Suffixes:
+        if column in self._sorted:
+            return self._sorted[column]
+        found = _suffixes(self.columns[column], self.target)
         if len(found.data) <= _KEPT:
-            self._sorted[place] = found
+            self._sorted[column] = found
         return found
 
 
@@ -143,7 +138,7 @@ class Texts:
 
     offsets: Array
     data: Array
-    rows: Array  # the first row that holds each
+    rows: Array  # the first row of each
     numbers: Array  # the text of every row, -1 for none
 
     def __len__(self) -> int:
@@ -151,12 +146,12 @@ class Texts:
 
     @property
     def sizes(self) -> Array:
-        """The bytes of each."""
+        """The size of each in bytes."""
         return np.diff(self.offsets)
 
 
 def texts_of(column: pa.Array | pa.ChunkedArray) -> Texts:
-    """A column's distinct texts; empty ones do not count, and of long ones only the begin does.
+    """A column's distinct texts; empty ones are dropped and long ones truncated.
 
     >>> import pyarrow as pa
     >>> found = texts_of(pa.array(["Ulm", None, "", "ULM", "Bern"]))
@@ -168,13 +163,13 @@ def texts_of(column: pa.Array | pa.ChunkedArray) -> Texts:
     texts = text_buffers(table.texts())
     offsets = texts.offsets
     empty = np.flatnonzero(np.diff(offsets) == 0)
-    if len(empty):  # one at most
+    if len(empty):  # at most one
         numbers[numbers == empty[0]] = -1
         numbers -= numbers > empty[0]
         offsets = np.delete(offsets, empty[0])
     rows = np.empty(len(offsets) - 1, np.int64)
     there = np.flatnonzero(numbers >= 0)[::-1]
-    rows[numbers[there]] = there  # from the end: the first row is written last
+    rows[numbers[there]] = there  # backwards, so that the first row is written last
     return Texts(offsets, texts.data, rows, numbers)
 
 
@@ -197,10 +192,10 @@ class _Suffixes:
         return best_matches(self.data, self.sa, self.common, self.owner, self.firsts, bounds)
 
     def best(self, several: bool) -> tuple[Array, Array, Array, Array]:
-        """The best stretch of each text of the source, see `kernels.suffixes.best_matches`."""
+        """The best substring of each source text, see `kernels.suffixes.best_matches`."""
         product, length, begin, end = self._best
-        place = int(several)
-        return product[place], length[place], begin[place], end[place]
+        bound = int(several)
+        return product[bound], length[bound], begin[bound], end[bound]
 
 
 def _suffixes(source: Texts, target: Texts) -> _Suffixes:
@@ -221,8 +216,8 @@ def _suffix_array(data: Array) -> Array:
 def _divsufsort() -> Callable[[Array], Array]:
     """The function that sorts suffixes, on one thread.
 
-    Its threads gain nothing on any size of ours, and starting them takes 16 ms where a small
-    column takes 0.2. How many there are is read from the environment when the library is loaded.
+    Threads gain nothing at our sizes, and starting them takes 16 ms while a small column takes
+    0.2. The library reads their number from the environment when it is loaded.
     """
     before = os.environ.get(_THREADS)
     os.environ[_THREADS] = "1"
@@ -230,7 +225,7 @@ def _divsufsort() -> Callable[[Array], Array]:
         from pydivsufsort import divsufsort
     except ImportError as error:
         raise MissingPart(
-            "learning how tables join needs pydivsufsort: pip install 'lakejoin[join]'"
+            "learned joins need pydivsufsort: pip install 'lakejoin[join]'"
         ) from error
     finally:
         if before is None:

@@ -1,4 +1,4 @@
-"""What is learned from: columns of text, with what learning asks of them again and again."""
+"""Samples to learn from: text columns with cached derived data."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_LISTED = 2000  # rows up to which all texts of a column are made ready
+_LISTED = 2000  # largest number of rows whose texts are cached
 
 
 @dataclass(eq=False)
 class TextColumn:
-    """A column of text."""
+    """A text column."""
 
     array: pa.LargeStringArray
 
@@ -32,7 +32,7 @@ class TextColumn:
 
     @cached_property
     def distinct(self) -> Texts:
-        """Its distinct texts, to be paired."""
+        """Its distinct texts, for pairing."""
         return texts_of(self.array)
 
     def texts(self, rows: list[int]) -> list[str]:
@@ -42,7 +42,7 @@ class TextColumn:
         return [self._texts[row] for row in rows]
 
     def folded(self, rows: list[int]) -> list[str]:
-        """The same in lower case."""
+        """The texts of some rows in lower case, empty for null."""
         if len(self) > _LISTED:
             return [folded(text) for text in self.texts(rows)]
         return [self._folded[row] for row in rows]
@@ -56,7 +56,7 @@ class TextColumn:
         return [folded(text) for text in self._texts]
 
     def without(self, rows: Array) -> TextColumn:
-        """The column without the rows that are marked."""
+        """The column without the marked rows."""
         import pyarrow as pa
 
         return TextColumn(self.array.filter(pa.array(~rows))) if rows.any() else self
@@ -64,10 +64,10 @@ class TextColumn:
 
 @dataclass(eq=False)
 class Sample:
-    """Rows of a table, of columns of text."""
+    """Rows of a table of text columns."""
 
     table: pa.Table
-    memory: Memory = field(default_factory=Memory)  # of what its texts are rewritten to
+    memory: Memory = field(default_factory=Memory)  # of its rewritten texts
 
     @property
     def num_rows(self) -> int:
@@ -80,21 +80,21 @@ class Sample:
 
     @cached_property
     def applier(self) -> Applier:
-        """Applies programs to these rows, and remembers their parts."""
+        """Applies programs to these rows, and caches their parts."""
         return Applier(self.table)
 
     def pairer(self, target: TextColumn) -> Pairer:
-        """Finds rows that may join with a target's."""
+        """Finds rows that may match rows of a target."""
         return Pairer([column.distinct for column in self.columns.values()], target.distinct)
 
     def examples(self, target: TextColumn, pairs: list[RowPair]) -> Examples:
-        """Pairs of rows as examples."""
-        mine, theirs = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        columns = {name: column.folded(mine) for name, column in self.columns.items()}
-        return folded_examples(columns, target.folded(theirs), target.texts(theirs))
+        """Convert pairs of rows to examples."""
+        source_rows, target_rows = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        columns = {name: column.folded(source_rows) for name, column in self.columns.items()}
+        return folded_examples(columns, target.folded(target_rows), target.texts(target_rows))
 
     def without(self, rows: Array) -> Sample:
-        """The sample without the rows that are marked."""
+        """The sample without the marked rows."""
         import pyarrow as pa
 
         if not rows.any():

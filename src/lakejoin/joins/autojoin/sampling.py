@@ -1,11 +1,11 @@
-"""How many rows must be looked at? Samples of both tables that still hold enough joinable pairs.
+"""Choose sample sizes so that the samples of both tables contain enough matching pairs.
 
-If at least the share `participation` of the target's rows joins, then samples of these sizes hold
-more than `pairs` joinable pairs with a probability of at least `certainty` (a Chernoff bound,
-thesis, section 4.5): 99.8 % for the defaults. The expected number of pairs in the samples is
-N_t * p_t * p_s * participation, and the fewest rows with a given expectation are as many of the
-one table as of the other. (Equation 4.8 of the thesis names the two rates the other way round;
-both ways keep the promise, this one with fewer rows.)
+If at least the share `participation` of the target's rows matches, samples of these sizes contain
+more than `pairs` matching pairs with a probability of at least 1 - exp(-slack^2 * expected / 2), by
+a Chernoff bound (thesis, section 4.5): 99.8 % for the defaults. The expected number of pairs in the
+samples is N_t * p_t * p_s * participation, and the fewest rows with a given expectation are as many
+of one table as of the other. (Equation 4.8 of the thesis swaps the two rates; both variants keep
+the guarantee, this one with fewer rows.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EASY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SampleOptions:
-    """What a sample must hold, and under what circumstances."""
+    """The pairs that samples must contain, and the assumed share of matching rows."""
 
     pairs: int = 4
     slack: float = 0.8
@@ -31,26 +31,17 @@ class SampleOptions:
 
     @property
     def expected(self) -> float:
-        """The joinable pairs that samples must hold on average."""
+        """The matching pairs that samples must contain on average."""
         return round(self.pairs / (1 - self.slack), 9)
 
     def stages(self) -> tuple[SampleOptions, ...]:
-        """A smaller sample first: where a tenth of the rows joins, it is enough."""
+        """A smaller sample first, which suffices if a tenth of the rows match."""
         easy = replace(self, participation=max(self.participation, _EASY))
         return (easy,) if easy == self else (easy, self)
 
-    @property
-    def certainty(self) -> float:
-        """The probability that samples hold more than `pairs` joinable pairs.
-
-        >>> round(SampleOptions().certainty, 4)
-        0.9983
-        """
-        return 1 - math.exp(-(self.slack**2) * self.expected / 2)
-
 
 def sample_sizes(source: int, target: int, options: SampleOptions) -> tuple[int, int]:
-    """How many rows of each table are needed; all of them where tables are small.
+    """The number of rows needed of each table; all of them for small tables.
 
     >>> sample_sizes(1_000_000, 1_000_000, SampleOptions(participation=0.1))
     (14143, 14143)
@@ -63,13 +54,13 @@ def sample_sizes(source: int, target: int, options: SampleOptions) -> tuple[int,
         return source, target
     needed = options.expected / options.participation * source  # the product of both sizes
     each = math.sqrt(needed)
-    mine = min(source, math.ceil(max(each, needed / target)))
-    theirs = min(target, math.ceil(max(each, needed / source)))
-    return mine, theirs
+    source_size = min(source, math.ceil(max(each, needed / target)))
+    target_size = min(target, math.ceil(max(each, needed / source)))
+    return source_size, target_size
 
 
-def sampled_rows(rows: int, wanted: int, seed: int) -> Array:
-    """Which rows, in their order; the same ones every time."""
-    if wanted >= rows:
+def sampled_rows(rows: int, size: int, seed: int) -> Array:
+    """A sorted random sample of row indexes; the same for the same seed."""
+    if size >= rows:
         return np.arange(rows, dtype=np.int64)
-    return np.sort(np.random.default_rng(seed).choice(rows, wanted, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(rows, size, replace=False))

@@ -1,4 +1,4 @@
-"""How many rows does a program join? Its result met with the keys of the other table."""
+"""Count the rows that a program matches with the keys of the other table."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ Score = tuple[int, int]
 
 @dataclass(eq=False)
 class Scorer:
-    """The rows of a source, and the distinct keys of a target that they should meet."""
+    """The rows of a source, and the distinct keys of a target that they should match."""
 
     source: pa.Table
     keys: KeyTable
-    applier: Applier | None = None  # to the source
+    applier: Applier | None = None  # of the source
     _known: dict[Program, Score] = field(default_factory=dict)
 
     def made(self, program: Program) -> pa.LargeStringArray:
-        """What the program makes of the source."""
+        """The program's results for the source."""
         return apply(program, self.source) if self.applier is None else self.applier.apply(program)
 
     def met(self, program: Program) -> Array:
-        """For every row of the source the number of the key that it meets, -1 for none."""
+        """The key code that every source row matches, -1 for none."""
         return self.keys.places(hashes_of(self.made(program)))
 
     def score(self, program: Program) -> Score:
-        """How many keys are met, and by how many rows."""
+        """The number of matched keys, and of matching rows."""
         if program not in self._known:
             met = self.met(program)
             met = met[met >= 0]
@@ -50,12 +50,12 @@ class Scorer:
         return self._known[program]
 
     def fitted(self, steps: tuple[Step, ...]) -> Program:
-        """The program whose ways, chosen step by step, meet the most keys."""
+        """The program whose variants, chosen step by step, match the most keys."""
         chosen = [step.ways[0] for step in steps]
         best = self.score(simplified(chosen))
-        for place, step in enumerate(steps):
-            for way in step.ways[1:]:
-                tried = [*chosen[:place], way, *chosen[place + 1 :]]
+        for index, step in enumerate(steps):
+            for variant in step.ways[1:]:
+                tried = [*chosen[:index], variant, *chosen[index + 1 :]]
                 score = self.score(simplified(tried))
                 if score > best:
                     best, chosen = score, tried
@@ -63,10 +63,10 @@ class Scorer:
 
 
 def with_case(program: Program, source: Sample, target: pa.Array) -> Program:
-    """The program with the case changed where more of its results are then exactly in the target.
+    """Change the case of parts if more results are then exactly in the target.
 
-    Rows join without it, as equality ignores case; code that is taken away is to give the
-    target's own spelling.
+    Rows match without it, as equality ignores case; but generated code should give the target's
+    own spelling.
     """
     import pyarrow.compute as pc
 
@@ -75,19 +75,19 @@ def with_case(program: Program, source: Sample, target: pa.Array) -> Program:
         return int(pc.sum(pc.is_in(made, value_set=target)).as_py() or 0)
 
     free = {name for name in program.columns if agreed(source.table[name])}
-    tried = [[_cased(o, casing, free) for o in program.operators] for casing in Casing]
+    tried = [[_with_casing(o, casing, free) for o in program.operators] for casing in Casing]
     chosen = max(tried, key=exact)
     best = exact(chosen)
-    for place, operator in enumerate(program.operators):
-        for casing in Casing:  # as it is first: the case is changed only where that is needed
-            other = [*chosen[:place], _cased(operator, casing, free), *chosen[place + 1 :]]
-            found = exact(other)
-            if found > best or (found == best and casing is Casing.SAME):
-                best, chosen = found, other
+    for index, operator in enumerate(program.operators):
+        for casing in Casing:  # unchanged first: the case is changed only if needed
+            other = [*chosen[:index], _with_casing(operator, casing, free), *chosen[index + 1 :]]
+            count = exact(other)
+            if count > best or (count == best and casing is Casing.SAME):
+                best, chosen = count, other
     return Program(tuple(chosen))
 
 
-def _cased(operator: Operator, casing: Casing, free: set[str]) -> Operator:
+def _with_casing(operator: Operator, casing: Casing, free: set[str]) -> Operator:
     if isinstance(operator, Constant) or operator.column not in free:
         return operator
     return replace(operator, casing=casing)

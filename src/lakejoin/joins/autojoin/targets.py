@@ -1,7 +1,7 @@
-"""What can be met? Key columns; where none is, several columns together, and parts of columns.
+"""Targets that programs may match: key columns, pairs of columns, and parts of columns.
 
-A target is a program over the table's own columns whose results tell its rows apart (thesis,
-section 4.4.3). Columns together are written one behind the other with `GLUE` between them.
+A target is a program over the table's own columns whose results are nearly unique (thesis, section
+4.4.3). Several columns are concatenated with `GLUE` between them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 GLUE = "|"
-_LOOKED_AT = 2000  # rows that tell a column's structure
-_COMMON = 0.8  # the share of rows that must have a separator
+_SAMPLED = 2000  # rows to detect a column's structure from
+_COMMON = 0.8  # least share of rows with a separator
 _MOST = 4  # targets of each kind
-_MOST_COLUMNS = 8  # that are put together in pairs
+_MOST_PAIRED = 8  # to combine in pairs
 _SEPARATOR = re.compile(r"[^\w\s]+\s*|\s+[^\w\s]+\s*|\s+")
 
 
 def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> dict[Program, KeyTable | None]:
-    """The key columns of a table of texts, with their keys; the ones that are named, key or not.
+    """The key columns of a text table with their keys; or the named columns, key or not.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"id": ["1", "2"], "name": ["Bern", "Ulm"]}).cast(
@@ -51,7 +51,7 @@ def key_targets(texts: pa.Table, named: Sequence[str] = ()) -> dict[Program, Key
 def further_targets(
     texts: pa.Table, keys: Sequence[Program], named: bool = False
 ) -> Iterator[Program]:
-    """Pairs of columns that only together are a key, unless columns are named; parts of keys."""
+    """Pairs of columns that are a key only together, unless columns are named; parts of keys."""
     if not named:
         yield from _pairs(texts, {name for key in keys for name in key.columns})
     for key in keys:
@@ -60,7 +60,7 @@ def further_targets(
 
 
 def glued(names: Sequence[str]) -> Program:
-    """Columns one behind the other.
+    """The program that concatenates columns.
 
     >>> print(glued(["state", "county"]))
     state + "|" + county
@@ -72,7 +72,7 @@ def glued(names: Sequence[str]) -> Program:
 
 
 def fills(program: Program, columns: int) -> bool:
-    """Whether a program takes something from the source for each of so many glued columns.
+    """Whether a program reads the source for each of the `columns` glued columns.
 
     >>> fills(Program((Constant("Texas|"), Extract("county"))), 2)
     False
@@ -89,10 +89,10 @@ def fills(program: Program, columns: int) -> bool:
 
 
 def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
-    sample = texts.take(sampled_rows(texts.num_rows, _LOOKED_AT, 1))
+    sample = texts.take(sampled_rows(texts.num_rows, _SAMPLED, 1))
     alone = {name: uniqueness(sample[name].combine_chunks()) for name in texts.column_names}
     names = [name for name in texts.column_names if name not in keys and alone[name] > 0]
-    names = sorted(names, key=lambda name: -alone[name])[:_MOST_COLUMNS]
+    names = sorted(names, key=lambda name: -alone[name])[:_MOST_PAIRED]
     found = []
     for two in combinations(sorted(names, key=texts.column_names.index), 2):
         target = glued(two)
@@ -104,7 +104,7 @@ def _pairs(texts: pa.Table, keys: set[str]) -> Iterator[Program]:
 
 
 def _parts(texts: pa.Table, name: str) -> Iterator[Program]:
-    """Pieces of a column that are keys themselves."""
+    """Parts of a column that are keys themselves."""
     made = 0
     for part in pieces_by_separator(texts, name):
         if made < _MOST and is_key(apply(part, texts)):
@@ -113,20 +113,20 @@ def _parts(texts: pa.Table, name: str) -> Iterator[Program]:
 
 
 def pieces_by_separator(texts: pa.Table, name: str) -> Iterator[Program]:
-    """The first and the last piece of a column, by each separator that nearly all rows have.
+    """The first and last part of a column, by each separator that nearly all rows contain.
 
     >>> import pyarrow as pa
     >>> towns = pa.table({"town": ["Mobile, AL", "Nome, AK"]})
-    >>> [str(piece) for piece in pieces_by_separator(towns, "town")]
+    >>> [str(part) for part in pieces_by_separator(towns, "town")]
     ['split(town, ", ")[0]', 'split(town, ", ")[-1]']
     """
     column = texts[name].combine_chunks()
-    sample = column.take(sampled_rows(len(column), _LOOKED_AT, 1)).drop_null().to_pylist()
+    sample = column.take(sampled_rows(len(column), _SAMPLED, 1)).drop_null().to_pylist()
     counts: dict[str, int] = {}
     for text in sample:
         for separator in set(_SEPARATOR.findall(text)):
             counts[separator] = counts.get(separator, 0) + 1
     common = [s for s in counts if counts[s] >= _COMMON * len(sample)]
     for separator in sorted(common, key=lambda s: (-counts[s], -len(s), s))[:_MOST]:
-        for piece in (0, -1):
-            yield Program((Extract(name, ((separator, piece),)),))
+        for index in (0, -1):
+            yield Program((Extract(name, ((separator, index),)),))

@@ -1,4 +1,4 @@
-"""Which rows join although their texts differ? Fuzzy joins that set themselves up."""
+"""Fuzzy joins that configure themselves: match rows with similar texts."""
 
 from lakejoin.joins.fuzzy.finding import FuzzyFound, find_fuzzy
 from lakejoin.joins.fuzzy.matching import FuzzyMatches, fuzzy_matches, nearest_texts

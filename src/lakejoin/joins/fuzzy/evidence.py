@@ -1,4 +1,4 @@
-"""What speaks for a pair of texts, and what against it? The evidence that chances are made of."""
+"""Evidence for and against pairs of texts, from which probabilities are computed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from lakejoin.joins.fuzzy.texts import Corpus
 
 Array = np.ndarray[Any, Any]
 
-_MOST_KEYS = 5_000  # that are compared among each other: enough to know the words that tell apart
-_ALIKE = 0.4  # from which on two texts have enough in common that what differs says something
-_CLEAR = 0.1  # how much more alike than the second the best key is where it is hardly in doubt
-# A word that is missing everywhere does not make a pair likely, nor one word alone impossible.
+_MOST_KEYS = 5_000  # to compare with each other: enough to learn which words distinguish keys
+_ALIKE = 0.4  # least similarity of texts whose differences mean something
+_CLEAR = 0.1  # lead of the best key over the second from which on it is hardly in doubt
+# Bounds: a word that is often missing does not make a pair likely, and no word rules a pair out.
 _DOUBT = (-1.0, 3.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Texts and keys that may join, by their numbers; those of a text stand together.
+    """Indexes of texts and keys that may match; pairs of a text are adjacent.
 
-    `key_lead` is how much more alike to its text the key is than any other key (below 0 if it is
-    less), and `text_lead` how much more alike to its key the text is than any other text.
+    `key_lead` is how much more similar to its text the key is than any other key (negative if
+    less), and `text_lead` how much more similar to its key the text is than any other text.
     """
 
     texts: Array
@@ -39,7 +39,7 @@ class Pairs:
 
 
 def pairs_of(corpus: Corpus, texts: Array, near: Near, claimed: Array) -> Pairs:
-    """The pairs of each text with its nearest keys; `claimed` keys have an equal text already."""
+    """The pairs of each text with its nearest keys; `claimed` keys already have an equal text."""
     from lakejoin.kernels.fuzzy_nearest import leads
 
     there = near.keys >= 0
@@ -55,11 +55,11 @@ def pairs_of(corpus: Corpus, texts: Array, near: Near, claimed: Array) -> Pairs:
 def doubts(
     corpus: Corpus, index: Index, pairs: Pairs, known: tuple[Array, Array], seed: int
 ) -> Array:
-    """How much each word, where one text has it and the other lacks it, speaks against a pair.
+    """How much each word, if only one of the texts has it, counts against a pair.
 
-    Keys differ from each other: a word that is often what tells a key from its nearest one speaks
-    against. A word that differs where the pair is hardly in doubt does not matter. The logarithm of
-    the one rate over the other; below zero for words that may well be missing.
+    A word that often distinguishes a key from its nearest key counts against; a word that differs
+    in pairs that are hardly in doubt does not. The logarithm of the ratio of these rates; negative
+    for words that may well be missing.
     """
     from lakejoin.kernels.fuzzy_words import count_open
 
@@ -70,33 +70,33 @@ def doubts(
     close = near.alike[:, 0] >= _ALIKE
     c = corpus
     words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.in_keys, c.rarity
-    apart = count_open(*words, keys[close] + c.left, near.keys[close, 0] + c.left)
+    differing = count_open(*words, keys[close] + c.left, near.keys[close, 0] + c.left)
     clear = (pairs.key_lead > _CLEAR) & (pairs.text_lead >= 0) & (pairs.alike >= _ALIKE)
     texts = np.concatenate([pairs.texts[clear], known[0]])
-    theirs = np.concatenate([pairs.keys[clear], known[1]])
-    same = count_open(*words, texts, theirs + c.left)
-    # A pair of keys is met from both sides, and there may be more keys than texts.
+    matched_keys = np.concatenate([pairs.keys[clear], known[1]])
+    same = count_open(*words, texts, matched_keys + c.left)
+    # Pairs of keys are counted from both sides, and there may be more keys than texts.
     scale = 0.5 * corpus.left / max(1, len(keys))
-    return np.clip(np.log((apart * scale + 0.5) / (same + 0.5)), *_DOUBT)
+    return np.clip(np.log((differing * scale + 0.5) / (same + 0.5)), *_DOUBT)
 
 
 def evidence(corpus: Corpus, pairs: Pairs, doubt: Array) -> Array:
-    """What is known of each pair, a row of numbers."""
+    """The features of each pair, one row per pair."""
     from lakejoin.kernels.fuzzy_words import compare_words
 
-    c, theirs = corpus, pairs.keys + corpus.left
+    c, keys = corpus, pairs.keys + corpus.left
     words = c.points, c.first, c.begins, c.ends, c.words, c.numeric, c.in_keys, c.rarity
-    said = np.concatenate(
+    compared = np.concatenate(
         in_parts(
-            lambda rows: compare_words(*words, doubt, pairs.texts[rows], theirs[rows]), len(pairs)
+            lambda rows: compare_words(*words, doubt, pairs.texts[rows], keys[rows]), len(pairs)
         )
     )
-    paired, apart = said[:, 0], said[:, 1] + said[:, 2]
+    paired, unpaired = compared[:, 0], compared[:, 1] + compared[:, 2]
     return np.column_stack(
         [
-            paired / np.maximum(paired + 0.5 * apart, 1e-9),
-            (said[:, 3] > 0) & (said[:, 4] > 0),
-            said[:, 5] + said[:, 6],
+            paired / np.maximum(paired + 0.5 * unpaired, 1e-9),
+            (compared[:, 3] > 0) & (compared[:, 4] > 0),
+            compared[:, 5] + compared[:, 6],
             pairs.key_lead,
             pairs.text_lead,
         ]

@@ -1,8 +1,8 @@
-"""Which rows join although their texts differ? The constrained fuzzy join of two columns.
+"""The constrained fuzzy join of two text columns.
 
-The right column is the key: each text of the left one joins at most one of its texts. What is
-joined is chosen by chance of being right, so that the mean chance keeps to the precision asked for;
-rules then say it in plain words.
+The right column is the key: each left text matches at most one right text. Matches are chosen by
+their probability of being correct, so that the mean probability reaches the requested precision;
+rules then describe them in plain words.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def _none(kind: type) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class FuzzyMatches:
-    """Rows that join, by left and then right row; how far apart their texts are, and why they join.
+    """Matching rows, ordered by left and then by right row.
 
-    `chance` is the estimated probability that a pair is right; `rule` is the place in `rules` of
-    the rule that joins it, and `distance` (0..1) the distance by that rule.
+    `chance` is the estimated probability that a pair is correct; `rule` is the index in `rules` of
+    the rule that matches it, and `distance` (0..1) the distance by that rule.
     """
 
     left_rows: Array = field(default_factory=lambda: _none(np.int64))
@@ -52,66 +52,66 @@ def fuzzy_matches(
     options: FuzzyOptions | None = None,
     known: tuple[Array, Array] | None = None,
 ) -> FuzzyMatches:
-    """The rows of two columns of text that join fuzzily; the right column is the key.
+    """Match the rows of two text columns fuzzily; the right column is the key.
 
-    `known` are (left rows, right rows) that are joined already. They keep their partners, are not
-    returned again, and tell which words may differ. Nulls, and texts without a letter or a digit,
-    join nothing.
+    `known` are (left rows, right rows) that are already matched. They keep their matches, are not
+    returned again, and show which words may differ. Nulls, and texts without a letter or digit,
+    match nothing.
 
     >>> import pyarrow as pa
-    >>> mine = pa.array(["Zürich (city)", "BERN", "City of Geneva", None, "Lugano"])
-    >>> theirs = pa.array(["Geneva", "Zurich", "Bern", "Basel"])
-    >>> found = fuzzy_matches(mine, theirs)
+    >>> left = pa.array(["Zürich (city)", "BERN", "City of Geneva", None, "Lugano"])
+    >>> right = pa.array(["Geneva", "Zurich", "Bern", "Basel"])
+    >>> found = fuzzy_matches(left, right)
     >>> list(zip(found.left_rows.tolist(), found.right_rows.tolist()))
     [(0, 1), (1, 2), (2, 0)]
     """
     options = options or FuzzyOptions()
-    mine, theirs = column_of(left), column_of(right)
-    if not len(mine) or not len(theirs):
+    texts, keys = column_of(left), column_of(right)
+    if not len(texts) or not len(keys):
         return FuzzyMatches()
-    corpus = corpus_of(mine, theirs)
-    return _rows(mine, theirs, choose(corpus, _known_texts(mine, theirs, known), options))
+    corpus = corpus_of(texts, keys)
+    return _rows(texts, keys, choose(corpus, _known_texts(texts, keys, known), options))
 
 
 def _known_texts(
-    mine: Column, theirs: Column, known: tuple[Array, Array] | None
+    left: Column, right: Column, known: tuple[Array, Array] | None
 ) -> tuple[Array, Array]:
-    """What is joined already, as distinct pairs of texts."""
+    """The known matches as distinct pairs of texts."""
     if known is None or not len(known[0]):
         return _none(np.int64), _none(np.int64)
-    texts, keys = mine.rows[known[0]], theirs.rows[known[1]]
-    said = (texts >= 0) & (keys >= 0)
-    both = np.unique(texts[said] * len(theirs) + keys[said])
-    return both // len(theirs), both % len(theirs)
+    texts, keys = left.rows[known[0]], right.rows[known[1]]
+    valid = (texts >= 0) & (keys >= 0)
+    both = np.unique(texts[valid] * len(right) + keys[valid])
+    return both // len(right), both % len(right)
 
 
-def _rows(mine: Column, theirs: Column, chosen: Chosen) -> FuzzyMatches:
-    """Texts and keys as rows: all rows of the one text with all rows of the other."""
-    pair_of = np.full(len(mine) + 1, -1, np.int64)  # the last one is of rows without a text
+def _rows(texts: Column, keys: Column, chosen: Chosen) -> FuzzyMatches:
+    """Convert matching texts to rows: all rows of one text with all rows of the other."""
+    pair_of = np.full(len(texts) + 1, -1, np.int64)  # the last entry is for rows without a text
     pair_of[chosen.texts] = np.arange(len(chosen.texts))
-    left = np.flatnonzero(pair_of[mine.rows] >= 0)
-    pair = pair_of[mine.rows[left]]
-    by_key = np.argsort(theirs.rows, kind="stable")
-    ends = np.searchsorted(theirs.rows[by_key], np.arange(len(theirs) + 1))
+    left = np.flatnonzero(pair_of[texts.rows] >= 0)
+    pair = pair_of[texts.rows[left]]
+    by_key = np.argsort(keys.rows, kind="stable")
+    ends = np.searchsorted(keys.rows[by_key], np.arange(len(keys) + 1))
     begin, stop = ends[chosen.keys[pair]], ends[chosen.keys[pair] + 1]
-    times = stop - begin
-    place = np.repeat(begin - np.cumsum(times) + times, times) + np.arange(int(times.sum()))
+    counts = stop - begin
+    position = np.repeat(begin - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
     of_rule = np.bincount(chosen.rule[pair], minlength=len(chosen.rules))
-    number = np.cumsum(of_rule > 0) - 1  # of the rules that join anything
+    new_index = np.cumsum(of_rule > 0) - 1  # of the rules that match anything
     rules = [Rule(*chosen.rules[i], int(of_rule[i])) for i in np.flatnonzero(of_rule)]
-    pair = np.repeat(pair, times)
+    pair = np.repeat(pair, counts)
     return FuzzyMatches(
-        np.repeat(left, times),
-        by_key[place],
+        np.repeat(left, counts),
+        by_key[position],
         chosen.distance[pair],
         chosen.chance[pair],
-        number[chosen.rule[pair]],
+        new_index[chosen.rule[pair]],
         tuple(rules),
     )
 
 
 def nearest_texts(left: pa.Array, right: pa.Array, rows: Array) -> tuple[Array, Array]:
-    """The nearest right row of each of these left rows, and how far it is; (-1, 1.0) if none is.
+    """The nearest right row of each of these left rows, and its distance; (-1, 1.0) if none.
 
     >>> import pyarrow as pa
     >>> nearest, far = nearest_texts(pa.array(["Bern!", "x"]), pa.array(["Basel", "Bern"]), [0, 1])
@@ -119,16 +119,16 @@ def nearest_texts(left: pa.Array, right: pa.Array, rows: Array) -> tuple[Array, 
     ([1, -1], [0.0, 1.0])
     """
     rows = np.asarray(rows, np.int64)
-    mine, theirs = column_of(left.take(rows)), column_of(right)
+    texts, keys = column_of(left.take(rows)), column_of(right)
     nearest, far = np.full(len(rows), -1, np.int64), np.ones(len(rows))
-    if not len(mine) or not len(theirs):
+    if not len(texts) or not len(keys):
         return nearest, far
-    corpus = corpus_of(mine, theirs)
+    corpus = corpus_of(texts, keys)
     near = Index(corpus).nearest(np.arange(corpus.left), 1)
-    first_row = np.full(len(theirs) + 1, -1, np.int64)
-    first_row[theirs.rows[::-1]] = np.arange(len(theirs.rows))[::-1]
+    first_row = np.full(len(keys) + 1, -1, np.int64)
+    first_row[keys.rows[::-1]] = np.arange(len(keys.rows))[::-1]
     first_row[-1] = -1
-    said = mine.rows >= 0
-    nearest[said] = first_row[near.keys[mine.rows[said], 0]]
-    far[said] = np.clip(1.0 - near.alike[mine.rows[said], 0], 0.0, 1.0)
+    valid = texts.rows >= 0
+    nearest[valid] = first_row[near.keys[texts.rows[valid], 0]]
+    far[valid] = np.clip(1.0 - near.alike[texts.rows[valid], 0], 0.0, 1.0)
     return nearest, np.round(far, 6)

@@ -1,4 +1,4 @@
-"""What is asked of a fuzzy join, and the rules that it finds."""
+"""The options of a fuzzy join, and the rules that describe its matches."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _DISTANCES = {
     "containment": "containment",
     "edit": "edit",
     "jaro-winkler": "Jaro-Winkler",
-    "weighed": "weighed",
+    "weighed": "weighted",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzyOptions:
-    """How sure a fuzzy join must be, and how often a key may be met.
+    """How precise a fuzzy join must be, and how often a key may match.
 
-    `precision` is the least share of joined texts that must be right, as estimated without any
-    example. At 1 nothing is estimated: a rule then may not give any text two keys. With
-    `one_to_one` every key joins at most one distinct text. The seed chooses the keys that are
-    compared among each other where there are very many.
+    `precision` is the least share of correct matches, as estimated without examples. At 1, nothing
+    is estimated: instead, a rule may not give any text two keys. With `one_to_one`, every key
+    matches at most one distinct text. The seed samples the keys to compare with each other if
+    there are very many.
     """
 
     precision: float = 0.9
@@ -38,10 +38,10 @@ class FuzzyOptions:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Texts join whose tokens are that near; `rows` are the left rows that the rule adds.
+    """Texts match if the distance of their tokens is small; `rows` are the left rows it adds.
 
     >>> print(Rule("3-grams", "jaccard", 0.25, 7))
-    3-grams, Jaccard distance of at most 0.25
+    Jaccard distance of 3-grams at most 0.25
     """
 
     tokens: str
@@ -51,4 +51,4 @@ class Rule:
 
     def __str__(self) -> str:
         most = math.ceil(self.threshold * 1000) / 1000
-        return f"{self.tokens}, {_DISTANCES[self.distance]} distance of at most {most:g}"
+        return f"{_DISTANCES[self.distance]} distance of {self.tokens} at most {most:g}"

@@ -1,4 +1,4 @@
-"""The rules that describe a fuzzy join: tokens, a distance and the largest threshold that holds."""
+"""The rules that describe a fuzzy join: tokens, a distance and its largest threshold."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PLAIN = (
     ("letters", "jaro-winkler"),
 )
 WEIGHED = ("words and 3-grams", "weighed")
-_MOST_PLAIN = 3  # rules that a person reads
-_WORTH = 0.05  # the share of the joined texts that a rule must add
+_MOST_PLAIN = 3  # rules to show
+_WORTH = 0.05  # least share of the matches that a rule must add
 
 
 def distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
-    """The distance of pairs by each of the plain ways, a row for each way."""
+    """The distance of pairs by each of the plain measures, one row per measure."""
     from lakejoin.kernels.fuzzy_distances import edit_distances, jaro_winkler_distances
 
     c, theirs = corpus, keys + corpus.left
@@ -53,24 +53,24 @@ def _set_distance(tokens: Tokens, distance: str, left: Array, right: Array) -> A
         return np.asarray(1.0 - alike)
     shared = shared_tokens(tokens.start, tokens.ids, left, right)
     sizes = np.diff(tokens.start)
-    mine, theirs = sizes[left], sizes[right]
+    left_sizes, right_sizes = sizes[left], sizes[right]
     if distance == "containment":
-        return np.asarray(1.0 - shared / np.maximum(np.minimum(mine, theirs), 1))
-    return np.asarray(1.0 - shared / np.maximum(mine + theirs - shared, 1))
+        return np.asarray(1.0 - shared / np.maximum(np.minimum(left_sizes, right_sizes), 1))
+    return np.asarray(1.0 - shared / np.maximum(left_sizes + right_sizes - shared, 1))
 
 
 def describe(far: Array, joined: Array, precision: float) -> tuple[list[tuple[int, float]], Array]:
-    """Plain rules (way, threshold) that say which pairs are joined, and each pair's rule.
+    """Plain rules (measure, threshold) that describe which pairs match, and each pair's rule.
 
-    A rule's threshold is the largest within which a share of at least `precision` of all pairs is
-    joined; the rule that adds the most comes first. -1 for joined pairs that no plain rule says.
+    A rule's threshold is the largest within which at least a share `precision` of all pairs match;
+    the rule that adds the most comes first. -1 for matches that no plain rule describes.
     """
     rule = np.full(far.shape[1], -1, np.int64)
     found: list[tuple[int, float]] = []
     waiting = joined.copy()
-    largest = [_largest_threshold(one, joined, precision) for one in far]
+    largest = [_largest_threshold(row, joined, precision) for row in far]
     while len(found) < _MOST_PLAIN:
-        adds = [int((waiting & (one <= s)).sum()) for one, s in zip(far, largest, strict=True)]
+        adds = [int((waiting & (row <= s)).sum()) for row, s in zip(far, largest, strict=True)]
         best = int(np.argmax(adds))
         if adds[best] < max(2, _WORTH * joined.sum()):
             break
@@ -82,11 +82,11 @@ def describe(far: Array, joined: Array, precision: float) -> tuple[list[tuple[in
 
 
 def _largest_threshold(far: Array, joined: Array, precision: float) -> float:
-    """-1 if even the nearest pairs are not joined."""
+    """The largest threshold that keeps the precision; -1 if even the nearest pairs do not match."""
     order = np.argsort(far, kind="stable")
     steps = far[order]
     share = np.cumsum(joined[order]) / np.arange(1, len(order) + 1)
-    # Equal distances are joined together or not at all.
+    # Pairs at equal distance match together or not at all.
     last = np.append(steps[1:] != steps[:-1], True)
     fits = np.flatnonzero(last & (share >= precision) & joined[order])
     return float(steps[fits[-1]]) if len(fits) else -1.0

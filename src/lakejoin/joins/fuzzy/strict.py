@@ -1,8 +1,8 @@
-"""The threshold of section 4.6 of the thesis: as far as no text gets two keys (equation 4.10).
+"""The largest threshold at which no text gets two keys (thesis, section 4.6, equation 4.10).
 
-Whether it holds only ever changes from yes to no as the threshold grows, so that the largest one is
-found by binary search, for every way to measure distance; the way that joins the most texts wins.
-Keys beyond the few nearest of a text are not looked at.
+The constraint is monotone in the threshold, so that binary search finds the largest one for every
+distance measure; the measure that matches the most texts wins. Only the few nearest keys of a text
+are considered.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """Pairs that may join, and what they must not do.
+    """Pairs that may match, and the constraint on them.
 
-    A pair that is `forbidden` would give a second key to a text that has one; with `one_to_one` a
-    pair of a key that is taken is forbidden too, and no key may get two texts.
+    A `forbidden` pair would give a second key to a text that has one; with `one_to_one`, a pair
+    whose key is taken is forbidden too, and no key may get two texts.
     """
 
     texts: Array
@@ -29,7 +29,7 @@ class Constraint:
     one_to_one: bool
 
     def allows(self, within: Array) -> bool:
-        """Whether these pairs may all join."""
+        """Whether these pairs may all match."""
         if self.forbidden[within].any():
             return False
         sides = [self.texts[within]] + [self.keys[within]] * self.one_to_one
@@ -37,21 +37,21 @@ class Constraint:
 
 
 def strict_rule(far: Array, constraint: Constraint) -> tuple[int, float]:
-    """The way (a row of `far`) and the threshold that join the most; -1 for no threshold at all.
+    """The measure (a row of `far`) and threshold that match the most; -1 for no threshold.
 
     >>> texts, keys, free = np.array([0, 0, 1]), np.array([0, 1, 1]), np.zeros(3, bool)
     >>> far = np.array([[0.1, 0.9, 0.5], [0.3, 0.3, 0.2]])
     >>> strict_rule(far, Constraint(texts, keys, free, False))
     (0, 0.5)
     """
-    largest = [_largest(one, constraint) for one in far]
-    joined = [int((one <= s).sum()) for one, s in zip(far, largest, strict=True)]
+    largest = [_largest(row, constraint) for row in far]
+    joined = [int((row <= s).sum()) for row, s in zip(far, largest, strict=True)]
     best = int(np.argmax(joined))
     return best, largest[best]
 
 
 def _largest(far: Array, constraint: Constraint) -> float:
-    """The largest of the distances within which the constraint holds, or -1."""
+    """The largest distance within which the constraint holds, or -1."""
     steps = np.unique(far)
     low, high = 0, len(steps)  # the first `low` steps hold, those from `high` on do not
     while low < high:

@@ -1,7 +1,7 @@
-"""The texts of two columns, folded and cut into words and 3-grams that can be compared.
+"""Fold the texts of two columns and cut them into words and 3-grams.
 
-Case, accents and punctuation do not count. Text in UTF-8 that was read as Latin-1 ("ZÃ¼rich") is
-mended first, as it is met so often.
+Case, accents and punctuation are ignored. UTF-8 text that was read as Latin-1 ("ZÃ¼rich") is
+repaired first, as it is so common.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-LONGEST = 256  # characters of a text that are looked at: what is longer is no name
+LONGEST = 256  # characters of a text to use: longer texts are not names
 _APOSTROPHES = "'’ʼ`´"
 _ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi")
-# Articles, prepositions and "and" of the languages that names are most often in.
+# Articles, prepositions and "and" of the most common languages of names.
 _GRAMMAR = (
     *("the", "of", "and", "a", "an", "in", "at", "on", "for", "to", "by", "with"),
     *("de", "la", "le", "les", "du", "des", "et", "el", "los", "las", "del", "y", "e"),
@@ -30,16 +30,16 @@ _GRAMMAR = (
 
 
 class _Letters(dict[int, str | None]):
-    """What a character becomes: itself if it is a letter or digit, nothing, or else a blank."""
+    """Maps a character to itself (letters and digits), to nothing, or to a blank."""
 
     def __missing__(self, point: int) -> str | None:
-        mark = chr(point)
-        kind = unicodedata.category(mark)
+        character = chr(point)
+        kind = unicodedata.category(character)
         becomes: str | None = " "
-        if kind[0] == "M" or mark in _APOSTROPHES:
+        if kind[0] == "M" or character in _APOSTROPHES:
             becomes = None
         elif kind[0] == "L" or kind == "Nd":
-            becomes = mark
+            becomes = character
         self[point] = becomes
         return becomes
 
@@ -48,23 +48,23 @@ _letters = _Letters()
 
 
 def fold(text: str) -> str:
-    """Only what counts of a text: lower case, no accents, one blank between words.
+    """Normalise a text: lower case, no accents, one blank between words.
 
     >>> fold("  Musée d’Orsay, Paris"), fold("São-Paulo (SP)"), fold("?!")
     ('musee dorsay paris', 'sao paulo sp', '')
     """
     text = text[:LONGEST]
     if not text.isascii():
-        text = unicodedata.normalize("NFKD", _mended(text).casefold())
+        text = unicodedata.normalize("NFKD", _repaired(text).casefold())
     else:
         text = text.lower()
     return " ".join(text.translate(_letters).split())[:LONGEST].rstrip()
 
 
-def _mended(text: str) -> str:
-    for encoding in ("latin-1", "cp1252"):
+def _repaired(text: str) -> str:
+    for charset in ("latin-1", "cp1252"):
         try:
-            return text.encode(encoding).decode("utf-8")
+            return text.encode(charset).decode("utf-8")
         except UnicodeError:
             continue
     return text
@@ -72,7 +72,7 @@ def _mended(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The distinct texts of a column that say anything, folded, and each row's number (or -1)."""
+    """The distinct non-empty folded texts of a column, and each row's text (or -1)."""
 
     texts: list[str]
     rows: Array
@@ -82,7 +82,7 @@ class Column:
 
 
 def column_of(values: pa.Array | pa.ChunkedArray) -> Column:
-    """A column's distinct texts; nulls and what holds no letter or digit are left out.
+    """A column's distinct texts, without nulls and texts without a letter or digit.
 
     >>> import pyarrow as pa
     >>> column = column_of(pa.array(["Bern", None, "?", "Zug", "Bern"]))
@@ -95,16 +95,16 @@ def column_of(values: pa.Array | pa.ChunkedArray) -> Column:
         values = values.combine_chunks()
     coded = values.cast(pa.large_string()).dictionary_encode()
     folded = [fold(text) if text else "" for text in coded.dictionary.to_pylist()]
-    number = np.full(len(folded) + 1, -1, np.int64)
-    said = np.array([bool(text) for text in folded] + [False], bool)
-    number[said] = np.arange(int(said.sum()))
+    index = np.full(len(folded) + 1, -1, np.int64)
+    valid = np.array([bool(text) for text in folded] + [False], bool)
+    index[valid] = np.arange(int(valid.sum()))
     codes = coded.indices.fill_null(len(folded)).to_numpy(zero_copy_only=False)
-    return Column([text for text in folded if text], number[codes])
+    return Column([text for text in folded if text], index[codes])
 
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Every text's distinct tokens, ascending, between `start`; weights make each text one long."""
+    """Every text's distinct tokens, ascending, at `start`; weights have length 1 per text."""
 
     start: Array
     ids: Array
@@ -123,16 +123,16 @@ class Corpus:
     first: Array  # word of each text
     begins: Array  # of each word in the points
     ends: Array
-    words: Array  # the number of each word
-    numeric: Array  # whether a word is a number: by number of word
-    in_keys: Array  # whether a word is one of the right column
-    rarity: Array  # of a word, 0..1
+    words: Array  # the id of each word
+    numeric: Array  # whether a word id is a number
+    in_keys: Array  # whether a word id is in the right column
+    rarity: Array  # of a word id, 0..1
     word_tokens: Tokens
     gram_tokens: Tokens
 
 
 def corpus_of(left: Column, right: Column) -> Corpus:
-    """Cuts the texts of two columns."""
+    """Cut the texts of two columns into words and 3-grams."""
     from lakejoin.kernels.fuzzy_tokens import cut_words, hash_words, number_hashes
     from lakejoin.kernels.fuzzy_words import MOST_WORDS
 
@@ -156,7 +156,7 @@ def corpus_of(left: Column, right: Column) -> Corpus:
 
 
 def grams(points: Array, first: Array, begins: Array, ends: Array, size: int, left: int) -> Tokens:
-    """The q-grams of texts, of which so many are of the left column."""
+    """The q-grams of texts, the first `left` of which are of the left column."""
     from lakejoin.kernels.fuzzy_tokens import hash_grams, number_hashes
 
     start, hashes = hash_grams(points, first, begins, ends, size)
@@ -165,21 +165,21 @@ def grams(points: Array, first: Array, begins: Array, ends: Array, size: int, le
 
 
 def _weighed(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens, Array]:
-    """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that hold it).
+    """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that contain it).
 
-    Texts of the column that has more of them count: a token is not less rare for being in both.
+    The column that contains it more often counts: a token is not less rare for being in both.
     """
     from lakejoin.kernels.fuzzy_tokens import tally, unit_weights
 
     start, ids, counts = tally(start, ids)
     sides = ids[: start[left]], ids[start[left] :]
-    holders = np.maximum(*(np.bincount(side, minlength=distinct) for side in sides))
-    rarity = np.log1p((len(start) - 1) / np.maximum(holders, 1))
+    frequency = np.maximum(*(np.bincount(side, minlength=distinct) for side in sides))
+    rarity = np.log1p((len(start) - 1) / np.maximum(frequency, 1))
     return Tokens(start, ids, unit_weights(start, ids, counts, rarity), distinct), rarity
 
 
 def _numbers(points: Array, begins: Array, ends: Array) -> Array:
-    """Which words hold a digit."""
+    """Which words contain a digit."""
     from lakejoin.kernels.fuzzy_tokens import words_with
 
     digits = [point for point in np.unique(points).tolist() if chr(point).isdigit()]
@@ -187,12 +187,12 @@ def _numbers(points: Array, begins: Array, ends: Array) -> Array:
 
 
 def _weight_of_words(hashes: Array, lengths: Array) -> Array:
-    """What words say by themselves, 0..1: short ones less, and those of grammar hardly anything.
+    """The weight of words by themselves, 0..1: short ones less, grammatical ones hardly any.
 
     In a large column these are common anyway; in a small one that does not show.
     """
-    said = 1.0 - 0.5**lengths
-    return np.where(np.isin(hashes, _hashes(_GRAMMAR)), 0.25 * said, said)
+    weight = 1.0 - 0.5**lengths
+    return np.where(np.isin(hashes, _hashes(_GRAMMAR)), 0.25 * weight, weight)
 
 
 @cache

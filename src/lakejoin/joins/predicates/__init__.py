@@ -1,1 +1,1 @@
-"""Which columns should be equated? Join predicates for what is wanted of the result."""
+"""Join predicates: which columns to equate, by a preference for the result."""

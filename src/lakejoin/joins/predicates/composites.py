@@ -1,14 +1,14 @@
-"""Which columns together refer to a key of several columns?
+"""Find columns that together refer to a key of several columns.
 
-Only columns that are called alike are tried together, and no two tables with the same columns,
-which are mostly two parts of one table. What they join by is the most compact predicate over these
-columns, of which as few pairs are kept as make the same join. That is a relation where these
-columns are a key of one table and no fewer are, where the other table's combinations are nearly all
-among the keys, and where not just any combination of these values would be.
+Only columns with similar names are tried together, and not two tables with the same columns, which
+are mostly two parts of one table. They join by the most compact predicate over these columns, with
+as few pairs as make the same join. It is a relation if these columns are a minimal key of one
+table, if nearly all combinations of the other table are among the keys, and if arbitrary
+combinations of these values would not be.
 
-A key all of whose columns refer to other tables is that of a table which links these, as films and
-actors. What has a film and an actor refers to both by itself; it refers to the link only where it
-uses every one.
+If all columns of a key refer to other tables, its table links these, like films and actors. A table
+with a film and an actor refers to both by itself; it refers to the linking table only if it uses
+nearly every link.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from lakejoin.signals.likely_names import telling_words
 Array = np.ndarray[Any, Any]
 ColumnPair = tuple[Column, Column]
 
-_UNIQUE = 0.99  # of the rows of the key table
-_CONTAINED = 0.85  # of the combinations, in the keys
-_ENOUGH = 10.0  # nats that speak against chance
-_ALL = 0.99  # of the keys of a table that links others, used
-_SHARED = 0.5  # of a column's values, in the other column
-_MOST_PAIRS = 5_000  # of tables that are looked at
-_MOST_ALIKE = 300  # columns that are called alike: more say nothing
+_UNIQUE = 0.99  # share of the key table's rows with a unique key
+_CONTAINED = 0.85  # share of combinations among the keys
+_ENOUGH = 10.0  # nats of evidence against chance
+_ALL = 0.99  # share of a linking table's keys in use
+_SHARED = 0.5  # share of a column's values in the other column
+_MOST_PAIRS = 5_000  # pairs of tables examined
+_MOST_ALIKE = 300  # columns of a similar name: more mean nothing
 
 
 @dataclass(frozen=True, eq=False)
 class Composite:
     """Columns that together refer to a key of several columns.
 
-    `met` of `values` combinations are among the `keys`, in `rows` rows.
+    `met` of `values` combinations are among the `keys`; `rows` rows have a key.
     """
 
     children: tuple[Column, ...]
@@ -56,68 +56,75 @@ class Composite:
 
     @property
     def containment(self) -> float:
-        """The share of the combinations that are keys."""
+        """The share of combinations that are keys."""
         return self.met / max(self.values, 1)
 
     @property
     def coverage(self) -> float:
-        """The share of the keys that are used."""
+        """The share of keys that are used."""
         return self.met / max(self.keys, 1)
 
 
 def composites(
     columns: Sequence[Column], known: Iterable[Reference], notes: list[str] | None = None
 ) -> Iterator[Composite]:
-    """The relations by several columns between tables that none of one column relates."""
+    """Find composite relations between tables that no single column relates."""
     known = list(known)
-    refer = {id(one.child) for one in known}
-    related = {frozenset((one.child.table, one.parent.table)) for one in known}
+    referring = {id(reference.child) for reference in known}
+    related = {frozenset((ref.child.table, ref.parent.table)) for ref in known}
     left = _MOST_PAIRS
-    for tables, alike in _named_alike(columns).items():
+    for tables, alike in _similar_names(columns).items():
         if len(alike) < 2 or tables in related:
             continue
-        for turned in (alike, [(parent, child) for child, parent in alike]):
-            pairs = [pair for pair in turned if _share_values(*pair)]
+        for directed in (alike, [(parent, child) for child, parent in alike]):
+            pairs = [pair for pair in directed if _share_values(*pair)]
             pairs.sort(key=lambda pair: (pair[0].place, pair[1].place))
             left -= len(pairs) > 1
             if left < 0:
                 if notes is not None:
                     notes.append(
-                        f"keys of several columns were looked for in {_MOST_PAIRS:,} pairs of "
-                        "tables, and there are more: give fewer tables at once to find all"
+                        f"only {_MOST_PAIRS:,} pairs of tables were searched for composite keys: "
+                        "give fewer tables at once to search all"
                     )
                 return
-            found = _composite(pairs) if len(pairs) > 1 else None
-            if found is not None and (found.coverage >= _ALL or not _links(found, refer)):
-                yield found
+            composite = _composite(pairs) if len(pairs) > 1 else None
+            if composite is not None and (
+                composite.coverage >= _ALL or not _is_link(composite, referring)
+            ):
+                yield composite
 
 
 def without_steps(found: Sequence[Composite]) -> list[Composite]:
-    """Those that do not follow from two others, of which one leads on where the other leads to."""
-    ways = {(_child(one), _parent(one)): one.parents for one in found if one.containment == 1}
-    kept = []
-    for one in found:
-        between = (to for start, to in ways if start == _child(one) and to != _parent(one))
-        if not any(ways.get((table, _parent(one))) == one.parents for table in between):
-            kept.append(one)
-    return kept
+    """The composites that do not follow from two others through a table in between."""
+    complete = {
+        (_child(composite), _parent(composite)): composite.parents
+        for composite in found
+        if composite.containment == 1
+    }
+    direct = []
+    for composite in found:
+        child, parent = _child(composite), _parent(composite)
+        between = (to for start, to in complete if start == child and to != parent)
+        if not any(complete.get((table, parent)) == composite.parents for table in between):
+            direct.append(composite)
+    return direct
 
 
-def _child(one: Composite) -> int:
-    return one.children[0].table
+def _child(composite: Composite) -> int:
+    return composite.children[0].table
 
 
-def _parent(one: Composite) -> int:
-    return one.parents[0].table
+def _parent(composite: Composite) -> int:
+    return composite.parents[0].table
 
 
-def _links(found: Composite, refer: set[int]) -> bool:
+def _is_link(composite: Composite, referring: set[int]) -> bool:
     """Whether every column of the key refers to another table."""
-    return all(id(parent) in refer for parent in found.parents)
+    return all(id(parent) in referring for parent in composite.parents)
 
 
-def _named_alike(columns: Sequence[Column]) -> dict[frozenset[int], list[ColumnPair]]:
-    """By two tables: the pairs of columns that are called alike, unless all are."""
+def _similar_names(columns: Sequence[Column]) -> dict[frozenset[int], list[ColumnPair]]:
+    """For each two tables: their column pairs of similar names, unless all columns are."""
     by_words: dict[frozenset[str], list[Column]] = {}
     width: Counter[int] = Counter()
     for column in columns:
@@ -125,15 +132,16 @@ def _named_alike(columns: Sequence[Column]) -> dict[frozenset[int], list[ColumnP
         if column.may_refer and words:
             by_words.setdefault(words, []).append(column)
             width[column.table] += 1
-    found: dict[frozenset[int], list[ColumnPair]] = {}
-    for several in by_words.values():
-        if len(several) <= _MOST_ALIKE:
-            for one, other in combinations(several, 2):
-                if one.table != other.table:
-                    found.setdefault(frozenset((one.table, other.table)), []).append((one, other))
+    by_tables: dict[frozenset[int], list[ColumnPair]] = {}
+    for alike in by_words.values():
+        if len(alike) <= _MOST_ALIKE:
+            for left, right in combinations(alike, 2):
+                if left.table != right.table:
+                    tables = frozenset((left.table, right.table))
+                    by_tables.setdefault(tables, []).append((left, right))
     return {
         tables: pairs
-        for tables, pairs in found.items()
+        for tables, pairs in by_tables.items()
         if len(pairs) < max(width[table] for table in tables)
     }
 
@@ -144,52 +152,53 @@ def _share_values(child: Column, parent: Column) -> bool:
 
 
 def _composite(pairs: Sequence[ColumnPair]) -> Composite | None:
-    coded, places = _coded(pairs)
-    together = _combinations(coded, 1, coded.tables[1].columns)
-    if len(np.unique(together)) < _UNIQUE * coded.tables[1].rows:
-        return None  # not even all columns are a key
+    coded, by_name = _coded(pairs)
+    all_columns = _combinations(coded, 1, coded.tables[1].columns)
+    if len(np.unique(all_columns)) < _UNIQUE * coded.tables[1].rows:
+        return None  # not even all columns together are a key
     best = find_predicates(coded, PredicateOptions("compact", 1, most=1000)).best["compact"]
     if not best:
         return None
     used = best[0].enough
     if len(used) < 2 or len({pair[1] for pair in used}) < len(used):
         return None
-    found = _counted(coded, used, places)
+    found = _counted(coded, used, by_name)
     if found.keys < _UNIQUE * coded.tables[1].rows or found.containment < _CONTAINED:
         return None
-    any_other = found.keys / prod(len(parent.coded) for parent in found.parents)
-    return found if evidence(found.values, found.containment, any_other) >= _ENOUGH else None
+    by_chance = found.keys / prod(len(parent.coded) for parent in found.parents)
+    return found if evidence(found.values, found.containment, by_chance) >= _ENOUGH else None
 
 
 def _coded(
     pairs: Sequence[ColumnPair],
 ) -> tuple[CodedTables, dict[tuple[int, str], Column]]:
-    """The columns of the pairs as two tables of codes that only these two hold."""
+    """The columns of the pairs as two tables of codes of their own; and the columns by name."""
     sides = [list(dict.fromkeys(pair[side] for pair in pairs)) for side in (0, 1)]
-    held = [np.unique(np.concatenate([one.coded.codes for one in side])) for side in sides]
-    values = np.union1d(*held)
+    codes_of = [np.unique(np.concatenate([c.coded.codes for c in columns])) for columns in sides]
+    values = np.union1d(*codes_of)
     tables = []
-    for side in sides:
-        codes = np.stack([_renumbered(one.coded.rows, values) for one in side])
-        names = tuple(one.name for one in side)
-        tables.append(CodedTable(names, codes))
-    places = {(n, one.name): one for n, side in enumerate(sides) for one in side}
-    return CodedTables(tuple(tables), len(values)), places
+    for columns in sides:
+        codes = np.stack([_recoded(column.coded.rows, values) for column in columns])
+        tables.append(CodedTable(tuple(column.name for column in columns), codes))
+    by_name = {
+        (side, column.name): column for side, columns in enumerate(sides) for column in columns
+    }
+    return CodedTables(tuple(tables), len(values)), by_name
 
 
-def _renumbered(rows: Array, values: Array) -> Array:
+def _recoded(rows: Array, values: Array) -> Array:
     return np.where(rows >= 0, np.searchsorted(values, rows), -1).astype(np.int32)
 
 
 def _counted(
-    coded: CodedTables, used: Sequence[Pair], places: dict[tuple[int, str], Column]
+    coded: CodedTables, used: Sequence[Pair], by_name: dict[tuple[int, str], Column]
 ) -> Composite:
     child, key = (_combinations(coded, side, [pair[side][1] for pair in used]) for side in (0, 1))
     met = np.isin(child, key)
     distinct = np.unique(child)
     return Composite(
-        tuple(places[pair[0]] for pair in used),
-        tuple(places[pair[1]] for pair in used),
+        tuple(by_name[pair[0]] for pair in used),
+        tuple(by_name[pair[1]] for pair in used),
         int(np.count_nonzero(met)),
         len(distinct),
         int(np.count_nonzero(np.isin(distinct, key))),
@@ -198,7 +207,7 @@ def _counted(
 
 
 def _combinations(coded: CodedTables, side: int, names: Iterable[str]) -> Array:
-    """One value for the codes of each row that has no null among these columns."""
+    """The codes of each row without a null in these columns, combined to one value."""
     table = coded.tables[side]
     columns = np.stack([table.codes[table.columns.index(name)] for name in names], axis=1)
     valid = np.ascontiguousarray(columns[(columns >= 0).all(axis=1)])

@@ -1,4 +1,4 @@
-"""The tables of a folder, a file or a lake, and the key relations among them."""
+"""The key relations among the tables of a folder, a file or a lake."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NAMES = 60
-_SKIPPED = 5  # files that are told by name
+_SKIPPED = 5  # files listed by name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relations(Sequence[Relation]):
-    """The likely key relations among tables, the likeliest first."""
+    """The likely key relations among tables, most likely first."""
 
     found: tuple[Relation, ...]
     tables: tuple[str, ...]
@@ -46,20 +46,20 @@ class Relations(Sequence[Relation]):
     def diagram(self, kind: str = "mermaid") -> str:
         """A diagram as text, for `mermaid` or `graphviz`."""
         if kind not in DIAGRAMS:
-            raise InputError(f"a diagram is one of {', '.join(DIAGRAMS)}, not {kind!r}")
+            raise InputError(f"unknown diagram {kind!r}: choose one of {', '.join(DIAGRAMS)}")
         short = self.short
         return DIAGRAMS[kind](short.tables, short.found)
 
     @property
     def short(self) -> Relations:
-        """The same with short names, where all tables are parts of one file."""
+        """The same with short names, if all tables are parts of one file."""
         fronts = {name.rpartition("#")[0] for name in self.tables}
         if len(fronts) != 1 or not self.tables[0].count("#"):
             return self
         begin = len(fronts.pop()) + 1
         found = (
-            replace(one, table=one.table[begin:], key_table=one.key_table[begin:])
-            for one in self.found
+            replace(relation, table=relation.table[begin:], key_table=relation.key_table[begin:])
+            for relation in self.found
         )
         return Relations(tuple(found), tuple(name[begin:] for name in self.tables), self.notes)
 
@@ -79,18 +79,18 @@ class Relations(Sequence[Relation]):
                 ("why", pa.string()),
             ]
         )
-        return pa.Table.from_pylist([one.to_json() for one in self.found], schema)
+        return pa.Table.from_pylist([relation.to_json() for relation in self.found], schema)
 
     def __repr__(self) -> str:
-        lines = [f"{_words(one)}  ({one.score:.2f})" for one in self.found]
+        lines = [f"{_words(relation)}  ({relation.score:.2f})" for relation in self.found]
         head = f"{counted(len(self), 'relation')} among {counted(len(self.tables), 'table')}"
         return "\n".join([head, *lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
         parts = ["<table><tr><th>refers</th><th>to the key</th><th>score</th><th>why</th></tr>"]
-        for one in self.found:
-            cells = [told(one.table, one.columns), told(one.key_table, one.key_columns)]
-            cells += [f"{one.score:.2f}", one.why]
+        for found in self.found:
+            cells = [told(found.table, found.columns), told(found.key_table, found.key_columns)]
+            cells += [f"{found.score:.2f}", found.why]
             row = "".join(f"<td>{html.escape(clipped(cell, _NAMES))}</td>" for cell in cells)
             parts.append(f"<tr>{row}</tr>")
         notes = (f"<p>{html.escape(f'note: {note}')}</p>" for note in self.notes)
@@ -103,74 +103,74 @@ def related(
     progress: Progress | None = None,
     notes: Sequence[str] = (),
 ) -> Relations:
-    """The relations among these tables.
+    """Find the key relations among tables.
 
     >>> import pyarrow as pa
     >>> films = pa.table({"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]})
     >>> roles = pa.table({"film": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]})
-    >>> given = [TableGiven("films", lambda: films), TableGiven("roles", lambda: roles)]
-    >>> related(given)
+    >>> tables = [TableGiven("films", lambda: films), TableGiven("roles", lambda: roles)]
+    >>> related(tables)
     1 relation among 2 tables
     roles(film) → films(film_id)  (0.80)
     """
     if len(tables) < 2:
         what = f"there is only {tables[0].name}" if tables else "there is none"
-        raise InputError(f"relations are among two tables or more, and {what}")
-    told = [*notes, *_lost(tables)]
-    found = find_relations(tables, rules, progress, told)
-    return Relations(tuple(found), tuple(table.name for table in tables), tuple(told))
+        raise InputError(f"relations need at least two tables, and {what}")
+    all_notes = [*notes, *_losses(tables)]
+    found = find_relations(tables, rules, progress, all_notes)
+    return Relations(tuple(found), tuple(table.name for table in tables), tuple(all_notes))
 
 
 def tables_at(
     place: str, progress: Progress | None = None, left_out: str | None = None
 ) -> tuple[list[TableGiven], list[str]]:
-    """The tables of a folder, a glob, or a file with several (SQLite, Excel); and notes on files
-    that gave none. What lies in `left_out` (an index) is passed over."""
+    """Read the tables of a folder, a glob, or a file with several (SQLite, Excel); returns them and
+    notes on files without a table. Files inside `left_out` (an index) are skipped."""
     from lakejoin.lake.files import list_files
     from lakejoin.lake.read import open_tables, readable
     from lakejoin.lake.tables import Table
     from lakejoin.model import Skipped
     from lakejoin.storage import Place
 
-    tell = progress or (lambda doing: None)
+    report = progress or (lambda doing: None)
     tables: list[TableGiven] = []
     skipped: list[Skipped] = []
     files = list_files([place], skipped, None if left_out is None else Place.of(left_out))
     for number, source in enumerate(files, start=1):
-        tell(f"reading file {number:,} of {len(files):,}")
+        report(f"reading file {number:,} of {len(files):,}")
         try:
             with readable(source.name):
-                for found in open_tables(source):
-                    if isinstance(found, Skipped):
-                        skipped.append(found)
+                for stream in open_tables(source):
+                    if isinstance(stream, Skipped):
+                        skipped.append(stream)
                     else:
-                        table = Table.of(found)
-                        tables.append(TableGiven(found.name, _held(table.rows), table.losses))
+                        table = Table.of(stream)
+                        tables.append(TableGiven(stream.name, _loader(table.rows), table.losses))
         except UnreadableFile as problem:
             if len(files) == 1:
                 raise
             skipped.append(Skipped(problem.path, problem.reason, problem.detail))
     if not tables:
         raise InputError(f"there is no table in {place}" + _listed(skipped))
-    notes = [f"left out: {one}" for one in skipped[:_SKIPPED]]
+    notes = [f"skipped: {file}" for file in skipped[:_SKIPPED]]
     if len(skipped) > _SKIPPED:
-        notes.append(f"… and {counted(len(skipped) - _SKIPPED, 'more file')} that gave no table")
+        notes.append(f"… and {counted(len(skipped) - _SKIPPED, 'more file')} without a table")
     return tables, notes
 
 
 def tables_given(frames: Mapping[str, Any]) -> list[TableGiven]:
-    """Frames by their names."""
+    """The tables of frames, by their names."""
     from lakejoin.joins.given import plain_columns, table_and_losses
 
-    given = []
+    tables = []
     for name, frame in frames.items():
         rows, losses = table_and_losses(frame)
-        given.append(TableGiven(str(name), _held(plain_columns(rows)), losses))
-    return given
+        tables.append(TableGiven(str(name), _loader(plain_columns(rows)), losses))
+    return tables
 
 
 def told(table: str, columns: Sequence[str]) -> str:
-    """Columns of a table, as they are written.
+    """A table and some of its columns as text.
 
     >>> told("films.csv", ["id", "year"])
     'films.csv(id, year)'
@@ -178,22 +178,23 @@ def told(table: str, columns: Sequence[str]) -> str:
     return f"{table}({', '.join(columns)})"
 
 
-def _words(one: Relation) -> str:
-    return f"{told(one.table, one.columns)} → {told(one.key_table, one.key_columns)}"
+def _words(relation: Relation) -> str:
+    source = told(relation.table, relation.columns)
+    return f"{source} → {told(relation.key_table, relation.key_columns)}"
 
 
-def _held(rows: pa.Table) -> Callable[[], pa.Table]:
+def _loader(rows: pa.Table) -> Callable[[], pa.Table]:
     return lambda: rows
 
 
-def _lost(tables: Sequence[TableGiven]) -> Iterator[str]:
-    """What reading left out of some tables, and of how many more."""
-    lost = [table for table in tables if table.losses]
-    for table in lost[:_SKIPPED]:
+def _losses(tables: Sequence[TableGiven]) -> Iterator[str]:
+    """Notes on what reading lost of the first tables, and on how many more."""
+    incomplete = [table for table in tables if table.losses]
+    for table in incomplete[:_SKIPPED]:
         yield from left_out(table.name, table.losses)
-    if len(lost) > _SKIPPED:
-        yield f"… and something of {counted(len(lost) - _SKIPPED, 'more table')}"
+    if len(incomplete) > _SKIPPED:
+        yield f"… and losses in {counted(len(incomplete) - _SKIPPED, 'more table')}"
 
 
 def _listed(skipped: Sequence[object]) -> str:
-    return "".join(f"; {one}" for one in skipped[:_SKIPPED])
+    return "".join(f"; {file}" for file in skipped[:_SKIPPED])

@@ -1,4 +1,4 @@
-"""The best predicates as a person gets them: with names, numbers, rows, joins and code."""
+"""The best predicates for users: with names, scores, rows, joins and code."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_AS_CODE = "this joins more than two tables: to_sql() and the others write it as code"
+_AS_CODE = "join() takes two tables; for more, use table(), to_sql() or the other code writers"
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The tables that are joined: their rows, labels of their own, and codes."""
+    """The joined tables: their rows, unique labels, and codes."""
 
     sides: tuple[Side, ...]
     labels: tuple[str, ...]
@@ -48,11 +48,11 @@ class Tables:
 
     @property
     def are_two(self) -> bool:
-        """Whether there are two, so that columns need no name of their table."""
+        """Whether there are two tables, so that columns need no table name."""
         return len(self.sides) == 2
 
     def named(self, column: ColumnRef) -> str:
-        """A column as it is told: its name, behind its table's where there are more than two."""
+        """A column as text: its name, prefixed with the table if there are more than two."""
         table, name = column
         return name if self.are_two else f"{self._short[table]}.{name}"
 
@@ -64,77 +64,77 @@ class Tables:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinPredicate:
-    """Pairs of columns that must all be equal, what their join counts, and what it makes."""
+    """Pairs of columns that must all be equal, with the facts and the result of their join."""
 
     found: Predicate
     tables: Tables
 
     @cached_property
     def pairs(self) -> tuple[tuple[Any, Any], ...]:
-        """The pairs: names of a left and a right column; of more than two tables, each column is a
-        pair of the table's name and its own."""
+        """The pairs of column names; with more than two tables, each column is a pair of the names
+        of its table and itself."""
         if self.tables.are_two:
             return self.found.on
         labels = self.tables.labels
         return tuple(
-            ((labels[one], mine), (labels[other], theirs))
-            for (one, mine), (other, theirs) in self.found.pairs
+            ((labels[left], left_name), (labels[right], right_name))
+            for (left, left_name), (right, right_name) in self.found.pairs
         )
 
     @property
     def scores(self) -> dict[str, float]:
-        """The score under every preference, by its name."""
+        """The score by each preference, by name."""
         return self.found.scores
 
     @property
     def facts(self) -> Facts:
-        """The numbers behind the scores."""
+        """The facts behind the scores."""
         return self.found.facts
 
     @property
     def words(self) -> str:
-        """The equalities, in words."""
+        """The equalities as text."""
         return self.said(self.found.pairs)
 
     @property
     def enough(self) -> tuple[tuple[Any, Any], ...]:
-        """A few of the pairs that make the same join: the others are then equal anyway."""
-        every = zip(self.pairs, self.found.pairs, strict=True)
-        return tuple(named for named, pair in every if pair in self.found.enough)
+        """A subset of the pairs that makes the same join and implies the others."""
+        all_pairs = zip(self.pairs, self.found.pairs, strict=True)
+        return tuple(named for named, pair in all_pairs if pair in self.found.enough)
 
     @property
     def fewer_words(self) -> str:
-        """These in words, where they are fewer than all."""
+        """These as text, if they are fewer than all."""
         few = self.found.enough
         return self.said(few) if len(few) < len(self.found.pairs) else ""
 
     def said(self, pairs: Sequence[Pair]) -> str:
-        """Some equalities, in words."""
+        """Some equalities as text."""
         return " and ".join(" = ".join(self.tables.named(ref) for ref in pair) for pair in pairs)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What should be known before it is used."""
+        """What to know before using it."""
         from lakejoin.joins.predicates.shown import notes_of
 
         return tuple(notes_of(self))
 
     def table(self, limit: int | None = None) -> pa.Table:
-        """The rows of the inner join, all or the first ones, as a `pyarrow.Table`."""
+        """The rows of the inner join, all or the first `limit`, as a `pyarrow.Table`."""
         import pyarrow as pa
 
         sides = self.tables.sides
         names = joined_names([side.columns for side in sides])
-        found = _first(joined_rows(self.tables.coded, self.found.enough), limit, len(sides))
+        rows_of = _first(joined_rows(self.tables.coded, self.found.enough), limit, len(sides))
         columns = [
             column.take(pa.array(rows))
-            for side, rows in zip(sides, found, strict=True)
+            for side, rows in zip(sides, rows_of, strict=True)
             for column in side.rows.columns
         ]
         return pa.table(columns, names=names)
 
     def join(self, how: str = "inner") -> Join:
-        """The join of two tables by it, to be looked at, written, or made code of."""
+        """The join of two tables by this predicate."""
         from lakejoin.joins.joining import join_tables
 
         if not self.tables.are_two:
@@ -144,9 +144,9 @@ class JoinPredicate:
         return join_tables(left.rows, right.rows, options, None, (left.name, right.name))
 
     def to_sql(self, *names: str, dialect: str = "duckdb") -> str:
-        """The inner join as one query over tables of these names.
+        """The inner join as one SQL query over tables of these names.
 
-        Left out, they are `left_table` and `right_table`, or `table_1`, `table_2`, …
+        The default names are `left_table` and `right_table`, or `table_1`, `table_2`, …
         """
         from lakejoin.joins.predicates.written import sql_of
 
@@ -195,10 +195,10 @@ class JoinPredicate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predicates(Sequence[JoinPredicate]):
-    """The best predicates, best first; empty where no row of one table can meet one of another.
+    """The best predicates, best first; empty if no rows of the tables can match.
 
-    With several preferences, those of the first come first, and `best` has them by the name of
-    each. `complete` is false where the search was cut short, so that there may be better ones.
+    With several preferences, those of the first come first, and `best` has them by preference.
+    `complete` is false if the search was cut short, so that there may be better ones.
     """
 
     best: dict[str, tuple[JoinPredicate, ...]]
@@ -209,8 +209,8 @@ class Predicates(Sequence[JoinPredicate]):
 
     @cached_property
     def _all(self) -> tuple[JoinPredicate, ...]:
-        every = (one for preference in self.preferences for one in self.best[preference.name])
-        return tuple({one.found.pairs: one for one in every}.values())
+        ranked = (found for preference in self.preferences for found in self.best[preference.name])
+        return tuple({predicate.found.pairs: predicate for predicate in ranked}.values())
 
     def __len__(self) -> int:
         return len(self._all)
@@ -227,21 +227,21 @@ class Predicates(Sequence[JoinPredicate]):
 
     @property
     def winner(self) -> JoinPredicate:
-        """The best by the first preference, or the error that says that there is none."""
+        """The best by the first preference; raises `NoJoin` if there is none."""
         if not self:
             raise NoJoin(self.none)
         return self[0]
 
     @property
     def none(self) -> str:
-        """The sentence for tables that no predicate joins."""
+        """Why no predicate joins the tables."""
         from lakejoin.joins.predicates.shown import no_predicate
 
         return no_predicate(self)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What should be known of the search."""
+        """What to know about the search."""
         from lakejoin.joins.predicates.shown import search_notes
 
         return tuple(search_notes(self))
@@ -262,7 +262,7 @@ def best_predicates(
     options: PredicateOptions | None = None,
     progress: Progress | None = None,
 ) -> Predicates:
-    """The best predicates over these tables.
+    """Find the best predicates over these tables.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1]})
@@ -272,26 +272,26 @@ def best_predicates(
     ((('id', 'caller'),), 5)
     """
     options = options or PredicateOptions()
-    wanted = preferences_named(options.prefer)
+    preferences = preferences_named(options.prefer)
     if options.most is not None and options.most < 1:
-        raise InputError(f"`most` is at least 1, or None to look at all, and not {options.most}")
+        raise InputError(f"`most` must be at least 1, or None to look at all; got {options.most}")
     if len(sides) < 2:
-        raise InputError("a predicate is between two tables or more: name another one")
-    tell = progress or (lambda doing: None)
-    tell("reading values")
+        raise InputError("a predicate needs at least two tables: name another one")
+    report = progress or (lambda doing: None)
+    report("reading values")
     coded = coded_sides(sides, options.rules)
     tables = Tables(tuple(sides), labels_of([side.name for side in sides]), coded, options)
-    tell("looking for predicates")
-    found = find_predicates(coded, options, tell)
+    report("looking for predicates")
+    found = find_predicates(coded, options, report)
     best = {
-        name: tuple(JoinPredicate(one, tables) for one in several)
-        for name, several in found.best.items()
+        name: tuple(JoinPredicate(predicate, tables) for predicate in predicates)
+        for name, predicates in found.best.items()
     }
-    return Predicates(best, wanted, tables, found.looked_at, found.complete)
+    return Predicates(best, preferences, tables, found.looked_at, found.complete)
 
 
 def _first(batches: Iterator[list[Array]], limit: int | None, tables: int) -> list[Array]:
-    """The row numbers of all, or of the first rows."""
+    """The row indices of all rows, or of the first ones."""
     taken, count = [], 0
     for batch in batches:
         if limit is not None and count >= limit:
@@ -300,4 +300,4 @@ def _first(batches: Iterator[list[Array]], limit: int | None, tables: int) -> li
         count += len(batch[0])
     if not taken:
         return [np.empty(0, np.int64)] * tables
-    return [np.concatenate(parts)[:limit] for parts in zip(*taken, strict=True)]
+    return [np.concatenate(batches)[:limit] for batches in zip(*taken, strict=True)]

@@ -1,4 +1,4 @@
-"""Which columns of these tables should be equated? The best closed predicates by a preference."""
+"""Find the best closed predicates over tables, by a preference."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from lakejoin.signals.likely_names import names_alike
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ColumnRef = tuple[int, str]  # a table's number, and the name of a column
+ColumnRef = tuple[int, str]  # table index and column name
 Pair = tuple[ColumnRef, ColumnRef]
 
 _MOST = 100_000
-_OF_IDS = 0.1  # of columns alike, those that are called ids come first
+_ID_BONUS = 0.1  # of equally similar names, those of ids come first
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateOptions:
-    """What is wanted: preferences, how many predicates of each, and what is equal.
+    """Preferences, how many predicates (`n`) to find for each, and the rules of equality.
 
-    At most `most` predicates are looked at (of several tables a twentieth, as each takes longer);
-    None: all that could be among the best.
+    At most `most` predicates are looked at (a twentieth with more than two tables, as each takes
+    longer); None looks at all that could be among the best.
     """
 
     prefer: Wanted | Sequence[Wanted] = "compact"
@@ -45,15 +45,15 @@ class PredicateOptions:
 
     def __post_init__(self) -> None:
         if not isinstance(self.n, Integral) or self.n < 1:
-            raise InputError(f"at least one predicate has to be asked for, not {self.n!r}")
+            raise InputError(f"ask for at least one predicate, not {self.n!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """Pairs of columns that must all be equal, with what their join counts and scores.
+    """Pairs of columns that must all be equal, with the facts and scores of their join.
 
-    It is closed: all pairs are in it that are equal in every row of its inner join. `enough` are
-    few of them that make the same join.
+    It is closed: it has all pairs that are equal in every row of its inner join. `enough` is a
+    subset of them that makes the same join.
     """
 
     pairs: tuple[Pair, ...]
@@ -63,15 +63,15 @@ class Predicate:
 
     @property
     def on(self) -> tuple[tuple[str, str], ...]:
-        """The names of the columns, where there are two tables."""
+        """The column names, if there are two tables."""
         return tuple((left, right) for (_, left), (_, right) in self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPredicates:
-    """The best predicates by the name of each preference; empty lists where no rows can meet.
+    """The best predicates by the name of each preference; empty lists if no rows can match.
 
-    `complete` is false if the search was cut short: there may be better ones then.
+    `complete` is false if the search was cut short, so that there may be better ones.
     """
 
     best: dict[str, list[Predicate]]
@@ -84,7 +84,7 @@ def find_predicates(
     options: PredicateOptions | None = None,
     progress: Progress | None = None,
 ) -> FoundPredicates:
-    """The best predicates over two or more tables.
+    """Find the best predicates over two or more tables.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"id": [1, 2, 3], "boss": [3, 3, 1], "town": ["Bern", "Ulm", "Ulm"]})
@@ -96,31 +96,31 @@ def find_predicates(
     options = options or PredicateOptions()
     coded = tables if isinstance(tables, CodedTables) else coded_tables(tables, options.rules)
     if len(coded.tables) < 2:
-        raise InputError("a predicate is between two tables or more: name another one")
-    rankings = [Ranking(one, options.n) for one in preferences_named(options.prefer)]
+        raise InputError("a predicate needs at least two tables: name another one")
+    rankings = [Ranking(preference, options.n) for preference in preferences_named(options.prefer)]
     kind = TwoTables if len(coded.tables) == 2 else SeveralTables
     search = kind(coded, rankings, options.pruning, options.most, progress or (lambda doing: None))
     search.run()
-    best = {one.preference.name: _best(one, search, coded, options.n) for one in rankings}
+    best = {rank.preference.name: _best(rank, search, coded, options.n) for rank in rankings}
     return FoundPredicates(best, search.looked_at, search.complete)
 
 
 def _best(
     ranking: Ranking, search: TwoTables | SeveralTables, coded: CodedTables, n: int
 ) -> list[Predicate]:
-    """The n best of a preference, closed, each once."""
+    """The n best predicates of a ranking, closed and distinct."""
 
     def named(column: Column) -> ColumnRef:
         return column[0], coded.tables[column[0]].columns[column[1]]
 
     def pairs_of(members: Members) -> tuple[Pair, ...]:
-        pairs = sorted(search.pairs[one] for one in members)
+        pairs = sorted(search.pairs[index] for index in members)
         return tuple((named(left), named(right)) for left, right in pairs)
 
-    def alike(number: int) -> float:
-        [((_, left), (_, right))] = pairs_of((number,))
+    def alike(index: int) -> float:
+        [((_, left), (_, right))] = pairs_of((index,))
         names = names_alike(left, right)
-        return names.alike + _OF_IDS * names.are_ids
+        return names.alike + _ID_BONUS * names.are_ids
 
     def all_alike(members: Members) -> float:
         return sum(map(alike, members)) / len(members)
@@ -129,7 +129,8 @@ def _best(
     for members, facts in ranking.in_order(all_alike):
         closed = search.closed(members, facts)
         if closed not in found:
-            scores = {one.name: one.score(facts) for one in (*PREFERENCES, ranking.preference)}
+            preferences = (*PREFERENCES, ranking.preference)
+            scores = {preference.name: preference.score(facts) for preference in preferences}
             enough = search.enough(closed, facts, alike)
             found[closed] = Predicate(pairs_of(closed), pairs_of(enough), facts, scores)
         if len(found) == n:

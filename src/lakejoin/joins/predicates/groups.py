@@ -1,10 +1,10 @@
 """The joining groups of a predicate over two tables, and how a further pair splits them.
 
 A predicate is a set of pairs of columns that must be equal; rows with the same values in all of
-them are a group. A further pair only splits groups, so that its join is found from the rows that
-are still in one (section V-C of the paper). Where every group has one row of one table (as it has
-where a key is among the pairs), nothing is split: each row of the other table has one partner, and
-a further pair keeps it or not.
+them form a group. A further pair only splits groups, so its join is computed from the rows still in
+one (section V-C of the paper). If every group has a single row of one table (because a key is among
+the pairs), nothing is split: each row of the other table has one partner, which a further pair
+keeps or drops.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakejoin.joins.predicates.coded import CodedTables
 
 Array = np.ndarray[Any, Any]
-Codes = tuple[Array, Array]  # of a pair of columns: of the first table, and of the second
+Codes = tuple[Array, Array]  # of a pair of columns, left and right
 Columns = tuple[Array, Array]  # the codes of all columns of both tables
 
 _FEWEST_SLOTS = 16
@@ -32,50 +32,50 @@ _UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
-    """Rows of both tables with the number of their group, and `some` row of each group."""
+    """Rows of both tables with the id of their group, and `some` row of each group."""
 
     rows: tuple[Array, Array]
     numbers: tuple[Array, Array]
     some: tuple[Array, Array]
 
     def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
-        """What a further pair leaves."""
+        """The facts with a further pair."""
         return _split(self, pair, sizes)[0]
 
     def with_pair(self, pair: Codes, sizes: tuple[int, int]) -> Groups:
-        """The groups that a further pair makes."""
+        """The groups with a further pair."""
         from lakejoin.kernels.predicates.groups import number_slots, rows_in_slots
 
         facts, counts, slots = _split(self, pair, sizes)
         numbers = np.empty(len(counts[0]), np.int32)
         number_slots(*counts, numbers)
         sides = []
-        for rows, places, involved in zip(self.rows, slots, facts.involved, strict=True):
-            kept = np.empty(involved, np.int32), np.empty(involved, np.int32)
-            rows_in_slots(rows, places, numbers, *kept)
-            sides.append(kept)
+        for rows, row_slots, involved in zip(self.rows, slots, facts.involved, strict=True):
+            remaining = np.empty(involved, np.int32), np.empty(involved, np.int32)
+            rows_in_slots(rows, row_slots, numbers, *remaining)
+            sides.append(remaining)
         return _grouped(sides[0], sides[1], facts)
 
     def held(self, columns: Columns, pairs: Array) -> Array:
-        """Which of some pairs (numbers of columns) are equal in all rows of the join already."""
+        """Which of these pairs of column indices are equal in all rows of the join already."""
         from lakejoin.kernels.predicates.groups import held_in_groups
 
         held = np.empty(len(pairs), np.bool_)
-        mine, theirs = zip(self.rows, self.numbers, self.some, columns, strict=True)
-        held_in_groups(*mine, *theirs, pairs, held)
+        left, right = zip(self.rows, self.numbers, self.some, columns, strict=True)
+        held_in_groups(*left, *right, pairs, held)
         return held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keyed:
-    """Rows of one table, each with its only partner in the other, table `key`."""
+    """Rows of one table, each with its only partner in the other table, `key`."""
 
     key: int
     rows: Array
     partners: Array
 
     def facts(self, pair: Codes, sizes: tuple[int, int]) -> Facts:
-        """What a further pair leaves."""
+        """The facts with a further pair."""
         from lakejoin.kernels.predicates.groups import filter_partners
 
         counts = np.zeros(sizes[self.key], np.int32)
@@ -84,17 +84,17 @@ class Keyed:
         return facts_of(sums, weighted, sizes, swapped=self.key == 0)
 
     def with_pair(self, pair: Codes, sizes: tuple[int, int]) -> Groups:
-        """The rows that a further pair leaves."""
+        """The rows that a further pair keeps."""
         from lakejoin.kernels.predicates.groups import rows_with_partner
 
         many, key = pair[1 - self.key], pair[self.key]
-        left = self.facts(pair, sizes).inner
-        rows, partners = np.empty(left, np.int32), np.empty(left, np.int32)
+        count = self.facts(pair, sizes).inner
+        rows, partners = np.empty(count, np.int32), np.empty(count, np.int32)
         rows_with_partner(self.rows, self.partners, many, key, rows, partners)
         return Keyed(self.key, rows, partners)
 
     def held(self, columns: Columns, pairs: Array) -> Array:
-        """Which of some pairs (numbers of columns) are equal in all rows of the join already."""
+        """Which of these pairs of column indices are equal in all rows of the join already."""
         from lakejoin.kernels.predicates.groups import held_by_partners
 
         held = np.empty(len(pairs), np.bool_)
@@ -108,9 +108,9 @@ Groups = Grouped | Keyed
 
 
 class FirstPairs:
-    """The pairs of columns of two tables that share a value, alone: what their columns count.
+    """The single pairs of columns of two tables that share a value.
 
-    No row is looked at for a pair: the distinct values of its columns and their counts are enough.
+    A pair is counted from the distinct values of its columns and their counts, without its rows.
     """
 
     def __init__(self, coded: CodedTables) -> None:
@@ -122,7 +122,7 @@ class FirstPairs:
         )
 
     def facts(self) -> dict[tuple[int, int], Facts]:
-        """What each pair makes of the join, without those that share nothing."""
+        """The facts of each pair that shares a value."""
         from lakejoin.kernels.predicates.groups import pair_sums
 
         found = {}
@@ -130,8 +130,8 @@ class FirstPairs:
             if not len(codes):
                 continue
             dense = _dense(codes, counts, self.coded.count)
-            for j, (theirs, times) in enumerate(self._counted[1]):
-                sums, weighted = pair_sums(dense, theirs, times)
+            for j, (right_codes, right_counts) in enumerate(self._counted[1]):
+                sums, weighted = pair_sums(dense, right_codes, right_counts)
                 facts = facts_of(sums, weighted, self.sizes)
                 if facts.groups:
                     found[i, j] = facts
@@ -149,7 +149,7 @@ class FirstPairs:
         return left.codes[pair[0]], right.codes[pair[1]]
 
     def groups(self, pair: tuple[int, int], facts: Facts) -> Groups:
-        """The groups that a pair alone makes."""
+        """The groups of a single pair."""
         from lakejoin.kernels.predicates.groups import number_shared, rows_in_groups
 
         dense = _dense(*self._counted[0][pair[0]], self.coded.count)
@@ -157,31 +157,31 @@ class FirstPairs:
         number_shared(dense, self._counted[1][pair[1]][0], numbers)
         sides = []
         for codes, involved in zip(self.codes(pair), facts.involved, strict=True):
-            kept = np.empty(involved, np.int32), np.empty(involved, np.int32)
-            rows_in_groups(codes, numbers, *kept)
-            sides.append(kept)
+            rows = np.empty(involved, np.int32), np.empty(involved, np.int32)
+            rows_in_groups(codes, numbers, *rows)
+            sides.append(rows)
         return _grouped(sides[0], sides[1], facts)
 
 
 def most_splits(columns: Columns, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """Into how many groups, at most, each pair together with all behind it can split one.
+    """The most groups into which each pair, together with all later ones, can split a group.
 
-    No more than a table has different rows, of the columns of these pairs alone. What is more than
-    `_MANY_SPLITS` says nothing, and is not counted.
+    That is the number of distinct rows of a table in the columns of these pairs. More than
+    `_MANY_SPLITS` is not counted, as it would not help.
     """
     splits = [_UNLIMITED] * len(pairs)
     for side, codes in enumerate(columns):
         numbers = np.zeros(codes.shape[1], np.int32)
         counted: set[int] = set()
         count = 1
-        for place in reversed(range(len(pairs))):
-            column = pairs[place][side]
+        for index in reversed(range(len(pairs))):
+            column = pairs[index][side]
             if column not in counted:
                 counted.add(column)
                 count = _with_column(numbers, codes[column])
             if count < 0:
                 break
-            splits[place] = min(splits[place], count)
+            splits[index] = min(splits[index], count)
     return splits
 
 
@@ -193,15 +193,16 @@ def _with_column(numbers: Array, codes: Array) -> int:
 
 
 def facts_of(sums: Array, weighted: float, sizes: tuple[int, int], swapped: bool = False) -> Facts:
-    """The facts that a kernel's sums tell; `swapped` where its first side is the second table."""
-    one, other, groups, least, high, low = (int(number) for number in sums)
+    """The facts from a kernel's sums; `swapped` if its first side is the second table."""
+    first, second, groups, most_groups, high, low = (int(number) for number in sums)
     inner = (high << 64) | low
     entropy = bits(log2(inner) - weighted / inner) if inner else 0.0
-    return Facts(sizes, (other, one) if swapped else (one, other), groups, inner, entropy, least)
+    involved = (second, first) if swapped else (first, second)
+    return Facts(sizes, involved, groups, inner, entropy, most_groups)
 
 
 def _counted(codes: Array, count: int) -> tuple[Array, Array]:
-    """The distinct codes of a column, ascending, and in how many rows each is."""
+    """The distinct codes of a column, ascending, and the number of rows of each."""
     from lakejoin.kernels.predicates.groups import count_codes
 
     counts = np.zeros(count, np.int32)
@@ -219,7 +220,7 @@ def _dense(codes: Array, counts: Array, count: int) -> Array:
 def _split(
     groups: Grouped, pair: Codes, sizes: tuple[int, int]
 ) -> tuple[Facts, tuple[Array, Array], tuple[Array, Array]]:
-    """What splitting by a pair makes: the facts, counts by slot, and the slot of every row."""
+    """Split groups by a pair; returns the facts, counts by slot, and the slot of every row."""
     from lakejoin.kernels.predicates.groups import split_groups
 
     first = 0 if len(groups.rows[0]) <= len(groups.rows[1]) else 1
@@ -227,17 +228,17 @@ def _split(
     slots = max(_FEWEST_SLOTS, 1 << (2 * len(groups.rows[a]) - 1).bit_length())
     keys = np.full(slots, -1, np.int64)
     counts = np.zeros(slots, np.int32), np.zeros(slots, np.int32)
-    places = tuple(np.empty(len(rows), np.int32) for rows in groups.rows)
+    row_slots = tuple(np.empty(len(rows), np.int32) for rows in groups.rows)
     sums, weighted = split_groups(
         groups.rows[a], groups.numbers[a], pair[a], groups.rows[b], groups.numbers[b], pair[b],
-        keys, *counts, places[a], places[b],
+        keys, *counts, row_slots[a], row_slots[b],
     )  # fmt: skip
     facts = facts_of(sums, weighted, sizes, swapped=first == 1)
-    return facts, counts, (places[0], places[1])
+    return facts, counts, (row_slots[0], row_slots[1])
 
 
 def _grouped(left: tuple[Array, Array], right: tuple[Array, Array], facts: Facts) -> Groups:
-    """The groups of rows with numbers; as rows with a partner where one table is a key."""
+    """The groups of rows with group ids; `Keyed` if one table is a key."""
     some = _some_rows(*left, facts.groups), _some_rows(*right, facts.groups)
     for key, many in ((0, right), (1, left)):
         if facts.involved[key] == facts.groups:

@@ -1,14 +1,14 @@
-"""What does a predicate over several tables count? Its join is never made, only summed up.
+"""Count the join of a predicate over several tables without making it.
 
-Columns that a predicate makes equal, directly or by others, are one *variable*. Each table is a
-*factor*: the distinct values of its variables, and in how many rows each stands. A factor whose
-shared variables all stand in another one is folded into it: its sums, by the values of those
-variables, multiply the other's. One factor is left in the end, and its sums are the join's
-(Yannakakis' algorithm, with sums in place of rows). Where the variables go round in a circle none
-can be folded; then the two whose join is smallest are joined, unless even that is too large. What
-is left is handed back in the opposite order, which tells the rows that are involved.
+Columns that a predicate makes equal, directly or through others, are one *variable*. Each table is
+a *factor*: the distinct values of its variables, and the number of rows of each. A factor whose
+shared variables all occur in another one is folded into it: its sums, by the values of those
+variables, multiply the other's. In the end one factor remains, and its sums are the join's
+(Yannakakis' algorithm, with sums in place of rows). If the variables form a cycle, none can be
+folded; then the two factors with the smallest join are joined, unless even that is too large. A
+second pass in the opposite order finds the involved rows.
 
-Time grows with the rows of the tables (and of those joins in a circle), not with those of the join.
+Time grows with the rows of the tables (and of joins within cycles), not with those of the join.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ from lakejoin.joins.predicates.coded import CodedTables
 from lakejoin.joins.predicates.facts import Facts, bits
 
 Array = np.ndarray[Any, Any]
-Column = tuple[int, int]  # the numbers of a table and of one of its columns
+Column = tuple[int, int]  # table index and column index
 ColumnPair = tuple[Column, Column]
 
-_LARGEST = 2_000_000  # rows of a join in a circle
-_EXACT = 2.0**53  # up to here floating-point numbers hold every integer
+_LARGEST = 2_000_000  # rows of a join within a cycle
+_EXACT = 2.0**53  # up to here, floating-point numbers represent every integer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """For each row of a factor, of all keys it stands for: how many, the rows w that each makes,
-    and w log2 w."""
+    """For each row of a factor: how many keys it represents, and the sums of their rows w and of
+    w log2 w."""
 
     keys: Array
     rows: Array
     weighted: Array
 
     def times(self, other: _Sums) -> _Sums:
-        """The sums of rows that are joined one by one."""
-        mine, theirs = self.rows.astype(np.float64), other.rows.astype(np.float64)
-        weighted = self.weighted * theirs + other.weighted * mine
+        """The sums of two factors joined row by row."""
+        rows, other_rows = self.rows.astype(np.float64), other.rows.astype(np.float64)
+        weighted = self.weighted * other_rows + other.weighted * rows
         return _Sums(self.keys * other.keys, self.rows * other.rows, weighted)
 
-    def at(self, places: Array) -> _Sums:
-        return _Sums(self.keys[places], self.rows[places], self.weighted[places])
+    def at(self, positions: Array) -> _Sums:
+        return _Sums(self.keys[positions], self.rows[positions], self.weighted[positions])
 
     def by(self, numbers: Array, count: int) -> _Sums:
-        """Added up by a number of each row."""
-        parts = (self.keys, self.rows, self.weighted)
-        return _Sums(*(_added(part, numbers, count) for part in parts))
+        """Add up the rows of equal number."""
+        arrays = (self.keys, self.rows, self.weighted)
+        return _Sums(*(_added(array, numbers, count) for array in arrays))
 
 
 @dataclass(eq=False)
 class _Factor:
-    """Values of variables, a row each, with their sums, which are zero for those that meet none.
+    """Rows of variable values with their sums, which are zero for rows without a match.
 
-    `counts` are the rows of its table; `parts` are the factors that it was joined from, with the
-    places in them. `left` tells in the end which of its rows are in the join.
+    `counts` are the rows of its table; `parts` are the factors it was joined from, with the
+    positions in them. `left` marks the rows that are in the final join.
     """
 
     values: dict[int, Array]
@@ -76,14 +76,14 @@ class _Factor:
 
 
 class TooLarge(Exception):
-    """A predicate goes round in a circle of columns with few values, and cannot be summed up."""
+    """A predicate has a cycle of columns with few values, and cannot be counted."""
 
 
-Fold = tuple[_Factor, _Factor]  # what was folded, and into what
+Fold = tuple[_Factor, _Factor]  # the folded factor, and the one it was folded into
 
 
 class JoinTrees:
-    """Predicates over some tables, counted by folding.
+    """Count predicates over tables by folding.
 
     >>> from lakejoin.joins.predicates.coded import coded_tables
     >>> import pyarrow as pa
@@ -100,7 +100,7 @@ class JoinTrees:
         self.sizes = tuple(table.rows for table in coded.tables)
 
     def facts(self, pairs: Iterable[ColumnPair]) -> Facts:
-        """What the join counts; tables that no pair connects multiply each other."""
+        """The facts of a join; tables that no pair connects are multiplied."""
         variables = variables_of(pairs)
         facts = self._counted(variables, exact=False)
         return facts if facts.inner < _EXACT else self._counted(variables, exact=True)
@@ -116,12 +116,12 @@ class JoinTrees:
         involved = dict(enumerate(self.sizes)) | self._involved(roots, folds)
         return Facts(self.sizes, tuple(involved.values()), keys, inner, entropy, inner)
 
-    def _factor(self, number: int, variables: dict[Column, int], exact: bool) -> _Factor:
-        """The distinct values of a table's variables, and how many rows hold each."""
-        codes = self._tables[number].codes
+    def _factor(self, index: int, variables: dict[Column, int], exact: bool) -> _Factor:
+        """The distinct values of a table's variables, and the number of rows of each."""
+        codes = self._tables[index].codes
         columns: dict[int, list[Array]] = {}
         for (table, column), variable in variables.items():
-            if table == number:
+            if table == index:
                 columns.setdefault(variable, []).append(codes[column])
         rows = _rows_that_agree(list(columns.values()))
         values = {name: same[0][rows].astype(np.int64) for name, same in columns.items()}
@@ -136,21 +136,21 @@ class JoinTrees:
             some[numbers] = np.arange(len(numbers))
             values = {name: column[some] for name, column in values.items()}
             counts = np.bincount(numbers, minlength=count)
-        return _Factor(values, _first_sums(counts, exact), number, counts)
+        return _Factor(values, _first_sums(counts, exact), index, counts)
 
     def _folded(self, factors: list[_Factor]) -> tuple[list[_Factor], list[Fold]]:
-        """The factors that are left and share nothing, and what was folded, in order."""
+        """Fold until no factors share a variable; returns the rest, and the folds in order."""
         folds = []
         while True:
             if (ear := _ear(factors)) is not None:
                 leaf, into = ear
-                mine, theirs, count = self._numbers(leaf, into)
-                into.sums = into.sums.times(leaf.sums.by(mine, count).at(theirs))
-                factors = [one for one in factors if one is not leaf]
+                leaf_numbers, numbers, count = self._numbers(leaf, into)
+                into.sums = into.sums.times(leaf.sums.by(leaf_numbers, count).at(numbers))
+                factors = [factor for factor in factors if factor is not leaf]
                 folds.append(ear)
-            elif (circle := self._smallest_join(factors)) is not None:
-                factors = [one for one in factors if one not in circle]
-                factors.append(self._joined(*circle))
+            elif (pair := self._smallest_join(factors)) is not None:
+                factors = [factor for factor in factors if factor not in pair]
+                factors.append(self._joined(*pair))
             else:
                 return factors, folds
 
@@ -164,65 +164,66 @@ class JoinTrees:
             raise TooLarge
         return pairs[sizes.index(min(sizes))]
 
-    def _join_size(self, one: _Factor, other: _Factor) -> float:
-        mine, theirs, count = self._numbers(one, other)
+    def _join_size(self, left: _Factor, right: _Factor) -> float:
+        left_numbers, right_numbers, count = self._numbers(left, right)
         rows = (
-            np.bincount(numbers[side.sums.rows > 0], minlength=count).astype(np.float64)
-            for numbers, side in ((mine, one), (theirs, other))
+            np.bincount(numbers[factor.sums.rows > 0], minlength=count).astype(np.float64)
+            for numbers, factor in ((left_numbers, left), (right_numbers, right))
         )
         return float(np.dot(*rows))
 
-    def _joined(self, one: _Factor, other: _Factor) -> _Factor:
-        """Two factors joined on the variables that they share."""
-        mine, theirs, count = self._numbers(one, other)
-        left, right = _meeting(
-            np.where(one.sums.rows > 0, mine, count), np.where(other.sums.rows > 0, theirs, -1)
+    def _joined(self, left: _Factor, right: _Factor) -> _Factor:
+        """Join two factors on their shared variables."""
+        left_numbers, right_numbers, count = self._numbers(left, right)
+        left_at, right_at = _matches(
+            np.where(left.sums.rows > 0, left_numbers, count),
+            np.where(right.sums.rows > 0, right_numbers, -1),
         )
-        values = {name: column[right] for name, column in other.values.items()}
-        values |= {name: column[left] for name, column in one.values.items()}
-        sums = one.sums.at(left).times(other.sums.at(right))
-        return _Factor(values, sums, parts=((one, left), (other, right)))
+        values = {name: column[right_at] for name, column in right.values.items()}
+        values |= {name: column[left_at] for name, column in left.values.items()}
+        sums = left.sums.at(left_at).times(right.sums.at(right_at))
+        return _Factor(values, sums, parts=((left, left_at), (right, right_at)))
 
-    def _numbers(self, one: _Factor, other: _Factor) -> tuple[Array, Array, int]:
-        """The values of shared variables as numbers, the same in both factors; how many."""
-        shared = one.shares(other)
+    def _numbers(self, left: _Factor, right: _Factor) -> tuple[Array, Array, int]:
+        """Number the values of the shared variables alike in both factors; and how many."""
+        shared = left.shares(right)
         if len(shared) == 1:  # they are numbers already
-            return one.values[shared[0]], other.values[shared[0]], self._count
-        columns = [np.concatenate([one.values[name], other.values[name]]) for name in shared]
+            return left.values[shared[0]], right.values[shared[0]], self._count
+        columns = [np.concatenate([left.values[name], right.values[name]]) for name in shared]
         numbers, count = _numbered(columns)
-        split = len(one.values[shared[0]])
+        split = len(left.values[shared[0]])
         return numbers[:split], numbers[split:], count
 
     def _involved(self, roots: Sequence[_Factor], folds: Sequence[Fold]) -> dict[int, int]:
-        """How many rows of each table are in the join, from the last fold back to the first."""
+        """The rows of each table in the join, from the last fold back to the first."""
         rows: dict[int, int] = {}
         for root in roots:
-            _hand_back(root, root.sums.rows > 0, rows)
+            _mark_rows(root, root.sums.rows > 0, rows)
         for leaf, into in reversed(folds):
-            mine, theirs, count = self._numbers(leaf, into)
-            held = np.zeros(count, np.bool_)
-            held[theirs[into.left]] = True
-            _hand_back(leaf, held[mine] & (leaf.sums.rows > 0), rows)
+            leaf_numbers, numbers, count = self._numbers(leaf, into)
+            used = np.zeros(count, np.bool_)
+            used[numbers[into.left]] = True
+            _mark_rows(leaf, used[leaf_numbers] & (leaf.sums.rows > 0), rows)
         return rows
 
 
 def variables_of(pairs: Iterable[ColumnPair]) -> dict[Column, int]:
-    """A number for each column of a predicate: the same for those that it makes equal.
+    """The variable of each column of a predicate: the same for columns that it makes equal.
 
     >>> variables_of([((0, 0), (1, 0)), ((1, 0), (2, 5)), ((0, 1), (2, 2))])
     {(0, 0): 0, (1, 0): 0, (2, 5): 0, (0, 1): 1, (2, 2): 1}
     """
-    of: dict[Column, set[Column]] = {}
-    for one, other in pairs:
-        both = of.get(one, {one}) | of.get(other, {other})
-        for column in sorted(both):
-            of[column] = both
+    equal: dict[Column, set[Column]] = {}
+    for left, right in pairs:
+        columns = equal.get(left, {left}) | equal.get(right, {right})
+        for column in sorted(columns):
+            equal[column] = columns
     numbers: dict[int, int] = {}
-    return {column: numbers.setdefault(id(both), len(numbers)) for column, both in of.items()}
+    return {column: numbers.setdefault(id(same), len(numbers)) for column, same in equal.items()}
 
 
 def _rows_that_agree(variables: Sequence[Sequence[Array]]) -> Array:
-    """The rows where every column has a value, and those of one variable the same."""
+    """The rows without nulls in which all columns of a variable are equal."""
     agree = np.ones(len(variables[0][0]), np.bool_)
     for same in variables:
         agree &= same[0] >= 0
@@ -238,62 +239,62 @@ def _first_sums(counts: Array, exact: bool) -> _Sums:
 
 
 def _total(roots: Sequence[_Factor]) -> tuple[int, int, float]:
-    """The keys, the rows and the entropy of all together."""
+    """The keys, rows and entropy of the product of factors."""
     keys, rows, entropy = 1, 1, 0.0
     for root in roots:
-        mine = int(root.sums.rows.sum())
-        keys, rows = keys * int(root.sums.keys.sum()), rows * mine
-        if mine:  # of what is independent, entropies add up
-            entropy += log2(mine) - float(root.sums.weighted.sum()) / mine
+        own_rows = int(root.sums.rows.sum())
+        keys, rows = keys * int(root.sums.keys.sum()), rows * own_rows
+        if own_rows:  # entropies of independent factors add up
+            entropy += log2(own_rows) - float(root.sums.weighted.sum()) / own_rows
     return keys, rows, bits(entropy)
 
 
 def _ear(factors: Sequence[_Factor]) -> Fold | None:
-    """A factor and another that has all variables which the first shares with any."""
+    """A factor, and another that has all variables the first shares with any factor."""
     for leaf in factors:
-        others = [one for one in factors if one is not leaf]
-        shared = {name for one in others for name in leaf.shares(one)}
+        others = [factor for factor in factors if factor is not leaf]
+        shared = {name for factor in others for name in leaf.shares(factor)}
         for into in others if shared else ():
             if shared <= into.values.keys():
                 return leaf, into
     return None
 
 
-def _hand_back(factor: _Factor, left: Array, rows: dict[int, int]) -> None:
-    """Tells a factor, and those that it was joined from, which of their rows are in the join."""
+def _mark_rows(factor: _Factor, left: Array, rows: dict[int, int]) -> None:
+    """Mark the rows of a factor, and of those it was joined from, that are in the join."""
     factor.left = left
     if factor.counts is not None:
         rows[factor.table] = int(factor.counts[left].sum())
-    for part, places in factor.parts:
-        mine = np.zeros(len(part.sums.rows), np.bool_)
-        mine[places[left]] = True
-        _hand_back(part, mine, rows)
+    for part, positions in factor.parts:
+        part_left = np.zeros(len(part.sums.rows), np.bool_)
+        part_left[positions[left]] = True
+        _mark_rows(part, part_left, rows)
 
 
 def _numbered(columns: Sequence[Array]) -> tuple[Array, int]:
-    """A number for each distinct row of some columns; how many there are."""
+    """Number the distinct rows of some columns; and how many there are."""
     numbers, count = columns[0], 0
     for column in columns[1:]:
-        both = numbers * (int(column.max(initial=0)) + 1) + column
-        distinct, numbers = np.unique(both, return_inverse=True)
+        combined = numbers * (int(column.max(initial=0)) + 1) + column
+        distinct, numbers = np.unique(combined, return_inverse=True)
         count = len(distinct)
     return numbers, count
 
 
-def _meeting(left: Array, right: Array) -> tuple[Array, Array]:
-    """All pairs of places with the same number."""
+def _matches(left: Array, right: Array) -> tuple[Array, Array]:
+    """All pairs of positions with the same number."""
     order = np.argsort(right, kind="stable")
     begin = np.searchsorted(right[order], left, "left")
     sizes = np.searchsorted(right[order], left, "right") - begin
-    mine = np.repeat(np.arange(len(left)), sizes)
+    left_at = np.repeat(np.arange(len(left)), sizes)
     ends = np.cumsum(sizes)
-    within = np.arange(len(mine)) - np.repeat(ends - sizes, sizes)
-    return mine, order[np.repeat(begin, sizes) + within]
+    within = np.arange(len(left_at)) - np.repeat(ends - sizes, sizes)
+    return left_at, order[np.repeat(begin, sizes) + within]
 
 
-def _added(part: Array, numbers: Array, count: int) -> Array:
-    if part.dtype == object:
+def _added(values: Array, numbers: Array, count: int) -> Array:
+    if values.dtype == object:
         total = np.zeros(count, object)
-        np.add.at(total, numbers, part)
+        np.add.at(total, numbers, values)
         return total
-    return np.bincount(numbers, part, count)
+    return np.bincount(numbers, values, count)

@@ -1,4 +1,4 @@
-"""How are several tables, and the columns of their join, told apart by name?"""
+"""Unique labels for tables, and names for the columns of their join."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lakejoin.joins.joined import result_names
 
 
 def labels_of(names: Sequence[str]) -> tuple[str, ...]:
-    """A name of its own for every table, where one is given several times.
+    """Make table names unique by numbering repeated ones.
 
     >>> labels_of(["a.csv", "b.csv", "a.csv"])
     ('a.csv', 'b.csv', 'a.csv (2)')
@@ -23,8 +23,8 @@ def labels_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def joined_names(columns: Sequence[Sequence[str]]) -> list[str]:
-    """The names of the result's columns; of more than two tables, the number of the table is put
-    behind a name that is taken.
+    """The column names of the result; with more than two tables, a repeated name gets the number of
+    its table as a suffix.
 
     >>> joined_names([["id", "a"], ["id", "b"], ["id", "a"]])
     ['id', 'a', 'id_2', 'b', 'id_3', 'a_3']
@@ -34,6 +34,6 @@ def joined_names(columns: Sequence[Sequence[str]]) -> list[str]:
     if len(columns) == 2:
         return result_names(columns[0], columns[1])
     names: list[str] = []
-    for number, mine in enumerate(columns, start=1):
-        names = result_names(names, mine, f"_{number}")
+    for number, table_columns in enumerate(columns, start=1):
+        names = result_names(names, table_columns, f"_{number}")
     return names

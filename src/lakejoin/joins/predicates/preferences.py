@@ -1,21 +1,21 @@
-"""What is wanted of a join's result? Five preferences, each a score and a bound of it.
+"""Preferences for the result of a join: five scores, each with an upper bound.
 
-The scores are h1 to h5 of the paper (its table I), for any number of tables. A bound is no less
-than the score of a predicate and of every predicate that joins more columns, so that these need not
-be looked at once something better is known. The paper's bounds use only how many rows of each table
-are involved. Those used here also use that a group of r and s rows splits into min(r, s) groups at
-most (`Facts.most_groups`), and are never looser:
+The scores are h1 to h5 of the paper (its table I), for any number of tables. A bound is at least
+the score of a predicate and of every predicate that joins more columns, so that these need not be
+looked at once something better is known. The paper's bounds use only the number of involved rows of
+each table. The bounds here also use that a group of r and s rows splits into at most min(r, s)
+groups (`Facts.most_groups`), and are never looser:
 
-| score | bound in the paper | bound here, of two tables |
+| score | bound in the paper | bound here, for two tables |
 | --- | --- | --- |
 | groups, compact | min(R, S) | M |
 | balanced | log2 min(R, S) | log2 M |
 | strength | 2 (R + S) / (R + S + N) | 2 (R + S) / (2 (R + S - M) + N) |
 
-with R and S the involved rows, N the rows of both tables, and M the sum of all min(r, s). Of
-compact: a group of r and s rows adds r + s - rs = 1 - (r - 1)(s - 1), so at most 1. Of strength: a
-group's part of the inner join is at least max(r, s) = r + s - min(r, s), and the fraction grows
-with R + S as M is at most N / 2.
+with R and S the involved rows, N the rows of both tables, and M the sum of all min(r, s). For
+compact, a group of r and s rows adds r + s - rs = 1 - (r - 1)(s - 1), so at most 1. For strength, a
+group has at least max(r, s) = r + s - min(r, s) rows of the inner join, and the fraction grows with
+R + S as M is at most N / 2.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Score = Callable[[Facts], float]
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """A score to be made as large as possible, and its bound; `when` says when to want it.
+    """A score to maximise, and its bound; `when` says what it is good for.
 
-    A bound is asked with facts of which no predicate below has more: sizes, involved rows, groups,
-    rows of the inner join, entropy.
+    A bound is computed from facts that bound those of every predicate below: sizes, involved rows,
+    groups, rows of the inner join, entropy.
 
     >>> PREFERENCES[2].name, PREFERENCES[2].score(Facts((6, 6), (4, 5), 3, 7, 1.38, 4))
     ('compact', 2)
@@ -90,7 +90,7 @@ def _log_fewest(facts: Facts) -> float:
 
 
 def _strength(facts: Facts) -> float:
-    """The harmonic mean of coverage X / N and strength X / (d inner), of d tables."""
+    """The harmonic mean of coverage X / N and strength X / (d inner), for d tables."""
     rows = len(facts.sizes) * facts.inner + sum(facts.sizes)
     return 2 * facts.all_involved / rows if rows else 0.0
 
@@ -119,7 +119,7 @@ PREFERENCES = (
     Preference(
         "groups",
         "h2",
-        "as many different keys as possible: what identifies most things",
+        "as many different keys as possible",
         _groups,
         _most_groups,
         _fewest,
@@ -135,7 +135,7 @@ PREFERENCES = (
     Preference(
         "balanced",
         "h4",
-        "many keys with about as many joined rows each, as a key and its references have",
+        "many keys with similar numbers of joined rows, like a key and its references",
         _balanced,
         _most_balanced,
         _log_fewest,
@@ -154,7 +154,7 @@ Wanted = str | Preference | Callable[[Facts], float]
 
 
 def preference_named(wanted: Wanted) -> Preference:
-    """The preference of a name or of a function of the facts, with its method `bound` if any.
+    """The preference of a name, or of a function of the facts, with its attribute `bound` if any.
 
     >>> preference_named("h5").name
     'strength'
@@ -164,33 +164,33 @@ def preference_named(wanted: Wanted) -> Preference:
     if isinstance(wanted, Preference):
         return wanted
     if callable(wanted):
-        return _own(wanted)
+        return _custom(wanted)
     if not isinstance(wanted, str):
-        raise InputError(f"a preference is a name or a function of the facts, and not {wanted!r}")
+        raise InputError(f"a preference is a name or a function of the facts, not {wanted!r}")
     for preference in PREFERENCES:
         if wanted.strip().lower() in (preference.name, preference.alias):
             return preference
     known = ", ".join(f"{preference.name} ({preference.alias})" for preference in PREFERENCES)
-    raise InputError(f"there is no preference {wanted!r}; there are {known}")
+    raise InputError(f"there is no preference {wanted!r}; choose from {known}")
 
 
 def preferences_named(wanted: Wanted | Sequence[Wanted]) -> tuple[Preference, ...]:
-    """One or several of them, each once; functions of one name get a number.
+    """One or several distinct preferences; functions of the same name are numbered.
 
-    >>> [one.name for one in preferences_named(["h1", "compact", "coverage"])]
+    >>> [found.name for found in preferences_named(["h1", "compact", "coverage"])]
     ['coverage', 'compact']
-    >>> [one.name for one in preferences_named([lambda f: f.inner, lambda f: f.groups])]
+    >>> [found.name for found in preferences_named([lambda f: f.inner, lambda f: f.groups])]
     ['<lambda>', '<lambda> 2']
     """
-    several = wanted if isinstance(wanted, list | tuple) else [wanted]
-    if not several:
+    names = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if not names:
         raise InputError("name at least one preference")
     found: dict[str, Preference] = {}
-    for one in map(preference_named, several):
-        taken = {*found, *(() if one in PREFERENCES else _NAMES)}
-        if one not in found.values():
-            name = next(name for name in _numbered(one.name) if name not in taken)
-            found[name] = replace(one, name=name)
+    for preference in map(preference_named, names):
+        taken = {*found, *(() if preference in PREFERENCES else _NAMES)}
+        if preference not in found.values():
+            name = next(name for name in _numbered(preference.name) if name not in taken)
+            found[name] = replace(preference, name=name)
     return tuple(found.values())
 
 
@@ -202,21 +202,21 @@ def _numbered(name: str) -> Iterator[str]:
     yield from (f"{name} {number}" for number in count(2))
 
 
-def _own(score: Callable[[Facts], float]) -> Preference:
+def _custom(score: Callable[[Facts], float]) -> Preference:
     bound: Score = getattr(score, "bound", _unbounded)
     name = str(getattr(score, "__name__", type(score).__name__))
-    own = "a preference of one's own"
-    return Preference(name, "", own, _checked(score, name), _checked(bound, name), bound)
+    when = "a custom preference"
+    return Preference(name, "", when, _checked(score, name), _checked(bound, name), bound)
 
 
 def _checked(score: Score, name: str) -> Score:
-    """The function, whose results must be numbers that can be compared."""
+    """The function, with a check that its results are comparable numbers."""
 
     def checked(facts: Facts) -> float:
-        found = score(facts)
-        if not isinstance(found, Real) or isnan(found):
-            raise InputError(f"the preference {name!r} gave {found!r}, which is no number")
-        return found
+        value = score(facts)
+        if not isinstance(value, Real) or isnan(value):
+            raise InputError(f"the preference {name!r} returned {value!r}, which is not a number")
+        return value
 
     return checked
 

@@ -1,30 +1,28 @@
-"""Which rows does a predicate join? Their numbers, batch by batch, for two tables or more.
+"""The rows that a predicate joins, batch by batch, for two or more tables.
 
-The tables are joined one after the other, each with those before that it has pairs with. A batch of
-rows is joined further before the next one is made, and none is longer than `BATCH`: so the first
-rows of a join come at once, however large it is.
+The tables are joined one after the other, each with the earlier tables it has pairs with. A batch
+of rows is joined to the end before the next one is made, and none is longer than `BATCH`, so the
+first rows of a join come at once, however large it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakejoin.joins.predicates.coded import CodedTable, CodedTables
+from lakejoin.joins.predicates.coded import Array, CodedTable, CodedTables
 
 if TYPE_CHECKING:
     from lakejoin.joins.predicates.finding import Pair
-
-Array = np.ndarray[Any, Any]
 
 BATCH = 1 << 14
 
 
 def joined_rows(coded: CodedTables, pairs: Sequence[Pair]) -> Iterator[list[Array]]:
-    """The inner join of a predicate: batches of row numbers, one array for each table.
+    """Yield the inner join of a predicate in batches of row indices, one array per table.
 
     >>> import pyarrow as pa
     >>> from lakejoin.joins.predicates.coded import coded_tables
@@ -33,22 +31,22 @@ def joined_rows(coded: CodedTables, pairs: Sequence[Pair]) -> Iterator[list[Arra
     [[[0, 2, 2], [2, 0, 1]]]
     """
     order = order_of(len(coded.tables), pairs)
-    steps = [_step(coded, table, order[:place], pairs) for place, table in enumerate(order)][1:]
+    steps = [_step(coded, table, order[:rank], pairs) for rank, table in enumerate(order)][1:]
     for begin in range(0, coded.tables[order[0]].rows, BATCH):
         end = min(begin + BATCH, coded.tables[order[0]].rows)
-        for found in _joined([np.arange(begin, end)], steps):
-            yield [found[order.index(table)] for table in range(len(order))]
+        for rows in _joined([np.arange(begin, end)], steps):
+            yield [rows[order.index(table)] for table in range(len(order))]
 
 
 def order_of(tables: int, pairs: Sequence[Pair]) -> list[int]:
-    """The tables in an order in which each has a pair with one before.
+    """An order of the tables in which each has a pair with an earlier one.
 
     >>> order_of(3, [((0, "a"), (2, "b")), ((1, "c"), (2, "d"))])
     [0, 2, 1]
     """
     order = [0]
     while len(order) < tables:
-        linked = {one for pair in pairs for (one, _), (other, _) in _both(pair) if other in order}
+        linked = {new for pair in pairs for (new, _), (old, _) in _both(pair) if old in order}
         order.append(min(linked - set(order)))
     return order
 
@@ -59,38 +57,38 @@ def _both(pair: Pair) -> tuple[Pair, Pair]:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A further table: its rows by their keys, and how those before get such a key."""
+    """A further table: its rows by their keys, and how earlier tables get the same keys."""
 
-    codes: tuple[tuple[int, Array], ...]  # of those before: place in the order, codes
+    codes: tuple[tuple[int, Array], ...]  # of earlier tables: rank in the order, codes
     count: int  # of all codes
-    levels: tuple[Array, ...]  # distinct keys of the first columns, of one more, and so on
-    rows: Array  # with a key, in the order of the keys
-    starts: Array  # of each key, among the rows
+    levels: tuple[Array, ...]  # distinct keys of the first column, of the first two, and so on
+    rows: Array  # rows with a key, ordered by key
+    starts: Array  # of each key among the rows
 
-    def keys(self, found: Sequence[Array]) -> Array:
-        """The number of the key of each row so far, -1 for none."""
-        columns = [codes[found[place]] for place, codes in self.codes]
+    def keys(self, joined: Sequence[Array]) -> Array:
+        """The key id of each joined row, -1 for none."""
+        columns = [codes[joined[rank]] for rank, codes in self.codes]
         return _numbers(columns, self.levels, self.count)
 
 
 def _step(coded: CodedTables, table: int, before: Sequence[int], pairs: Sequence[Pair]) -> _Step:
     own = coded.tables[table]
-    mine, theirs = [], []
-    for one, other in (turned for pair in pairs for turned in _both(pair)):
-        if one[0] == table and other[0] in before:
-            mine.append(_codes(own, one[1]))
-            theirs.append((before.index(other[0]), _codes(coded.tables[other[0]], other[1])))
+    own_codes, earlier_codes = [], []
+    for (new, name), (old, old_name) in (ends for pair in pairs for ends in _both(pair)):
+        if new == table and old in before:
+            own_codes.append(_codes(own, name))
+            earlier_codes.append((before.index(old), _codes(coded.tables[old], old_name)))
     levels: list[Array] = []
     numbers = np.zeros(own.rows, np.int64)
-    for codes in mine:
+    for codes in own_codes:
         combined = _combined(numbers, codes, coded.count)
         levels.append(np.unique(combined[combined >= 0]))
-        numbers = _placed(combined, levels[-1])
+        numbers = _positions(combined, levels[-1])
     rows = np.flatnonzero(numbers >= 0)
     rows = rows[np.argsort(numbers[rows], kind="stable")]
     size = len(levels[-1]) if levels else 0
     starts = np.searchsorted(numbers[rows], np.arange(size + 1))
-    return _Step(tuple(theirs), coded.count, tuple(levels), rows, starts)
+    return _Step(tuple(earlier_codes), coded.count, tuple(levels), rows, starts)
 
 
 def _codes(table: CodedTable, name: str) -> Array:
@@ -100,40 +98,40 @@ def _codes(table: CodedTable, name: str) -> Array:
 def _numbers(columns: Sequence[Array], levels: Sequence[Array], count: int) -> Array:
     numbers = np.zeros(len(columns[0]), np.int64)
     for codes, level in zip(columns, levels, strict=True):
-        numbers = _placed(_combined(numbers, codes, count), level)
+        numbers = _positions(_combined(numbers, codes, count), level)
     return numbers
 
 
 def _combined(numbers: Array, codes: Array, count: int) -> Array:
-    """One number of both, -1 where either is none."""
-    none = (numbers < 0) | (codes < 0)
-    return np.where(none, -1, numbers * count + codes.astype(np.int64))
+    """Combine two numbers to one, -1 if either is missing."""
+    missing = (numbers < 0) | (codes < 0)
+    return np.where(missing, -1, numbers * count + codes.astype(np.int64))
 
 
-def _placed(values: Array, distinct: Array) -> Array:
-    """The places of values among distinct ones, -1 where they are not."""
+def _positions(values: Array, distinct: Array) -> Array:
+    """The position of each value among sorted distinct ones, -1 if missing."""
     if not len(distinct):
         return np.full(len(values), -1, np.int64)
-    places = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
-    return np.where(distinct[places] == values, places, -1)
+    at = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
+    return np.where(distinct[at] == values, at, -1)
 
 
-def _joined(found: list[Array], steps: Sequence[_Step]) -> Iterator[list[Array]]:
-    """These rows, joined with all further tables."""
+def _joined(joined: list[Array], steps: Sequence[_Step]) -> Iterator[list[Array]]:
+    """Join these rows with all further tables."""
     if not steps:
-        if len(found[0]):
-            yield found
+        if len(joined[0]):
+            yield joined
         return
     step = steps[0]
-    keys = step.keys(found)
-    kept = np.flatnonzero(keys >= 0)
-    first = step.starts[keys[kept]]
-    ends = np.cumsum(step.starts[keys[kept] + 1] - first)
+    keys = step.keys(joined)
+    matched = np.flatnonzero(keys >= 0)
+    first = step.starts[keys[matched]]
+    ends = np.cumsum(step.starts[keys[matched] + 1] - first)
     total = int(ends[-1]) if len(ends) else 0
     for begin in range(0, total, BATCH):
-        wanted = np.arange(begin, min(begin + BATCH, total))
-        at = np.searchsorted(ends, wanted, side="right")
-        ahead = wanted - np.where(at > 0, ends[at - 1], 0)
-        partners = step.rows[first[at] + ahead]
-        rows = kept[at]
-        yield from _joined([*(one[rows] for one in found), partners], steps[1:])
+        positions = np.arange(begin, min(begin + BATCH, total))
+        at = np.searchsorted(ends, positions, side="right")
+        offset = positions - np.where(at > 0, ends[at - 1], 0)
+        partners = step.rows[first[at] + offset]
+        rows = matched[at]
+        yield from _joined([*(indices[rows] for indices in joined), partners], steps[1:])

@@ -1,19 +1,19 @@
 """The best predicates over two tables: a set-enumeration tree of pairs of columns, pruned.
 
-A predicate is a sorted set of pairs, its children add a later pair (section V-A of the paper). The
-total order of the pairs is free; here those with the smallest inner join come first, so that keys
-stand near the root and what is below them is cheap to count (`groups.py`).
+A predicate is a sorted set of pairs; its children add a later pair (section V-A of the paper). The
+order of the pairs is free; here those with the smallest inner join come first, so that keys are
+near the root and everything below them is cheap to count (`groups.py`).
 
-- *Invalid*: a pair that leaves no row is not followed.
-- *Not closed* (theorem 3): where an earlier pair, that the predicate lacks, is equal in all rows of
-  its join, every closed predicate below it is found elsewhere in the tree. Later pairs that are
-  equal in all rows are taken in at once. The paper finds such pairs among the predicates that were
-  enumerated before, by a table of join sizes; here the groups themselves are looked at, which is
-  done at the first row that differs and also finds what was not enumerated yet.
+- *Invalid*: a pair that leaves no rows is not followed.
+- *Not closed* (theorem 3): if an earlier pair that the predicate lacks is equal in all rows of its
+  join, every closed predicate below it is found elsewhere in the tree. Later pairs that are equal
+  in all rows are added at once. The paper finds such pairs among predicates enumerated before, by a
+  table of join sizes; here the groups themselves are checked, which stops at the first row that
+  differs and also finds predicates not enumerated yet.
 - *Bounds*: what no preference could rank among its best is not followed. A child's bound is known
-  before its join is counted: it involves no more rows, and has no more groups, than its parent with
-  any one pair less. Where only columns of few values are left to be added, no group can split into
-  more than these have combinations. All preferences that are asked for share one search.
+  before its join is counted: it involves no more rows and has no more groups than its parent, or
+  than its new pair alone. If only columns of few values remain, no group can split into more than
+  the number of their combinations. All requested preferences share one search.
 
 All children of a predicate are counted before the first is entered, so that the bounds of the
 others help; rows are kept along one path of the tree only.
@@ -35,15 +35,15 @@ from lakejoin.joins.predicates.join_trees import ColumnPair
 from lakejoin.joins.predicates.ranking import Members, Ranking, Rankings
 
 Array = np.ndarray[Any, Any]
-Place = tuple[int, int]  # the columns of a pair
+ColumnIndices = tuple[int, int]  # of a pair of columns, left and right
 Child = tuple[int, Facts]  # a further pair, and the facts of the predicate with it
 
-_TOLD_EVERY = 100
+_REPORT_EVERY = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Which rules are used; without one the answer is the same, and takes longer."""
+    """Which pruning rules to use; without them the answer is the same but slower."""
 
     bounds: bool = True
     closed: bool = True
@@ -51,8 +51,8 @@ class Pruning:
 
 @dataclass(eq=False)
 class Search:
-    """What a search is given, and how far it went: `most` predicates may be looked at, `looked_at`
-    were. `pairs` are the pairs of columns by their numbers."""
+    """The input and the progress of a search: `most` predicates may be looked at, `looked_at` were.
+    `pairs` are the pairs of columns by index."""
 
     coded: CodedTables
     rankings: Sequence[Ranking]
@@ -64,9 +64,9 @@ class Search:
     pairs: list[ColumnPair] = field(default_factory=list)
 
     def count(self) -> None:
-        """One more predicate was looked at."""
+        """Count a predicate that was looked at."""
         self.looked_at += 1
-        if self.looked_at % _TOLD_EVERY == 0:
+        if self.looked_at % _REPORT_EVERY == 0:
             self.tell(f"{self.looked_at:,} predicates looked at")
 
 
@@ -74,128 +74,128 @@ class Search:
 class TwoTables(Search):
     """A search over two tables."""
 
-    places: list[Place] = field(default_factory=list)
+    places: list[ColumnIndices] = field(default_factory=list)
 
     def closed(self, members: Members, facts: Facts) -> Members:
-        """The predicate with all pairs that are equal in every row: here all are found so."""
+        """The predicate with all pairs that are equal in every row; here it already has them."""
         return members
 
     def enough(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
-        """Few of a predicate's pairs that make the same join, names that are alike first."""
-        alone = [one for one in members if self._alone[one].inner == facts.inner]
+        """Few of a predicate's pairs that make the same join, preferring similar names."""
+        alone = [pair for pair in members if self._alone[pair].inner == facts.inner]
         if alone:
-            return (max(alone, key=lambda one: (alike(one), -one)),)
-        first = min(members, key=lambda one: (self._alone[one].inner, -alike(one)))
+            return (max(alone, key=lambda pair: (alike(pair), -pair)),)
+        first = min(members, key=lambda pair: (self._alone[pair].inner, -alike(pair)))
         taken, inner = [first], self._alone[first].inner
         groups = self.first.groups(self.places[first], self._alone[first])
         while inner > facts.inner:
-            inner, _, one = min(
-                (groups.facts(self._codes(one), self.first.sizes).inner, -alike(one), one)
-                for one in members
-                if one not in taken
+            inner, _, pair = min(
+                (groups.facts(self._codes(pair), self.first.sizes).inner, -alike(pair), pair)
+                for pair in members
+                if pair not in taken
             )
-            groups = groups.with_pair(self._codes(one), self.first.sizes)
-            taken.append(one)
-        for one in taken[:-1]:  # a later pair may have made an earlier one needless
-            others = [other for other in taken if other != one]
+            groups = groups.with_pair(self._codes(pair), self.first.sizes)
+            taken.append(pair)
+        for pair in taken[:-1]:  # a later pair may have made an earlier one redundant
+            others = [other for other in taken if other != pair]
             if self._inner(others) == facts.inner:
                 taken = others
         return tuple(sorted(taken))
 
     def _inner(self, members: Sequence[int]) -> int:
-        """The rows of the join that some pairs make."""
+        """The rows of the inner join by some pairs."""
         first, *others = members
         facts = self._alone[first]
         groups = self.first.groups(self.places[first], facts)
-        for one in others:
-            facts = groups.facts(self._codes(one), self.first.sizes)
-            groups = groups.with_pair(self._codes(one), self.first.sizes)
+        for pair in others:
+            facts = groups.facts(self._codes(pair), self.first.sizes)
+            groups = groups.with_pair(self._codes(pair), self.first.sizes)
         return facts.inner
 
     def run(self) -> None:
-        """Looks at all that may be among the best."""
+        """Look at all predicates that may be among the best."""
         self._best = Rankings(self.rankings, self.pruning.bounds)
         self.first = FirstPairs(self.coded)
         alone = self.first.facts()
-        self.places = sorted(alone, key=lambda place: (alone[place].inner, place))
+        self.places = sorted(alone, key=lambda pair: (alone[pair].inner, pair))
         self.pairs = [((0, left), (1, right)) for left, right in self.places]
         self._pairs = np.array(self.places, np.int64).reshape(-1, 2)
-        self._involved = np.array([alone[place].involved for place in self.places]).reshape(-1, 2)
-        self._alone = [alone[place] for place in self.places]
+        self._involved = np.array([alone[pair].involved for pair in self.places]).reshape(-1, 2)
+        self._alone = [alone[pair] for pair in self.places]
         self._splits = [*most_splits(self.first.columns, self.places), 1]
-        children = [(number, alone[place]) for number, place in enumerate(self.places)]
+        children = list(enumerate(self._alone))
         self.looked_at = len(children)
         for _, facts in children:
             self._best.tell(facts)
-        for at, (number, facts) in enumerate(children):
-            if not self._to_enter(number, facts):
+        for at, (index, facts) in enumerate(children):
+            if not self._to_enter(index, facts):
                 continue
-            groups = self.first.groups(self.places[number], facts)
-            self._enter((number,), groups, facts, children[at + 1 :])
+            groups = self.first.groups(self.places[index], facts)
+            self._enter((index,), groups, facts, children[at + 1 :])
 
     def _enter(
         self, members: Members, groups: Groups, facts: Facts, later: Sequence[Child]
     ) -> None:
-        """Looks at a predicate and at all below it; `later` are the pairs that may be added.
+        """Look at a predicate and at all below it; `later` are the pairs that may be added.
 
-        Its last pair is the one that it was made by; what it holds anyway may come behind that.
+        Its last pair is the one it was made by; pairs that are equal anyway may come after it.
         """
         last = members[-1]
         held = self._held(members, groups, facts)
-        if self.pruning.closed and any(number < last for number in held):
+        if self.pruning.closed and any(index < last for index in held):
             return
         if self.pruning.closed:
             members, held = (*members, *held), []
         self._best.add(tuple(sorted((*members, *held))), facts)
         children, counted = self._children(members, last, groups, facts, later)
-        for at, (number, smaller) in enumerate(children):
-            if self.complete and number in counted and self._to_enter(number, smaller):
-                rows = groups.with_pair(self._codes(number), self.first.sizes)
-                self._enter((*members, number), rows, smaller, children[at + 1 :])
+        for at, (index, smaller) in enumerate(children):
+            if self.complete and index in counted and self._to_enter(index, smaller):
+                rows = groups.with_pair(self._codes(index), self.first.sizes)
+                self._enter((*members, index), rows, smaller, children[at + 1 :])
 
     def _children(
         self, members: Members, last: int, groups: Groups, facts: Facts, later: Sequence[Child]
     ) -> tuple[list[Child], set[int]]:
         """The later pairs that may be in one of the best below, and those that were counted.
 
-        A pair with which nothing is gained by all that come behind it may still be added to an
-        earlier one: it stays, with the facts that are known, but is not counted here.
+        A pair that cannot lead to one of the best with the pairs after it may still be added to an
+        earlier child: it stays, with its known facts, but is not counted here.
         """
         children, counted = [], set()
         most = facts.groups * self._splits[last + 1]
-        for number, alone in later:
-            if number in members or not self._best.may_hold(least_of(facts, alone, most)):
+        for index, alone in later:
+            if index in members or not self._best.may_hold(least_of(facts, alone, most)):
                 continue
-            first = facts.groups * self._splits[number]
+            first = facts.groups * self._splits[index]
             if not self._best.may_hold(least_of(facts, alone, first)):
-                children.append((number, alone))
+                children.append((index, alone))
                 continue
             if self.most is not None and self.looked_at >= self.most:
                 self.complete = False
                 break
-            smaller = groups.facts(self._codes(number), self.first.sizes)
+            smaller = groups.facts(self._codes(index), self.first.sizes)
             self.count()
             if smaller.groups:
                 self._best.tell(smaller)
                 if self._best.ranks(smaller) or self._best.may_hold(
                     least_of(smaller, smaller, most)
                 ):
-                    children.append((number, smaller))
-                    counted.add(number)
+                    children.append((index, smaller))
+                    counted.add(index)
         return children, counted
 
     def _held(self, members: Members, groups: Groups, facts: Facts) -> list[int]:
-        """The other pairs that are equal in all rows of the join: they involve as many alone."""
-        may: Array = np.all(self._involved >= np.array(facts.involved), axis=1)
-        may[list(members)] = False
-        numbers = np.flatnonzero(may)
-        held = groups.held(self.first.columns, self._pairs[numbers])
-        return list(numbers[held].tolist())
+        """The other pairs that are equal in all rows of the join."""
+        candidates: Array = np.all(self._involved >= np.array(facts.involved), axis=1)
+        candidates[list(members)] = False
+        indices = np.flatnonzero(candidates)
+        held = groups.held(self.first.columns, self._pairs[indices])
+        return list(indices[held].tolist())
 
-    def _codes(self, number: int) -> Codes:
-        return self.first.codes(self.places[number])
+    def _codes(self, index: int) -> Codes:
+        return self.first.codes(self.places[index])
 
-    def _to_enter(self, number: int, facts: Facts) -> bool:
-        """Whether a predicate, that ends with this pair, or one below it may be among the best."""
-        most = facts.groups * self._splits[number + 1]
+    def _to_enter(self, index: int, facts: Facts) -> bool:
+        """Whether a predicate that ends with this pair, or one below it, may be among the best."""
+        most = facts.groups * self._splits[index + 1]
         return self._best.ranks(facts) or self._best.may_hold(least_of(facts, facts, most))

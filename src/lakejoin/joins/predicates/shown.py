@@ -1,4 +1,4 @@
-"""How do predicates look? Lines of text, HTML for notebooks, and what should be known of them."""
+"""Predicates as text and as HTML for notebooks, with notes on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS = 3  # of a join, in HTML
 
 
 def score_text(score: float) -> str:
-    """A score for people: whole, or with few digits.
+    """A score as text: whole, or with few digits.
 
     >>> score_text(12345), score_text(0.69231), score_text(float("-inf"))
     ('12,345', '0.692', '-inf')
@@ -41,15 +41,15 @@ def scores_text(predicate: JoinPredicate) -> str:
 
 
 def fewer_text(predicate: JoinPredicate) -> str:
-    """The pairs that make the same join, where they are fewer."""
+    """The fewer pairs that make the same join."""
     return f"the same join by {clipped(predicate.fewer_words, _WORDS)}"
 
 
 def facts_text(predicate: JoinPredicate) -> str:
-    """The numbers behind them on one line."""
+    """The facts on one line."""
     facts = predicate.facts
     rows = zip(facts.involved, facts.sizes, predicate.tables.labels, strict=True)
-    joined = ", ".join(f"{some:,} of {every:,} rows of {name}" for some, every, name in rows)
+    joined = ", ".join(f"{part:,} of {total:,} rows of {name}" for part, total, name in rows)
     return (
         f"inner join {counted(facts.inner, 'row')}, full outer join {facts.outer:,}; "
         f"{counted(facts.groups, 'group')}, entropy {facts.entropy:,.2f} bits; joined: {joined}"
@@ -57,68 +57,68 @@ def facts_text(predicate: JoinPredicate) -> str:
 
 
 def notes_of(predicate: JoinPredicate) -> Iterator[str]:
-    """Where rows are multiplied, and where a pair says nothing."""
+    """Notes on multiplied rows, and on pairs that mean little."""
     facts, most = predicate.facts, max(predicate.facts.involved)
     if facts.inner > most and predicate.tables.are_two:
         yield (
-            f"rows are multiplied: no table has the key, and a row has {facts.inner / most:,.1f} "
-            "partners on average"
+            "rows are multiplied: these columns are a key of neither table, and a row has "
+            f"{facts.inner / most:,.1f} partners on average"
         )
     elif facts.inner > most:
         yield (
             f"rows are multiplied: the inner join has {facts.inner:,} rows, {facts.inner - most:,} "
-            "more than any table has in it"
+            "more than any table contributes"
         )
     yield from says_little(predicate)
 
 
 def says_little(predicate: JoinPredicate) -> Iterator[str]:
-    """Pairs that are equal in many rows and yet by one value only, of those that make the join."""
+    """Notes on pairs that are equal in many rows but share only one value."""
     if predicate.facts.inner > 1:
-        few = [one for one in predicate.found.enough if _shared_values(predicate, one) == 1]
-        each = "each of " if len(few) > 1 else ""
-        if few:
-            yield f"one value only is shared by {each}{predicate.said(few)}: that says little"
+        weak = [pair for pair in predicate.found.enough if _shared_values(predicate, pair) == 1]
+        each = " each" if len(weak) > 1 else ""
+        if weak:
+            yield f"{predicate.said(weak)}{each} share only one value, which is weak evidence"
 
 
 def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:
-    sides = []
+    masks = []
     for table, name in pair:
         coded = predicate.tables.coded.tables[table]
         codes = coded.codes[coded.columns.index(name)]
-        held = np.zeros(predicate.tables.coded.count, np.bool_)
-        held[codes[codes >= 0]] = True
-        sides.append(held)
-    return int(np.count_nonzero(sides[0] & sides[1]))
+        used = np.zeros(predicate.tables.coded.count, np.bool_)
+        used[codes[codes >= 0]] = True
+        masks.append(used)
+    return int(np.count_nonzero(masks[0] & masks[1]))
 
 
 def search_notes(found: Predicates) -> Iterator[str]:
-    """What should be known of the search as a whole."""
-    given = Counter((side.name, side.index) for side in found.tables.sides if found)
-    yield from (f"{name} is joined with itself" for (name, _), times in given.items() if times > 1)
-    lost = (one for side in found.tables.sides for one in left_out(side.name, side.losses))
-    yield from dict.fromkeys(lost)
+    """Notes on the search as a whole."""
+    tables = Counter((side.name, side.index) for side in found.tables.sides if found)
+    yield from (f"{name} is joined with itself" for (name, _), times in tables.items() if times > 1)
+    losses = (note for side in found.tables.sides for note in left_out(side.name, side.losses))
+    yield from dict.fromkeys(losses)
     if not found.complete:
         yield (
-            f"the search was cut short after {found.looked_at:,} predicates: there may be better "
-            "ones; lakejoin predicate --most 0, or most=None, looks at all"
+            f"the search was cut short after {found.looked_at:,} predicates, so there may be "
+            "better ones; --most 0 (or most=None) looks at all"
         )
 
 
 def no_predicate(found: Predicates) -> str:
-    """Why there is none."""
+    """Why no predicate was found."""
     for side in found.tables.sides:
         if not side.size:
             return f"no predicate joins these tables: {side.name} has no rows"
     if not found.complete:
         return "no predicate that joins these tables was found"
     if found.tables.are_two:
-        return "no predicate joins these tables: they share no value"
-    return "no predicate joins these tables: no rows of all of them can meet"
+        return "no predicate joins these tables: they have no value in common"
+    return "no predicate joins these tables: no rows of all of them match"
 
 
 def predicate_text(predicate: JoinPredicate) -> str:
-    """A predicate, its scores, its numbers."""
+    """A predicate with its scores and facts as text."""
     lines = [clipped(predicate.words, _WORDS)]
     if predicate.fewer_words:
         lines.append(f"   {fewer_text(predicate)}")
@@ -128,37 +128,38 @@ def predicate_text(predicate: JoinPredicate) -> str:
 
 
 def predicates_text(found: Predicates) -> str:
-    """All of them, best first."""
+    """All predicates as text, best first."""
     notes = [f"note: {note}" for note in found.notes]
     if not found:
         return "\n".join([found.none, *notes])
     lines = []
     for preference in found.preferences:
         lines.append(f"best for {preference.name}: {preference.when}")
-        best = found.best[preference.name]
-        lines += [f"{place}. {predicate_text(one)}" for place, one in enumerate(best, start=1)]
+        for rank, predicate in enumerate(found.best[preference.name], start=1):
+            lines.append(f"{rank}. {predicate_text(predicate)}")
     return "\n".join([*lines, *notes])
 
 
 def predicate_html(predicate: JoinPredicate) -> str:
-    """The same as HTML, with some joined rows."""
+    """A predicate as HTML, with some joined rows."""
     parts = [f"<p><b>{_escaped(clipped(predicate.words, _WORDS))}</b></p>"]
-    told = [scores_text(predicate), facts_text(predicate)]
-    told += [f"note: {note}" for note in predicate.notes]
-    parts.append(f"<p>{'<br>'.join(map(_escaped, told))}</p>")
+    lines = [scores_text(predicate), facts_text(predicate)]
+    lines += [f"note: {note}" for note in predicate.notes]
+    parts.append(f"<p>{'<br>'.join(map(_escaped, lines))}</p>")
     return "".join([*parts, *html_rows(predicate.table(_ROWS))])
 
 
 def predicates_html(found: Predicates) -> str:
-    """All of them as a table."""
+    """All predicates as an HTML table."""
     notes = "".join(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)
     if not found:
         return f"<p>{_escaped(found.none)}</p>{notes}"
     heads = ["predicate", *found[0].scores, "inner join", "outer join", "groups"]
     parts = ["<table><tr>", *(f"<th>{_escaped(head)}</th>" for head in heads), "</tr>"]
-    for one in found:
-        cells = [clipped(one.words, _WORDS), *map(score_text, one.scores.values())]
-        cells += [f"{number:,}" for number in (one.facts.inner, one.facts.outer, one.facts.groups)]
+    for predicate in found:
+        facts = predicate.facts
+        cells = [clipped(predicate.words, _WORDS), *map(score_text, predicate.scores.values())]
+        cells += [f"{count:,}" for count in (facts.inner, facts.outer, facts.groups)]
         parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
     return "".join([*parts, "</table>", notes])
 

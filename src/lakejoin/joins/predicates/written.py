@@ -1,4 +1,4 @@
-"""The inner join of more than two tables as code to take away: SQL, pandas, polars, PySpark."""
+"""Write the inner join of more than two tables as SQL, pandas, polars or PySpark code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sql_of(predicate: JoinPredicate, names: Sequence[str] = (), dialect: str = "duckdb") -> str:
-    """One query over tables of these names; left out, they are `table_1`, `table_2`, …"""
+    """One SQL query over tables of these names; by default `table_1`, `table_2`, …"""
     if dialect not in DIALECTS:
         raise InputError(f"SQL is written in one of {', '.join(DIALECTS)}, not {dialect!r}")
     plan = conditions_of(predicate)
@@ -34,7 +34,8 @@ def sql_of(predicate: JoinPredicate, names: Sequence[str] = (), dialect: str = "
         DuckDB() if dialect == "duckdb" else Standard(plan.free, side.rows) for side in sides
     ]
     equal = {
-        table: [_sql_equality(one, writers) for one in plan.joining(table)] for table in plan.order
+        table: [_sql_equality(condition, writers) for condition in plan.joining(table)]
+        for table in plan.order
     }
     cells = []
     for table, columns in enumerate(plan.columns):
@@ -46,17 +47,18 @@ def sql_of(predicate: JoinPredicate, names: Sequence[str] = (), dialect: str = "
         source = f"{writers[table].table(identifier(names[table]))} AS {_alias(table)}"
         on = "\n  AND ".join(equal[table])
         lines.append(f"JOIN {source}\n  ON {on}" if on else f"FROM {source}")
-    told = [*plan.comments, *(text for writer in writers for text in writer.comments)]
-    return "\n".join([*comments(told, "--"), *lines]) + ";"
+    notes = [*plan.comments, *(text for writer in writers for text in writer.comments)]
+    return "\n".join([*comments(notes, "--"), *lines]) + ";"
 
 
-def _sql_equality(one: Condition, writers: Sequence[Dialect]) -> str:
-    return " = ".join(_sql_cell(one, table, writers[table]) for table in (one.earlier, one.later))
+def _sql_equality(condition: Condition, writers: Sequence[Dialect]) -> str:
+    tables = (condition.earlier, condition.later)
+    return " = ".join(_sql_cell(condition, table, writers[table]) for table in tables)
 
 
-def _sql_cell(one: Condition, table: int, writer: Dialect) -> str:
-    side = one.side(table)
-    cell = writer.cell(side, one.part, _alias(table))
+def _sql_cell(condition: Condition, table: int, writer: Dialect) -> str:
+    side = condition.side(table)
+    cell = writer.cell(side, condition.part, _alias(table))
     if not side.respelt:
         return cell
     whens = (
@@ -74,7 +76,7 @@ def _alias(table: int) -> str:
 
 
 def frame_name(table: int) -> str:
-    """The variable, or the name in SQL, of a table."""
+    """The name of a table's variable, and its name in SQL."""
     return f"table_{table + 1}"
 
 
@@ -84,22 +86,23 @@ def _head(plan: Conditions, imported: str) -> list[str]:
 
 
 def pandas_of(predicate: JoinPredicate) -> str:
-    """A function of pandas DataFrames."""
+    """A Python function of pandas DataFrames."""
     plan = conditions_of(predicate)
     lines = _head(plan, "import pandas as pd")
     for table in range(len(plan.columns)):
         frame, keys = frame_name(table), []
-        for one in plan.of(table):
-            side, name = one.side(table), f"key_{one.number}_{table + 1}"
-            lines += [*printed(side, frame), f"    {name} = {text_of(side, one.part, frame)}"]
+        for condition in plan.of(table):
+            side, number = condition.side(table), condition.number
+            name = f"key_{number}_{table + 1}"
+            lines += [*printed(side, frame), f"    {name} = {text_of(side, condition.part, frame)}"]
             lines += mapped(name, side) if side.respelt else []
-            keys.append(f'"key_{one.number}": {name}.array')
+            keys.append(f'"key_{number}": {name}.array')
         made = f'{{"row_{table + 1}": range(len({frame})), {", ".join(keys)}}}'
         lines.append(f"    rows_{table + 1} = pd.DataFrame({made}).dropna()")
     lines.append(f"    rows = rows_{plan.order[0] + 1}")
     for table in plan.order[1:]:
-        on = [f"key_{one.number}" for one in plan.joining(table)]
-        # Keys that are not yet compared stay with the rows.
+        on = [f"key_{condition.number}" for condition in plan.joining(table)]
+        # Keys that are not compared yet stay with the rows.
         lines.append(f"    rows = rows.merge(rows_{table + 1}, on={on!r})")
     numbers = [f"row_{table + 1}" for table in range(len(plan.columns))]
     frames = ", ".join(frame_name(table) for table in range(len(plan.columns)))
@@ -115,55 +118,55 @@ def pandas_of(predicate: JoinPredicate) -> str:
 
 
 def polars_of(predicate: JoinPredicate) -> str:
-    """A function of polars DataFrames."""
+    """A Python function of polars DataFrames."""
     plan = conditions_of(predicate)
     lines = _head(plan, "import polars as pl")
     for table, columns in enumerate(plan.columns):
         frame = frame_name(table)
         lines.append(f"    {frame} = {frame}.with_columns(")
-        for one in plan.of(table):
-            key = _key(plan, one)
-            lines.append(f"        ({expression(one.side(table), one.part)}).alias({key!r}),")
+        for condition in plan.of(table):
+            key, cell = _key(plan, condition), expression(condition.side(table), condition.part)
+            lines.append(f"        ({cell}).alias({key!r}),")
         lines.append("    )")
         shown = zip(columns, plan.names_of(table), strict=True)
         renamed = {name: new for name, new in shown if name != new}
         lines += [f"    {frame} = {frame}.rename({renamed!r})"] if renamed else []
     lines.append(f"    joined = {frame_name(plan.order[0])}")
     for table in plan.order[1:]:
-        on = [_key(plan, one) for one in plan.joining(table)]
+        on = [_key(plan, condition) for condition in plan.joining(table)]
         lines.append(f"    joined = joined.join({frame_name(table)}, on={on!r}, how='inner')")
     return "\n".join([*lines, f"    return joined.select({list(plan.names)!r})"]) + "\n"
 
 
 def pyspark_of(predicate: JoinPredicate) -> str:
-    """A function of Spark DataFrames; no Python runs in it."""
+    """A Python function of Spark DataFrames, without Python UDFs."""
     plan = conditions_of(predicate)
     lines = _head(plan, "from pyspark.sql import functions as F")
-    lists = any(one.side(table).respelt for one in plan.all for table in (one.earlier, one.later))
-    lines += [LOOK_UP] if lists else []
+    has_lists = any(c.side(table).respelt for c in plan.all for table in (c.earlier, c.later))
+    lines += [LOOK_UP] if has_lists else []
     for table, columns in enumerate(plan.columns):
         frame = frame_name(table)
-        for one in plan.of(table):
-            side = one.side(table)
-            lines += with_key(frame, _key(plan, one, table), column_of(side, one.part), side)
-        keys = [_key(plan, one, table) for one in plan.of(table)]
-        kept = ", ".join(f"F.col({quoted(name)!r})" for name in (*columns, *keys))
+        for condition in plan.of(table):
+            side, key = condition.side(table), _key(plan, condition, table)
+            lines += with_key(frame, key, column_of(side, condition.part), side)
+        keys = [_key(plan, condition, table) for condition in plan.of(table)]
+        selected = ", ".join(f"F.col({quoted(name)!r})" for name in (*columns, *keys))
         names = [*plan.names_of(table), *keys]
-        lines.append(f"    {frame} = {frame}.select({kept}).toDF(*{names!r})")
+        lines.append(f"    {frame} = {frame}.select({selected}).toDF(*{names!r})")
     lines.append(f"    joined = {frame_name(plan.order[0])}")
     for table in plan.order[1:]:
         equal = " & ".join(
-            f"(F.col({_key(plan, one, one.earlier)!r}) == F.col({_key(plan, one, one.later)!r}))"
-            for one in plan.joining(table)
+            f"(F.col({_key(plan, c, c.earlier)!r}) == F.col({_key(plan, c, c.later)!r}))"
+            for c in plan.joining(table)
         )
         lines.append(f"    joined = joined.join({frame_name(table)}, {equal}, 'inner')")
     dropped = ", ".join(
-        repr(_key(plan, one, table)) for one in plan.all for table in (one.earlier, one.later)
+        repr(_key(plan, c, table)) for c in plan.all for table in (c.earlier, c.later)
     )
     return "\n".join([*lines, f"    return joined.drop({dropped})"]) + "\n"
 
 
-def _key(plan: Conditions, one: Condition, table: int | None = None) -> str:
-    """The name of the column of a comparison, the same in both tables or of one of them."""
-    own = "" if table is None else f"_{table + 1}"
-    return plan.free(f"lakejoin_key_{one.number}{own}")
+def _key(plan: Conditions, condition: Condition, table: int | None = None) -> str:
+    """The name of a comparison's key column, for both tables or for one of them."""
+    suffix = "" if table is None else f"_{table + 1}"
+    return plan.free(f"lakejoin_key_{condition.number}{suffix}")

@@ -1,1 +1,1 @@
-"""The join as code to take away: SQL, pandas, polars, PySpark."""
+"""Generate code for a join: SQL, pandas, polars, PySpark."""

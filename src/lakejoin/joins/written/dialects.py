@@ -1,7 +1,7 @@
-"""How do two dialects of SQL write the texts that are compared? DuckDB's, and the standard.
+"""The SQL dialects for the texts of a join: DuckDB and standard SQL.
 
-The standard one keeps to what the SQL standard and nearly every system have: SUBSTRING, POSITION,
-CHAR_LENGTH, TRIM, UPPER, LOWER, CAST, CASE and ||. See `standard` for programs.
+Standard SQL uses only what nearly every system has: SUBSTRING, POSITION, CHAR_LENGTH, TRIM, UPPER,
+LOWER, CAST, CASE and ||. See `standard` for programs.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from lakejoin.joins.autojoin.code import code_sql
-from lakejoin.joins.written.plan import Compared, Number, Part
-from lakejoin.joins.written.spelling import Normal
+from lakejoin.joins.written.lines import Compared, Normal, Number, Part
 from lakejoin.joins.written.standard import StandardTexts, identifier
 
 if TYPE_CHECKING:
@@ -21,20 +20,20 @@ DIALECTS = ("duckdb", "standard")
 
 
 class Dialect(Protocol):
-    """The cells of one table, as they are compared."""
+    """Writes the compared cells of one table."""
 
     comments: list[str]
     text: str  # the type of texts
 
     def cell(self, side: Compared, part: Part, alias: str) -> str:
-        """What a program makes of a row, in the form in which it is compared."""
+        """The result of a program for a row, in the form in which it is compared."""
 
     def table(self, name: str) -> str:
-        """The table with all that the cells need."""
+        """The table with all columns that the cells need."""
 
 
 class DuckDB:
-    """What is short to say in DuckDB."""
+    """Short SQL for DuckDB."""
 
     text = "VARCHAR"
 
@@ -46,7 +45,7 @@ class DuckDB:
             cell = f"{alias}.{identifier(side.program.columns[0])}"
             if part.number is not Number.FLOATING:
                 return cell
-            # Not a number is equal to itself in SQL, and here it is a missing value.
+            # NaN equals itself in SQL; here it is a missing value.
             return f"nullif(CAST({cell} AS DOUBLE), 'NaN'::DOUBLE)"
         return _formed(code_sql(side.program, side.cast, alias), part.normal, "trim({}, ' ')")
 
@@ -55,7 +54,7 @@ class DuckDB:
 
 
 class Standard:
-    """What runs nearly everywhere."""
+    """SQL that runs nearly everywhere."""
 
     text = "VARCHAR(100)"
 

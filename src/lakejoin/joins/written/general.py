@@ -1,7 +1,7 @@
-"""What must code do that runs on rows we have not seen? A plan for tables known by samples.
+"""Plan the code of a join that was found on samples and runs on the whole tables.
 
-The exceptions that `plan` lists are those of rows that were seen. For others there is no list: the
-code makes canonical values itself, as far as Spark's own functions can.
+The exceptions that `plan` lists are those of rows that were read. Other rows have no list: the code
+computes canonical values itself, as far as Spark functions can.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.joined import result_names
-from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
+from lakejoin.joins.written.lines import Compared, Part, Plan
+from lakejoin.joins.written.plan import plan_of
 from lakejoin.lake.nulls import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
 from lakejoin.model import ValueRules
 
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 
 Columns = dict[str, bool]  # by name: is it text?
 
-_DISTINCT = 100_000  # texts that tell what a null is
+_DISTINCT = 100_000  # texts to detect null words from
 
 
 def general_plan(join: Join, left: Columns, right: Columns) -> Plan:
-    """The plan of a join that was found on samples, for the whole tables with these columns."""
+    """The plan of a join found on samples, for the whole tables with these columns."""
     plan = plan_of(join)
     source, target = (join.left, left), (join.right, right)
     if plan.source_side == "right":
         source, target = target, source
     parts = tuple(part if part.typed else _general(part, source, target) for part in plan.parts)
-    # Spark does not tell upper from lower case.
+    # Spark ignores the case of column names.
     names = result_names(list(left), list(right), join.options.suffix, str.lower)
     return replace(
         plan, parts=parts, left=tuple(left), right=tuple(right), names=tuple(names), comments=()
@@ -56,7 +57,7 @@ def _compared(side: Compared, sample: pa.Table, columns: Columns) -> Compared:
 
 
 def null_words(texts: pa.Array) -> tuple[str, ...]:
-    """The words that are nulls among these texts, in the case in which they are written there."""
+    """The words that count as null among these texts, in the case in which they occur."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

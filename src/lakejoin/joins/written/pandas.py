@@ -1,23 +1,25 @@
-"""The join as a Python function of two pandas DataFrames."""
+"""Write a join as a Python function of two pandas DataFrames."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lakejoin.joins.autojoin.code import code_pandas
-from lakejoin.joins.written.lines import comments, frames, mapping
-from lakejoin.joins.written.plan import Compared, Number, Part, Plan, plan_of
+from lakejoin.joins.written.lines import (
+    Compared,
+    Number,
+    Part,
+    Plan,
+    comments,
+    frames,
+    mapping,
+)
 
-if TYPE_CHECKING:
-    from lakejoin.joins.join import Join
-
-_HEAD = """\
+_PANDAS_HEAD = """\
 import pandas as pd
 
 
 def join(left, right):"""
 _PAIRS = """\
-    pairs = mine.dropna().merge(theirs.dropna(), on={on!r})[["left", "right"]]"""
+    pairs = left_keys.dropna().merge(right_keys.dropna(), on={on!r})[["left", "right"]]"""
 _LEFT_ALONE = """\
     alone = pd.DataFrame({"left": sorted(set(range(len(left))) - set(pairs["left"]))})
     pairs = pd.concat([pairs, alone])"""
@@ -32,28 +34,27 @@ _ROWS = """\
     joined.columns = {names!r}
     return joined"""
 
-# Where some are missing, pandas has made whole numbers floating ones.
+# pandas turns integer columns with missing values into floating-point ones.
 _BOTH = ("key", "found")
-_NUMBERS = {Number.WHOLE: "Int64", Number.UNSIGNED: "UInt64", Number.FLOATING: "Float64"}
+_PANDAS_NUMBERS = {Number.WHOLE: "Int64", Number.UNSIGNED: "UInt64", Number.FLOATING: "Float64"}
 
 
-def pandas_of(join: Join) -> str:
-    """The function, and what it needs."""
-    plan = plan_of(join)
+def pandas_of(plan: Plan) -> str:
+    """The function that does what the plan says."""
     source, target = frames(plan)
-    lines = [*comments(plan.comments), _HEAD]
-    for place, part in enumerate(plan.parts, start=1):
+    lines = [*comments(plan.comments), _PANDAS_HEAD]
+    for index, part in enumerate(plan.parts, start=1):
         lines += [
             *printed(part.key, target),
-            f"    key_{place} = {text_of(part.key, part, target)}",
+            f"    key_{index} = {text_of(part.key, part, target)}",
         ]
-        lines += mapped(f"key_{place}", part.key) if part.key.respelt else []
-        lines += _ways(part, place, source)
+        lines += mapped(f"key_{index}", part.key) if part.key.respelt else []
+        lines += _pandas_rules(part, index, source)
         if part.only:
             lines.append(f"    only = {list(part.only)!r}")
-            lines += [f"    {n}_{place} = {n}_{place}.where({n}_1.isin(only), '')" for n in _BOTH]
+            lines += [f"    {n}_{index} = {n}_{index}.where({n}_1.isin(only), '')" for n in _BOTH]
     lines += [_frame(plan, "left"), _frame(plan, "right")]
-    on = [f"key_{place}" for place in range(1, len(plan.parts) + 1)]
+    on = [f"key_{index}" for index in range(1, len(plan.parts) + 1)]
     lines.append(_PAIRS.format(on=on))
     lines += [_LEFT_ALONE] if plan.how in ("left", "full") else []
     lines += [_RIGHT_ALONE] if plan.how in ("right", "full") else []
@@ -63,37 +64,37 @@ def pandas_of(join: Join) -> str:
 
 def _frame(plan: Plan, side: str) -> str:
     """The rows of a side with their keys."""
-    name = "mine" if side == "left" else "theirs"
+    name = "left_keys" if side == "left" else "right_keys"
     made = "found" if side == plan.source_side else "key"
     keys = (f'"key_{n}": {made}_{n}.array' for n in range(1, len(plan.parts) + 1))
     return f'    {name} = pd.DataFrame({{"{side}": range(len({side})), {", ".join(keys)}}})'
 
 
-def _ways(part: Part, place: int, source: str) -> list[str]:
-    """The key of every source row: the first way that gives one that exists."""
+def _pandas_rules(part: Part, index: int, source: str) -> list[str]:
+    """The key of every source row: the first rule whose key exists."""
     lines = []
     for number, way in enumerate(part.ways, start=1):
-        name = f"way_{place}_{number}"
+        name = f"way_{index}_{number}"
         lines += [*printed(way, source), f"    {name} = {text_of(way, part, source)}"]
         if way.listed:
-            kind = _NUMBERS[part.number] if part.number else "string"
+            kind = _PANDAS_NUMBERS[part.number] if part.number else "string"
             looked_up = f"{name}.map({mapping(way.respelt, '    ')}).astype({kind!r})"
             lines.append(f"    {name} = {looked_up}")
         elif way.respelt:
             lines += mapped(name, way)
         if len(part.ways) > 1:
-            lines.append(f"    {name} = {name}.where({name}.isin(key_{place}))")
+            lines.append(f"    {name} = {name}.where({name}.isin(key_{index}))")
         first = number == 1
         lines.append(
-            f"    found_{place} = {name}"
+            f"    found_{index} = {name}"
             if first
-            else f"    found_{place} = found_{place}.fillna({name})"
+            else f"    found_{index} = found_{index}.fillna({name})"
         )
     return lines
 
 
 def printed(side: Compared, frame: str) -> list[str]:
-    """Whole numbers as texts: where some are missing, pandas has made 7 a 7.0."""
+    """Integers as texts: pandas turns 7 into 7.0 if values are missing."""
     if not side.whole:
         return []
     columns = (
@@ -103,7 +104,7 @@ def printed(side: Compared, frame: str) -> list[str]:
 
 
 def mapped(name: str, side: Compared) -> list[str]:
-    """Lines that give the texts of a variable that are listed the key that they mean."""
+    """Lines that replace the listed texts of a variable by their keys."""
     return [
         f"    spelt = {mapping(side.respelt, '    ')}",
         f"    {name} = {name}.where(~{name}.isin(spelt), {name}.map(spelt).astype('string'))",
@@ -111,10 +112,10 @@ def mapped(name: str, side: Compared) -> list[str]:
 
 
 def text_of(side: Compared, part: Part, frame: str) -> str:
-    """What one side compares, before texts are looked up in its list."""
+    """What one side compares, before its listed texts are replaced."""
     if part.typed:
         column = f"{frame}[{side.program.columns[0]!r}]"
-        return f"{column}.astype({_NUMBERS[part.number]!r})" if part.number else column
+        return f"{column}.astype({_PANDAS_NUMBERS[part.number]!r})" if part.number else column
     text = code_pandas(side.program, f"{frame}_texts" if side.whole else frame)
     if part.normal.trim or part.normal.lower:
         text = f"({text})" if len(side.program.operators) > 1 else text

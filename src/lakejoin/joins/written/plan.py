@@ -1,17 +1,15 @@
-"""What must code do to make our rows? The texts that it compares, and what it must know beside.
+"""Plan the code of a join: the texts to compare, and the exceptions to list.
 
-Code compares texts, and we compare canonical values. So texts are compared as they are, or without
-blanks around, or in lower case, whichever comes nearest to the canonical values of these columns;
-and texts that even so would not meet rightly are listed with the key that they mean. A fuzzy match
-is such a list and nothing else. Where a list would be too long it is left out, and a comment says
-how many rows the code then joins otherwise.
+Code compares texts, while lakejoin compares canonical values. So texts are compared unchanged,
+trimmed or in lower case, whichever is closest to the canonical values of these columns; texts that
+would still match wrongly are listed with their key. A fuzzy match is only such a list. A list that
+would be too long is omitted, and a comment says how many rows the code joins differently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +18,16 @@ from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.programs import Program, identity
 from lakejoin.joins.joined import result_names
 from lakejoin.joins.ways import LISTED, Found, Told, Way
-from lakejoin.joins.written.spelling import Normal, Respelt, Spelling, spelling_of
+from lakejoin.joins.written.lines import (
+    MOST_LISTED,
+    Compared,
+    Normal,
+    Number,
+    Part,
+    Plan,
+    Respelt,
+)
+from lakejoin.joins.written.spelling import Spelling, spelling_of
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
@@ -28,85 +35,17 @@ if TYPE_CHECKING:
 
     from lakejoin.joins.join import Join
 
-MOST_LISTED = 1000  # texts of one list
-_AS_TEXT = "its texts may look otherwise in code than here, and rows then meet otherwise than here"
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What one side compares: the text that a program makes, and texts that mean another key."""
-
-    program: Program
-    cast: frozenset[str]  # columns that are no text yet
-    whole: frozenset[str]  # those of whole numbers among them
-    respelt: Respelt
-    listed: bool = False  # only the texts that are listed have a key
-    nulls: tuple[str, ...] | None = None  # null words, where code makes texts canonical itself
-
-
-class Number(Enum):
-    """As what numbers are compared: a floating one only holds whole ones up to 2^53."""
-
-    WHOLE = "int64"
-    UNSIGNED = "uint64"
-    FLOATING = "double"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One pair of things that must be equal: the key, and the ways in which the source gets it.
-
-    Where `typed`, the two columns are compared as they are and not as texts; `number` then says as
-    what two columns of numbers are, which may be of several types. A part with `only` counts in the
-    rows whose first part has one of these keys: in all others both sides are an empty text.
-    """
-
-    key: Compared
-    ways: tuple[Compared, ...]
-    normal: Normal
-    typed: bool = False
-    number: Number | None = None
-    only: tuple[str, ...] = ()
-
-    @property
-    def is_simple(self) -> bool:
-        """Whether an equality says it all."""
-        lists = [self.key, *self.ways]
-        return (
-            len(self.ways) == 1
-            and not self.only
-            and not any(one.listed or one.respelt for one in lists)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the code of a join has to say, in any language."""
-
-    source_side: str
-    how: str
-    parts: tuple[Part, ...]
-    left: tuple[str, ...]  # the names of the left columns
-    right: tuple[str, ...]
-    names: tuple[str, ...]  # of the result
-    comments: tuple[str, ...]
-
-    def free(self, name: str) -> str:
-        """The name, or one like it that no column has, whatever its case."""
-        taken = {one.lower() for one in (*self.left, *self.right, *self.names)}
-        while name.lower() in taken:
-            name += "_"
-        return name
+_DIFFERENTLY = "rows may match differently than in lakejoin"
 
 
 def plan_of(join: Join) -> Plan:
-    """The plan of a join that was found."""
+    """Plan the code of a join."""
     found = join.known
-    comments = [_headline(join), *(f"{s.kind}: {s.words}" for s in join.steps)]
+    comments = [_headline(join), *(f"{step.kind}: {step.words}" for step in join.steps)]
     if join.options.one_to_one and join.matched < join.pairs_before_one_to_one:
         raise InputError(
-            "which of several equal rows one-to-one pairs cannot be written as code; pairs() has "
-            "the rows"
+            "a one-to-one join that picks among equal rows cannot be written as code; use pairs() "
+            "for the rows"
         )
     if join.options.aggregate:
         comments.append(f"before aggregating: {', '.join(join.options.aggregate)}")
@@ -130,13 +69,15 @@ def plan_of(join: Join) -> Plan:
 
 
 def _headline(join: Join) -> str:
-    return f"{join.options.how} join, written by lakejoin: {join.matched:,} pairs of rows meet"
+    return (
+        f"{join.options.how} join, generated by lakejoin: {join.matched:,} matching pairs of rows"
+    )
 
 
 def _parts_of_one(
     found: Found, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> tuple[Part, ...]:
-    """A key, and what tells the rows of some keys apart."""
+    """A key, and a second part that separates the rows of some keys."""
     told = found.told
     if told is None:
         return (_part(found, source, target, comments),)
@@ -146,17 +87,17 @@ def _parts_of_one(
         return (part,)
     if len(only) > MOST_LISTED:
         comments.append(
-            f"rows of {len(only):,} keys are told apart by {told.words}, and meet all in this code"
+            f"rows of {len(only):,} keys must also match on {told.words}, which is not checked here"
         )
         return (part,)
-    comments.append(f"rows of {len(only):,} keys are told apart by {told.words}")
-    return part, replace(_telling(found, told, source, target, comments), only=only)
+    comments.append(f"rows of {len(only):,} keys must also match on {told.words}")
+    return part, replace(_refining_part(found, told, source, target, comments), only=only)
 
 
-def _telling(
+def _refining_part(
     found: Found, told: Told, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> Part:
-    """What tells the rows of a key apart, of the rows that it has to."""
+    """The part that separates rows that share a key, for the rows that need it."""
     split = np.append(told.split, False)
     mine, theirs = split[found.source_codes], split[found.codes]
     values = told.target_codes[theirs]
@@ -167,13 +108,13 @@ def _telling(
 
 
 def _programs(found: Found) -> tuple[Program, list[Program]]:
-    """What makes the key, and what each way makes of the source."""
+    """The program of the key, and the program of each rule."""
     ways = [way.program or identity(way.columns[0]) for way in found.ways]
     return found.program or identity(found.columns[0]), ways
 
 
 def _part(found: Found, source: pa.Table, target: pa.Table, comments: list[str]) -> Part:
-    """The only part: a key, and one way or several."""
+    """One part: a key, and one or more rules."""
     key, ways = _programs(found)
     kinds = _kinds(source, ways[0]), _kinds(target, key)
     only = found.ways[0]
@@ -189,7 +130,7 @@ def _part(found: Found, source: pa.Table, target: pa.Table, comments: list[str])
 def _as_texts(
     found: Found, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> tuple[Spelling, Part]:
-    """What is compared as texts, and how these are spelt."""
+    """A part that compares texts, and their spelling."""
     key, ways = _programs(found)
     for program, table in ((key, target), *((way, source) for way in ways)):
         comments += _doubtful(program, table)
@@ -226,9 +167,11 @@ def _spelt(
 def _parts_of_several(
     join: Join, found: Found, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> tuple[Part, ...]:
-    """A key of several columns: each pair of columns by itself."""
+    """A key of several columns: one part for each pair of columns."""
     if len(found.ways) != 1 or found.ways[0].kind != "equal":
-        raise InputError("the nearest of several columns cannot be written as code; see pairs()")
+        raise InputError(
+            "a nearest join on several columns cannot be written as code; use pairs() for the rows"
+        )
     pairs = zip(found.ways[0].columns, found.columns, strict=True)
     rules = join.options.rules
     return tuple(part_of_pair(source, target, pair, rules, comments) for pair in pairs)
@@ -241,7 +184,7 @@ def part_of_pair(
     rules: ValueRules,
     comments: list[str],
 ) -> Part:
-    """What must be compared for a column of the source to be equal to one of the other table."""
+    """What to compare for a source column to equal a target column."""
     from lakejoin.joins.by_values import equal_on
     from lakejoin.joins.options import JoinOptions
     from lakejoin.joins.task import Task
@@ -250,7 +193,7 @@ def part_of_pair(
     return _part(equal_on(task, (pair,), 1.0, "", side="left"), source, target, comments)
 
 
-# -- columns that are no text ------------------------------------------------------------------
+# -- columns that are not text ----------------------------------------------------------------
 
 
 def _kinds(table: pa.Table, program: Program) -> pa.DataType:
@@ -260,7 +203,7 @@ def _kinds(table: pa.Table, program: Program) -> pa.DataType:
 def _typed(
     found: Found, way: Way, source: pa.DataType, target: pa.DataType, comments: list[str]
 ) -> Part | None:
-    """Two columns that can be compared as what they are; None for texts."""
+    """Two columns that can be compared with their own type; None for texts."""
     import pyarrow as pa
 
     number = _number(source, target)
@@ -270,7 +213,7 @@ def _typed(
     if number is Number.FLOATING and not (_is_exact(source) and _is_exact(target)):
         comments.append(
             f"{way.columns[0]!r} and {found.columns[0]!r} are of types {source} and {target}, "
-            "compared as double: numbers that a double does not hold may meet otherwise than here"
+            f"compared as double, which is not exact: {_DIFFERENTLY}"
         )
     mine, theirs = identity(way.columns[0]), identity(found.columns[0])
     none: frozenset[str] = frozenset()
@@ -286,7 +229,7 @@ def _typed(
 def _listed_numbers(
     found: Found, way: Way, source: pa.Table, target: pa.Table, comments: list[str]
 ) -> Part:
-    """The nearest of numbers as numbers: no two systems write floating ones alike."""
+    """The nearest numbers as numbers, as systems write floating-point numbers differently."""
     import pyarrow as pa
 
     mine, theirs = (
@@ -311,7 +254,7 @@ def _listed_numbers(
 
 
 def _number(source: pa.DataType, target: pa.DataType) -> Number | None:
-    """What both columns of numbers can be; None where one is no number, or no type holds both."""
+    """The common type of two numeric columns; None if one is not numeric or no type fits both."""
     import pyarrow as pa
 
     kinds = source, target
@@ -326,7 +269,7 @@ def _number(source: pa.DataType, target: pa.DataType) -> Number | None:
 
 
 def _is_exact(kind: pa.DataType) -> bool:
-    """Whether a double holds every number of a type, and it looks the same."""
+    """Whether a double holds every number of a type exactly."""
     import pyarrow as pa
 
     small = pa.types.is_integer(kind) and kind.bit_width < 64
@@ -334,7 +277,7 @@ def _is_exact(kind: pa.DataType) -> bool:
 
 
 def _cast(program: Program, table: pa.Table) -> tuple[frozenset[str], frozenset[str]]:
-    """The columns that are no text, and those of whole numbers among them."""
+    """The columns that are not text, and the integer columns among them."""
     import pyarrow as pa
 
     cast = [name for name in program.columns if not _is_text(table, name)]
@@ -350,21 +293,24 @@ def _is_text(table: pa.Table, name: str) -> bool:
 
 
 def _doubtful(program: Program, table: pa.Table) -> Iterable[str]:
-    """Columns whose texts differ from system to system."""
+    """Warn about columns whose text form differs between systems."""
     import pyarrow as pa
 
     for name in program.columns:
         kind = table.schema.field(name).type
         if not (_is_text(table, name) or pa.types.is_integer(kind) or pa.types.is_date32(kind)):
-            yield f"the column {name!r} is of type {kind}: {_AS_TEXT}, see pairs()"
+            yield (
+                f"the text of column {name!r} ({kind}) differs between systems: {_DIFFERENTLY}; "
+                "see pairs()"
+            )
 
 
 def _too_long(respelt: Respelt, rows: int, listed: bool) -> list[str]:
     if len(respelt) <= MOST_LISTED:
         return []
     if listed:
-        return [f"{rows:,} more rows are joined through {len(respelt):,} pairs: see pairs()"]
+        return [f"{rows:,} more rows match through {len(respelt):,} listed values: see pairs()"]
     return [
-        f"{rows:,} rows are joined otherwise here, as their {len(respelt):,} values are written "
+        f"{rows:,} rows match differently here, as their {len(respelt):,} values are spelled "
         "differently on the two sides: see pairs()"
     ]

@@ -1,39 +1,40 @@
-"""The join as a Python function of two polars DataFrames."""
+"""Write a join as a Python function of two polars DataFrames."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lakejoin.joins.autojoin.code import code_polars
-from lakejoin.joins.written.lines import comments, frames, mapping
-from lakejoin.joins.written.plan import Compared, Number, Part, plan_of
+from lakejoin.joins.written.lines import (
+    Compared,
+    Number,
+    Part,
+    Plan,
+    comments,
+    frames,
+    mapping,
+)
 
-if TYPE_CHECKING:
-    from lakejoin.joins.join import Join
-
-_HEAD = """\
+_POLARS_HEAD = """\
 import polars as pl
 
 
 def join(left, right):"""
 
-_NUMBERS = {
+_POLARS_NUMBERS = {
     Number.WHOLE: ".cast(pl.Int64)",
     Number.UNSIGNED: "",
     Number.FLOATING: ".cast(pl.Float64).fill_nan(None)",
 }
 
 
-def polars_of(join: Join) -> str:
-    """The function, and what it needs."""
-    plan = plan_of(join)
+def polars_of(plan: Plan) -> str:
+    """The function that does what the plan says."""
     source, target = frames(plan)
     keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
-    lines = [*comments(plan.comments), _HEAD]
+    lines = [*comments(plan.comments), _POLARS_HEAD]
     for part, key in zip(plan.parts, keys, strict=True):
-        lines.append(f"    key = {_where(part, keys[0], expression(part.key, part))}")
+        lines.append(f"    key = {_polars_where(part, keys[0], expression(part.key, part))}")
         lines.append(f"    {target} = {target}.with_columns(key.alias({key!r}))")
-        lines += _source(part, key, keys[0], source, target)
+        lines += _polars_source(part, key, keys[0], source, target)
     renamed = {
         name: shown
         for name, shown in zip(plan.right, plan.names[len(plan.left) :], strict=True)
@@ -48,9 +49,9 @@ def polars_of(join: Join) -> str:
     return "\n".join([*lines, f"    return joined.select({list(plan.names)!r})"]) + "\n"
 
 
-def _source(part: Part, key: str, first: str, source: str, target: str) -> list[str]:
-    """The key of every source row: the first way that gives one that exists."""
-    ways = [_where(part, first, expression(way, part)) for way in part.ways]
+def _polars_source(part: Part, key: str, first: str, source: str, target: str) -> list[str]:
+    """The key of every source row: the first rule whose key exists."""
+    ways = [_polars_where(part, first, expression(way, part)) for way in part.ways]
     if len(ways) == 1:
         return [f"    {source} = {source}.with_columns(({ways[0]}).alias({key!r}))"]
     lines = [f"    keys = {target}[{key!r}].drop_nulls().unique().to_list()", "    ways = ["]
@@ -63,8 +64,8 @@ def _source(part: Part, key: str, first: str, source: str, target: str) -> list[
     return lines
 
 
-def _where(part: Part, first: str, text: str) -> str:
-    """What a part compares, where it counts only in rows of some keys of the first part."""
+def _polars_where(part: Part, first: str, text: str) -> str:
+    """What a part compares, if it only applies to some keys of the first part."""
     if not part.only:
         return text
     held = f"pl.col({first!r}).is_in({list(part.only)!r})"
@@ -72,10 +73,10 @@ def _where(part: Part, first: str, text: str) -> str:
 
 
 def expression(side: Compared, part: Part) -> str:
-    """What one side compares, as an expression of polars."""
+    """What one side compares, as a polars expression."""
     if part.typed:
         column = f"pl.col({side.program.columns[0]!r})"
-        column += _NUMBERS[part.number] if part.number else ""
+        column += _POLARS_NUMBERS[part.number] if part.number else ""
         if side.listed:
             spelt = mapping(side.respelt, "    ")
             column += f".replace_strict({spelt}, default=None, return_dtype=pl.Float64)"

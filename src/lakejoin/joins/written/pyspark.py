@@ -1,23 +1,25 @@
-"""The join as a Python function of two Spark DataFrames; only Spark's own functions run in it."""
+"""Write a join as a Python function of two Spark DataFrames, with only Spark functions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lakejoin.joins.autojoin.code import code_pyspark
-from lakejoin.joins.written.lines import comments, frames, mapping
-from lakejoin.joins.written.plan import Compared, Number, Part, Plan, plan_of
+from lakejoin.joins.written.lines import (
+    Compared,
+    Number,
+    Part,
+    Plan,
+    comments,
+    frames,
+    mapping,
+)
 
-if TYPE_CHECKING:
-    from lakejoin.joins.join import Join
-
-_HEAD = """\
+_PYSPARK_HEAD = """\
 from pyspark.sql import functions as F
 
 
 def join(left, right):"""
-# Lower case is folded case for nearly all characters; ß and the last sigma of a word are not.
-# Blanks are those of Python.
+# Lower case is folded case for nearly all characters, except ß and final sigma. Blanks are those of
+# Python.
 CANONICAL = r"""    def canonical(text, nulls):
         blanks = r"[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
         text = F.replace(F.translate(F.lower(text), "ς", "σ"), F.lit("ß"), F.lit("ss"))
@@ -40,27 +42,22 @@ LOOK_UP = """\
 _HOWS = {"inner": "inner", "left": "left", "right": "right", "full": "full"}
 
 
-def pyspark_of(join: Join) -> str:
-    """The function, and what it needs."""
-    return pyspark_of_plan(plan_of(join))
-
-
 def pyspark_of_plan(plan: Plan) -> str:
     """The function that does what the plan says."""
     source, target = frames(plan)
-    lines = [*comments(plan.comments), _HEAD]
-    compared = [one for part in plan.parts for one in (part.key, *part.ways)]
-    lines += [CANONICAL] if any(one.nulls is not None for one in compared) else []
-    lines += [LOOK_UP] if any(one.listed or one.respelt for one in compared) else []
-    keys = {side: _names(plan, side) for side in ("left", "right")}
-    for place, part in enumerate(plan.parts):
-        key = keys[target][place]
+    lines = [*comments(plan.comments), _PYSPARK_HEAD]
+    sides = [side for part in plan.parts for side in (part.key, *part.ways)]
+    lines += [CANONICAL] if any(side.nulls is not None for side in sides) else []
+    lines += [LOOK_UP] if any(side.listed or side.respelt for side in sides) else []
+    keys = {side: _key_names(plan, side) for side in ("left", "right")}
+    for index, part in enumerate(plan.parts):
+        key = keys[target][index]
         lines += with_key(target, key, column_of(part.key, part), part.key)
-        lines += _source(plan, part, keys[source][place], key, source, target)
+        lines += _pyspark_source(plan, part, keys[source][index], key, source, target)
         for side in (source, target) if part.only else ():
             held = f"F.col({keys[side][0]!r}).isin({list(part.only)!r})"
-            made = f"F.when({held}, F.col({keys[side][place]!r})).otherwise(F.lit(''))"
-            lines.append(f"    {side} = {side}.withColumn({keys[side][place]!r}, {made})")
+            made = f"F.when({held}, F.col({keys[side][index]!r})).otherwise(F.lit(''))"
+            lines.append(f"    {side} = {side}.withColumn({keys[side][index]!r}, {made})")
     width = len(plan.left)
     shown = {"left": plan.names[:width], "right": plan.names[width:]}
     for side in ("left", "right"):
@@ -69,20 +66,22 @@ def pyspark_of_plan(plan: Plan) -> str:
         kept = ", ".join([*own, *(f"F.col({key!r})" for key in keys[side])])
         lines.append(f"    {side} = {side}.select({kept}).toDF(*{names!r})")
     equal = [
-        f"(F.col({mine!r}) == F.col({theirs!r}))"
-        for mine, theirs in zip(keys["left"], keys["right"], strict=True)
+        f"(F.col({left_key!r}) == F.col({right_key!r}))"
+        for left_key, right_key in zip(keys["left"], keys["right"], strict=True)
     ]
     lines.append(f"    joined = left.join(right, {' & '.join(equal)}, {_HOWS[plan.how]!r})")
     dropped = ", ".join(repr(name) for name in (*keys["left"], *keys["right"]))
     return "\n".join([*lines, f"    return joined.drop({dropped})"]) + "\n"
 
 
-def _names(plan: Plan, side: str) -> list[str]:
+def _key_names(plan: Plan, side: str) -> list[str]:
     return [plan.free(f"lakejoin_{side}_{n}") for n in range(1, len(plan.parts) + 1)]
 
 
-def _source(plan: Plan, part: Part, mine: str, key: str, source: str, target: str) -> list[str]:
-    """The key of every source row: the first way that gives one that exists."""
+def _pyspark_source(
+    plan: Plan, part: Part, mine: str, key: str, source: str, target: str
+) -> list[str]:
+    """The key of every source row: the first rule whose key exists."""
     if len(part.ways) == 1:
         return with_key(source, mine, column_of(part.ways[0], part), part.ways[0])
     lines = [f"    keys = {target}.select({key!r}).distinct()"]
@@ -100,7 +99,7 @@ def _source(plan: Plan, part: Part, mine: str, key: str, source: str, target: st
 
 
 def with_key(frame: str, name: str, column: str, side: Compared) -> list[str]:
-    """The frame with a column of keys."""
+    """Lines that add a key column to a frame."""
     if not side.listed and not side.respelt:
         return [f"    {frame} = {frame}.withColumn({name!r}, {column})"]
     others = "F.lit(None)" if side.listed else "text"
@@ -112,7 +111,7 @@ def with_key(frame: str, name: str, column: str, side: Compared) -> list[str]:
 
 
 def column_of(side: Compared, part: Part) -> str:
-    """What one side compares, before texts are looked up in its list."""
+    """What one side compares, before its listed texts are replaced."""
     if part.typed:
         column = f"F.col({quoted(side.program.columns[0])!r})"
         if part.number is not Number.FLOATING:
@@ -127,5 +126,5 @@ def column_of(side: Compared, part: Part) -> str:
 
 
 def quoted(name: str) -> str:
-    """The name of a column, whatever is in it."""
+    """The quoted name of a column."""
     return "`" + name.replace("`", "``") + "`"

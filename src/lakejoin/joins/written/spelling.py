@@ -1,4 +1,4 @@
-"""How must texts be spelt to meet as canonical values do? A common form, and the exceptions."""
+"""Find the form in which texts match like their canonical values, and the exceptions."""
 
 from __future__ import annotations
 
@@ -14,39 +14,22 @@ from lakejoin.joins.autojoin.casing import agreed
 from lakejoin.joins.autojoin.programs import Program
 from lakejoin.joins.keys import NO_KEY
 from lakejoin.joins.ways import LISTED, NO_WAY, Found
+from lakejoin.joins.written.lines import Normal, Respelt
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
 Text = tuple[Program, "pa.Table"]
-# A text, and the key that it means; None: it means none. Numbers where numbers are compared.
-Respelt = dict[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Normal:
-    """A form in which texts are compared; all systems give the same, see `casing`."""
-
-    trim: bool = False  # of blanks, and of nothing else
-    lower: bool = False
-
-    def of(self, texts: pa.Array) -> pa.Array:
-        """The texts in that form."""
-        import pyarrow.compute as pc
-
-        texts = pc.utf8_trim(texts, " ") if self.trim else texts
-        return pc.utf8_lower(texts) if self.lower else texts
-
 
 FORMS = (Normal(), Normal(trim=True), Normal(lower=True), Normal(trim=True, lower=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A form, and the texts that in this form have another key than they should.
+    """A form, and the texts that get the wrong key in this form.
 
-    `rows` are the source rows, by way, and `key_rows` the other table's, that such texts concern.
+    `rows` are the source rows per rule, and `key_rows` the target rows, with such texts.
     """
 
     normal: Normal
@@ -54,30 +37,30 @@ class Spelling:
     ways: tuple[Respelt, ...]
     rows: tuple[int, ...]
     key_rows: int
-    stands: tuple[pa.Array, Array]  # texts, and the place of the one that stands for each key
+    stands: tuple[pa.Array, Array]  # texts, and the position of the text of each key
 
     def texts_of(self, keys: Array) -> tuple[str, ...]:
-        """The texts that keys are written as, where they are any."""
+        """The texts of keys that have one."""
         texts, chosen = self.stands
-        places = chosen[keys]
-        return tuple(texts.take(places[places >= 0]).to_pylist())
+        positions = chosen[keys]
+        return tuple(texts.take(positions[positions >= 0]).to_pylist())
 
     @property
     def exceptions(self) -> int:
-        """How many texts have to be listed beside the form."""
+        """How many texts must be listed as exceptions."""
         return len(self.key) + sum(map(len, self.ways))
 
 
 def spelling_of(found: Found, ways: Sequence[Text], key: Text) -> Spelling:
-    """The form with the fewest exceptions; the plainest of equals."""
+    """The form with the fewest exceptions; the simplest of equals."""
     target = _Texts.of(apply(*key), found.codes, np.ones(len(found.codes), bool))
     sources = []
-    for place, text in enumerate(ways):
-        # A row that joins in an earlier way never comes to this one.
-        asked = (found.way_of == NO_WAY) | (found.way_of >= place)
-        wanted = np.where(found.way_of == place, found.ways[place].codes, NO_KEY)
-        sources.append(_Texts.of(apply(*text), wanted, asked))
-    folds = all(agreed(one.texts) for one in (target, *sources))
+    for index, text in enumerate(ways):
+        # Rows that match by an earlier rule never reach this one.
+        reached = (found.way_of == NO_WAY) | (found.way_of >= index)
+        codes = np.where(found.way_of == index, found.ways[index].codes, NO_KEY)
+        sources.append(_Texts.of(apply(*text), codes, reached))
+    folds = all(agreed(side.texts) for side in (target, *sources))
     best: Spelling | None = None
     for normal in FORMS:
         if normal.lower and not folds:
@@ -88,32 +71,32 @@ def spelling_of(found: Found, ways: Sequence[Text], key: Text) -> Spelling:
             best = spelling
         if best and not best.exceptions:
             break
-    assert best is not None, "texts as they are never contradict each other"
+    assert best is not None, "unchanged texts never contradict each other"
     return best
 
 
 @dataclass(frozen=True, eq=False)
 class _Texts:
-    """Distinct texts, the key that each should have, and in how many rows it stands."""
+    """Distinct texts, the key that each should have, and its number of rows."""
 
     texts: pa.Array
     codes: Array
     rows: Array
 
     @staticmethod
-    def of(texts: pa.Array, codes: Array, asked: Array) -> _Texts:
+    def of(texts: pa.Array, codes: Array, reached: Array) -> _Texts:
         import pyarrow as pa
 
-        asked = asked & texts.is_valid().to_numpy(zero_copy_only=False)
-        encoded = texts.filter(pa.array(asked)).dictionary_encode()
+        reached = reached & texts.is_valid().to_numpy(zero_copy_only=False)
+        encoded = texts.filter(pa.array(reached)).dictionary_encode()
         numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        wanted = np.full(len(encoded.dictionary), NO_KEY, np.int64)
-        np.maximum.at(wanted, numbers, codes[asked])
-        rows = np.bincount(numbers, minlength=len(wanted))
-        return _Texts(encoded.dictionary, wanted, rows)
+        key_of = np.full(len(encoded.dictionary), NO_KEY, np.int64)
+        np.maximum.at(key_of, numbers, codes[reached])
+        rows = np.bincount(numbers, minlength=len(key_of))
+        return _Texts(encoded.dictionary, key_of, rows)
 
     def formed(self, normal: Normal) -> _Formed:
-        """The same in a form, by its distinct texts."""
+        """The texts in a form."""
         encoded = normal.of(self.texts).dictionary_encode()
         numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return _Formed(encoded.dictionary, numbers, self.codes, self.rows)
@@ -121,7 +104,7 @@ class _Texts:
 
 @dataclass(frozen=True, eq=False)
 class _Formed:
-    """Texts in a form: `numbers` is the place of each original in the distinct `texts`."""
+    """Texts in a form: `numbers` is the position of each original in the distinct `texts`."""
 
     texts: pa.Array
     numbers: Array
@@ -137,16 +120,16 @@ class _Formed:
 
     @property
     def contradicts(self) -> bool:
-        """Whether texts that are the same in this form should have different keys."""
+        """Whether texts that are equal in this form should have different keys."""
         return bool((self.code[self.numbers] != self.codes).any())
 
     @cached_property
     def count(self) -> Array:
-        """In how many rows each distinct text stands."""
+        """The number of rows of each distinct text."""
         return np.bincount(self.numbers, self.rows, len(self.texts)).astype(np.int64)
 
     def most_common(self, count: int) -> Array:
-        """The text that stands for each key: that of most rows; -1 where there is none."""
+        """The most common text of each key; -1 if it has none."""
         chosen = np.full(count, -1, np.int64)
         order = np.lexsort((-np.arange(len(self.texts)), self.count))
         order = order[self.code[order] >= 0]
@@ -157,10 +140,10 @@ class _Formed:
 def _spelling(
     normal: Normal, target: _Texts, sources: Sequence[_Texts], listed: Sequence[bool], count: int
 ) -> Spelling | None:
-    """The exceptions that a form needs; None where it says the same of different keys."""
+    """The exceptions that a form needs; None if it makes texts of different keys equal."""
     formed = target.formed(normal)
-    mine = [source.formed(normal) for source in sources]
-    if formed.contradicts or any(one.contradicts for one in mine):
+    formed_sources = [source.formed(normal) for source in sources]
+    if formed.contradicts or any(source.contradicts for source in formed_sources):
         return None
     chosen = formed.most_common(count)
     stands = np.zeros(len(formed.texts), bool)
@@ -168,31 +151,31 @@ def _spelling(
     off = (formed.code >= 0) & ~stands
     key = dict(_listed(formed, off, formed.texts, chosen))
     ways, rows = [], []
-    for one, is_list in zip(mine, listed, strict=True):
-        wrong = one.code >= 0 if is_list else one.code != _met(one, formed, stands)
-        ways.append(dict(_listed(one, wrong, formed.texts, chosen)))
-        rows.append(int(one.count[wrong].sum()))
+    for source, is_list in zip(formed_sources, listed, strict=True):
+        wrong = source.code >= 0 if is_list else source.code != _met(source, formed, stands)
+        ways.append(dict(_listed(source, wrong, formed.texts, chosen)))
+        rows.append(int(source.count[wrong].sum()))
     key_rows = int(formed.count[off].sum())
     return Spelling(normal, key, tuple(ways), tuple(rows), key_rows, (formed.texts, chosen))
 
 
 def _met(source: _Formed, target: _Formed, stands: Array) -> Array:
-    """The key that each text meets where the form is all that is compared.
+    """The key that each text matches if only the form is compared.
 
-    A text that means nothing on the other side is met as well, and there must not be: -2.
+    -2 if it matches a text without a key on the other side, which it must not.
     """
     import pyarrow.compute as pc
 
-    place = pc.index_in(source.texts, value_set=target.texts).fill_null(-1)
-    places = place.to_numpy(zero_copy_only=False).astype(np.int64)
+    index = pc.index_in(source.texts, value_set=target.texts).fill_null(-1)
+    positions = index.to_numpy(zero_copy_only=False).astype(np.int64)
     code = np.where(target.code < 0, -2, np.where(stands, target.code, NO_KEY))
-    return np.asarray(np.append(code, NO_KEY)[places])
+    return np.asarray(np.append(code, NO_KEY)[positions])
 
 
 def _listed(
     formed: _Formed, wrong: Array, keys: pa.Array, chosen: Array
 ) -> Iterator[tuple[str, str | None]]:
-    places = np.flatnonzero(wrong)
-    texts = formed.texts.take(places).to_pylist()
-    for text, code in zip(texts, formed.code[places], strict=True):
+    positions = np.flatnonzero(wrong)
+    texts = formed.texts.take(positions).to_pylist()
+    for text, code in zip(texts, formed.code[positions], strict=True):
         yield text, keys[int(chosen[code])].as_py() if code >= 0 else None

@@ -1,4 +1,4 @@
-"""The join as one SQL query, in one of the `dialects`."""
+"""Write a join as one SQL query, in one of the `dialects`."""
 
 from __future__ import annotations
 
@@ -8,55 +8,54 @@ from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
 from lakejoin.joins.written.dialects import DIALECTS, Dialect, DuckDB, Standard
-from lakejoin.joins.written.lines import comments
-from lakejoin.joins.written.plan import Compared, Part, Plan, plan_of
-from lakejoin.joins.written.spelling import Respelt
+from lakejoin.joins.written.lines import Compared, Part, Plan, Respelt, comments
 from lakejoin.joins.written.standard import identifier, literal
 
 if TYPE_CHECKING:
-    from lakejoin.joins.join import Join
+    import pyarrow as pa
 
 _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
 
 
-def sql_of(join: Join, left: str, right: str, dialect: str = "duckdb") -> str:
-    """The query over two tables of these names."""
+def sql_of(
+    plan: Plan, left: tuple[str, pa.Table], right: tuple[str, pa.Table], dialect: str = "duckdb"
+) -> str:
+    """The query over two tables, given by their names and rows."""
     if dialect not in DIALECTS:
-        raise InputError(f"SQL is written in one of {', '.join(DIALECTS)}, not {dialect!r}")
-    plan = plan_of(join)
+        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}, not {dialect!r}")
     check_names("left", plan.left)
     check_names("right", plan.right)
     sides = [
         _Side(identifier(name), DuckDB() if dialect == "duckdb" else Standard(plan.free, rows))
-        for name, rows in ((left, join.left), (right, join.right))
+        for name, rows in (left, right)
     ]
     body = (_simple if _is_simple(plan) else _with_lists)(plan, sides[0], sides[1])
-    told = [*plan.comments, *(text for side in sides for text in side.dialect.comments)]
-    return "\n".join([*comments(told, "--"), body])
+    remarks = [*plan.comments, *(text for side in sides for text in side.dialect.comments)]
+    return "\n".join([*comments(remarks, "--"), body])
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One of the two tables, and who writes what is compared of it."""
+    """One of the two tables, and the dialect that writes its cells."""
 
     name: str
     dialect: Dialect
 
     @property
     def table(self) -> str:
-        """The table with all that the cells written so far need."""
+        """The table with all columns that the cells written so far need."""
         return self.dialect.table(self.name)
 
 
 def check_names(side: str, names: Sequence[str]) -> None:
-    """Refuses names that differ in case only: SQL would take one for the other without a word."""
+    """Reject names that differ only in case, which SQL would silently confuse."""
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise InputError(
-                f"the columns {other!r} and {name!r} of the {side} table are one in SQL, which "
-                "does not tell upper from lower case: rename one of them"
+                f"columns {other!r} and {name!r} of the {side} table differ only in case, which "
+                "SQL ignores: rename one of them"
             )
 
 
@@ -65,38 +64,38 @@ def _is_simple(plan: Plan) -> bool:
 
 
 def _simple(plan: Plan, left: _Side, right: _Side) -> str:
-    """An equality for each part."""
+    """A query with one equality per part."""
     equal = []
     for part in plan.parts:
-        mine, theirs = part.ways[0], part.key
+        left_side, right_side = part.ways[0], part.key
         if plan.source_side == "right":
-            mine, theirs = theirs, mine
-        cells = left.dialect.cell(mine, part, "l"), right.dialect.cell(theirs, part, "r")
+            left_side, right_side = right_side, left_side
+        cells = left.dialect.cell(left_side, part, "l"), right.dialect.cell(right_side, part, "r")
         equal.append(" = ".join(cells))
     return _select(plan, f"{left.table} AS l", f"{right.table} AS r", "\n  AND ".join(equal))
 
 
 def _with_lists(plan: Plan, left: _Side, right: _Side) -> str:
-    """First the key of every row of both tables, then the join on it."""
+    """A query that computes the key of every row first, then joins on it."""
     source, target = (left, right) if plan.source_side == "left" else (right, left)
     named = []
     keys = [plan.free(f"lakejoin_key_{n}") for n in range(1, len(plan.parts) + 1)]
     named += _key_tables(plan, keys, target)
     named += _source_tables(plan, keys, source)
-    mine, theirs = "lakejoin_source AS l", "lakejoin_target AS r"
+    left_table, right_table = "lakejoin_source AS l", "lakejoin_target AS r"
     if plan.source_side == "right":
-        mine, theirs = "lakejoin_target AS l", "lakejoin_source AS r"
+        left_table, right_table = "lakejoin_target AS l", "lakejoin_source AS r"
     equal = "\n  AND ".join(f"l.{key} = r.{key}" for key in keys)
-    return "WITH\n" + ",\n".join(named) + "\n" + _select(plan, mine, theirs, equal)
+    return "WITH\n" + ",\n".join(named) + "\n" + _select(plan, left_table, right_table, equal)
 
 
 def _key_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
-    """The table that has the key, with the key."""
+    """The target table with its key."""
     named: list[str] = []
     made: list[str] = []
     joins, texts = [], []
-    for place, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
-        text, list_name = plan.free(f"lakejoin_text_{place}"), f"lakejoin_spelt_{place}"
+    for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
+        text, list_name = plan.free(f"lakejoin_text_{index}"), f"lakejoin_spelt_{index}"
         texts.append(f"{side.dialect.cell(part.key, part, 't')} AS {text}")
         found = _where(part, _looked_up(part.key, "t." + text, list_name), made)
         made.append(f"{found} AS {key}")
@@ -109,17 +108,17 @@ def _key_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
 
 
 def _source_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
-    """The other table, with the first key that exists of those that the ways give."""
+    """The source table with its key: the first existing key that the rules give."""
     named: list[str] = []
     made: list[str] = []
     joins, texts = [], []
-    for place, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
-        held, several = f"lakejoin_keys_{place}", len(part.ways) > 1
+    for index, (part, key) in enumerate(zip(plan.parts, keys, strict=True), start=1):
+        held, several = f"lakejoin_keys_{index}", len(part.ways) > 1
         if several:
             named.append(f"{held} AS (SELECT DISTINCT {key} AS meant FROM lakejoin_target)")
         found = []
         for number, way in enumerate(part.ways, start=1):
-            name = f"{place}_{number}"
+            name = f"{index}_{number}"
             text, list_name = plan.free(f"lakejoin_way_{name}"), f"lakejoin_list_{name}"
             texts.append(f"{side.dialect.cell(way, part, 's')} AS {text}")
             if way.respelt or way.listed:
@@ -139,7 +138,7 @@ def _source_tables(plan: Plan, keys: list[str], side: _Side) -> list[str]:
 
 
 def _where(part: Part, text: str, made: list[str]) -> str:
-    """What a part compares, where it counts only in rows of some keys; the first part made them."""
+    """What a part compares, if it only applies to some keys of the first part."""
     if not part.only:
         return text
     key = made[0].rpartition(" AS ")[0]
@@ -147,7 +146,7 @@ def _where(part: Part, text: str, made: list[str]) -> str:
 
 
 def _looked_up(side: Compared, text: str, list_name: str) -> str:
-    """The key of a text, where a list may know better."""
+    """The key of a text, replaced if it is listed."""
     if side.listed:
         return f"{list_name}.meant"
     if not side.respelt:
@@ -157,16 +156,17 @@ def _looked_up(side: Compared, text: str, list_name: str) -> str:
 
 def _values(name: str, respelt: Respelt, part: Part, dialect: Dialect) -> str:
     nothing = f"CAST(NULL AS {'DOUBLE PRECISION' if part.typed else dialect.text})"
-    said = _number if part.typed else literal
+    quote = _number if part.typed else literal
     rows = [
-        f"({said(text)}, {nothing if key is None else said(key)})" for text, key in respelt.items()
+        f"({quote(text)}, {nothing if key is None else quote(key)})"
+        for text, key in respelt.items()
     ]
     listed = ",\n    ".join(rows or [f"({nothing}, {nothing})"])
     return f"{name}(written, meant) AS (\n  VALUES\n    {listed}\n)"
 
 
 def _number(number: float) -> str:
-    """A floating number, not a decimal one."""
+    """A floating-point literal, not a decimal one."""
     text = repr(number)
     return text if "e" in text else f"{text}e0"
 

@@ -1,12 +1,12 @@
-"""How is a program written in standard SQL? With SUBSTRING, POSITION, CHAR_LENGTH, TRIM and CASE.
+"""Write programs in standard SQL, with SUBSTRING, POSITION, CHAR_LENGTH, TRIM and CASE.
 
-Standard SQL cannot split a text. But what follows its first separator is a SUBSTRING, what follows
-the second one is that of the first, and so on: each such rest is made a column of its own, in a
-table that holds the one before, so that no expression is written twice. Pieces counted from the end
-are picked among as many rests as the texts of the table have at most; a text with more gives null.
+Standard SQL cannot split a text. But the rest after its first separator is a SUBSTRING, the rest
+after the second one is the rest of that, and so on: each rest becomes a column of a subquery over
+the one before, so that no expression is written twice. Substrings counted from the end are chosen
+among as many rests as the table's texts have at most; a text with more gives null.
 
-What even so cannot be said, above all regular expressions, is a list of the texts of the column
-with what is made of each, and a comment names the part; a dialect of its own would be shorter.
+What cannot be expressed, above all regular expressions, becomes a list of the column's texts with
+their results, and a comment names the part.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from lakejoin.errors import InputError
 from lakejoin.joins.autojoin.applying import apply
 from lakejoin.joins.autojoin.forms import LOOK_UPS, Form, by_first_letters
 from lakejoin.joins.autojoin.programs import Constant, Extract, Program, takes_all
-from lakejoin.joins.written.plan import MOST_LISTED
+from lakejoin.joins.written.lines import MOST_LISTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_RESTS = 12  # separators that are followed one by one
+_MOST_RESTS = 12  # separators to follow one by one
 _WRITTEN = {Form.SAME, Form.NO_ZEROS, Form.NO_FIRST_WORD, Form.NO_LAST_WORD, *LOOK_UPS}
-_ROWS = "t"  # the table that helping columns are made of
+_ROWS = "t"  # alias of the table in subqueries
 
 
 class StandardTexts:
-    """The texts that programs make of one table, and the columns that have to be made before.
+    """The results of programs over one table, and the helper columns that they need.
 
     >>> import pyarrow as pa
     >>> names = StandardTexts(pa.table({"name": ["Lovelace, Ada"]}), lambda name: name)
@@ -43,13 +43,13 @@ class StandardTexts:
     def __init__(self, rows: pa.Table, free: Callable[[str], str]) -> None:
         self._rows = rows
         self._free = free
-        self._layers: list[list[str]] = []  # expressions with their names; each over those before
+        self._layers: list[list[str]] = []  # expressions with names; each over the layers before
         self._depth: dict[str, int] = {}
         self._made: dict[str, str] = {}
         self.comments: list[str] = []
 
     def of(self, program: Program, cast: Collection[str], alias: str) -> str:
-        """The text of a program over a row of `alias`, which is `table()`."""
+        """The result of a program over a row of `alias`, which is `table()`."""
         parts = [
             literal(o.text) if isinstance(o, Constant) else self._part(o, cast)
             for o in program.operators
@@ -57,7 +57,7 @@ class StandardTexts:
         return " || ".join(f"{alias}.{part}" if part[0] == '"' else part for part in parts)
 
     def table(self, name: str) -> str:
-        """The table with all columns that `of` named so far."""
+        """The table with all columns that `of` has used so far."""
         for layer in self._layers:
             name = f"(SELECT {_ROWS}.*, {', '.join(layer)} FROM {name} AS {_ROWS})"
         return name
@@ -65,7 +65,7 @@ class StandardTexts:
     # -- columns -------------------------------------------------------------------------------
 
     def _let(self, expression: str, *over: str) -> str:
-        """A column of that expression over these columns, made once."""
+        """A column for an expression over these columns, added once."""
         if expression not in self._made:
             depth = 1 + max(self._depth.get(name, 0) for name in over)
             while len(self._layers) < depth:
@@ -79,16 +79,16 @@ class StandardTexts:
     # -- programs ------------------------------------------------------------------------------
 
     def _part(self, o: Extract, cast: Collection[str]) -> str:
-        """The column that holds what an operator gives."""
+        """The column with the result of an operator."""
         text = identifier(o.column)
         if o.column in cast:
             text = self._let(f"CAST({_at(text)} AS VARCHAR(100))", text)
         if not self._can_be_written(o):
             return self._listed(o, text)
-        for place, (separator, piece) in enumerate(o.splits):
-            assert isinstance(separator, str), "stretches are listed"
-            most = self._separators(Extract(o.column, o.splits[:place]), separator)
-            text = self._split(text, separator, piece, most)
+        for depth, (separator, index) in enumerate(o.splits):
+            assert isinstance(separator, str), "runs are listed"
+            most = self._separators(Extract(o.column, o.splits[:depth]), separator)
+            text = self._split(text, separator, index, most)
         text = text if takes_all(o) else self._let(_cut(o, _at(text)), text)
         text = self._formed(o, text)
         if o.width:
@@ -98,20 +98,20 @@ class StandardTexts:
             text = self._let(f"{o.casing.upper()}({_at(text)})", text)
         return text
 
-    def _split(self, text: str, separator: str, piece: int, most: int) -> str:
-        rests = self._rests(text, separator, piece if piece >= 0 else most)
-        if piece >= 0:
+    def _split(self, text: str, separator: str, index: int, most: int) -> str:
+        rests = self._rests(text, separator, index if index >= 0 else most)
+        if index >= 0:
             return self._let(_before(_at(rests[-1]), separator), rests[-1])
-        return self._let(_from_the_end(rests, separator, -piece), rests[-1])
+        return self._let(_from_the_end(rests, separator, -index), rests[-1])
 
     def _rests(self, text: str, separator: str, count: int) -> list[str]:
-        """The text, and what follows each of so many separators; null where there is none."""
+        """The text, and the rest after each of `count` separators; null if there is none."""
         rests = [text]
         for _ in range(count):
             rest, sign = _at(rests[-1]), literal(separator)
-            place = f"POSITION({sign} IN {rest})"
-            after = f"SUBSTRING({rest} FROM {place} + {len(separator)})"
-            rests.append(self._let(f"CASE WHEN {place} > 0 THEN {after} END", rests[-1]))
+            position = f"POSITION({sign} IN {rest})"
+            after = f"SUBSTRING({rest} FROM {position} + {len(separator)})"
+            rests.append(self._let(f"CASE WHEN {position} > 0 THEN {after} END", rests[-1]))
         return rests
 
     def _formed(self, o: Extract, name: str) -> str:
@@ -123,25 +123,25 @@ class StandardTexts:
         if o.form is Form.NO_ZEROS:
             return self._let(_without_zeros(text), name)
         if o.form is Form.NO_FIRST_WORD:
-            place = f"POSITION(' ' IN {text})"
-            rest = f"TRIM(LEADING ' ' FROM SUBSTRING({text} FROM {place}))"
-            return self._let(f"CASE WHEN {place} > 0 THEN {rest} ELSE {text} END", name)
+            position = f"POSITION(' ' IN {text})"
+            rest = f"TRIM(LEADING ' ' FROM SUBSTRING({text} FROM {position}))"
+            return self._let(f"CASE WHEN {position} > 0 THEN {rest} ELSE {text} END", name)
         if o.form is Form.NO_LAST_WORD:
             most = self._separators(replace(o, form=Form.SAME, width=0), " ")
             rests = self._rests(name, " ", most)
             return self._let(_without_last_word(rests), rests[-1])
         return name
 
-    # -- what cannot be said -------------------------------------------------------------------
+    # -- what cannot be expressed --------------------------------------------------------------
 
     def _can_be_written(self, o: Extract) -> bool:
         if o.form not in _WRITTEN:
             return False
-        for place, (separator, piece) in enumerate(o.splits):
+        for depth, (separator, index) in enumerate(o.splits):
             if not isinstance(separator, str):
                 return False
-            before = Extract(o.column, o.splits[:place])
-            rests = piece if piece >= 0 else self._separators(before, separator)
+            before = Extract(o.column, o.splits[:depth])
+            rests = index if index >= 0 else self._separators(before, separator)
             if rests > _MOST_RESTS:
                 return False
         if o.form is Form.NO_LAST_WORD:
@@ -149,7 +149,7 @@ class StandardTexts:
         return True
 
     def _separators(self, part: Extract, separator: str) -> int:
-        """How often a text of the table has the separator, at most."""
+        """The most separators in a text of the table."""
         import pyarrow.compute as pc
 
         texts = apply(Program((part,)), self._rows)
@@ -165,12 +165,12 @@ class StandardTexts:
         pairs = [row for row in distinct.aggregate([]).to_pylist() if row["made"] is not None]
         if len(pairs) > MOST_LISTED:
             raise InputError(
-                f"standard SQL cannot say {words}, and {len(pairs):,} texts are too many to list: "
-                "take the DuckDB dialect"
+                f"standard SQL cannot express {words}, and {len(pairs):,} texts are too many to "
+                "list: use the duckdb dialect"
             )
-        told = f"standard SQL cannot say {words}: what it makes of each text is listed"
-        if told not in self.comments:
-            self.comments.append(told)
+        comment = f"standard SQL cannot express {words}: its result is listed for each text"
+        if comment not in self.comments:
+            self.comments.append(comment)
         if not pairs:
             return self._let("CAST(NULL AS VARCHAR(100))", text)
         whens = (f"WHEN {literal(p['text'])} THEN {literal(p['made'])}" for p in pairs)
@@ -178,12 +178,12 @@ class StandardTexts:
 
 
 def identifier(name: str) -> str:
-    """The name of a table or column, whatever is in it."""
+    """The quoted name of a table or column."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A text in SQL."""
+    """A text literal in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -192,23 +192,25 @@ def _at(column: str) -> str:
 
 
 def _before(text: str, separator: str) -> str:
-    """What stands before the first separator, or the whole text."""
-    place = f"POSITION({literal(separator)} IN {text})"
-    return f"CASE WHEN {place} > 0 THEN SUBSTRING({text} FROM 1 FOR {place} - 1) ELSE {text} END"
+    """The text before the first separator, or the whole text."""
+    position = f"POSITION({literal(separator)} IN {text})"
+    return (
+        f"CASE WHEN {position} > 0 THEN SUBSTRING({text} FROM 1 FOR {position} - 1) ELSE {text} END"
+    )
 
 
 def _from_the_end(rests: list[str], separator: str, back: int) -> str:
-    """The piece that is the `back`-th from the end, where the last rest is the last piece."""
+    """The `back`-th substring from the end, if the last rest is the last substring."""
     whens = [f"WHEN POSITION({literal(separator)} IN {_at(rests[-1])}) > 0 THEN NULL"]
     for last in range(len(rests) - 1, back - 2, -1):
         piece = _at(rests[last]) if back == 1 else _before(_at(rests[last - back + 1]), separator)
         whens.append(f"WHEN {_at(rests[last])} IS NOT NULL THEN {piece}")
-    # A text with too few pieces has none of these rests; shorter ones must not be taken for it.
+    # A text with too few substrings has none of these rests and gives null.
     return f"CASE {' '.join(whens)} END" if len(whens) > 1 else "CAST(NULL AS VARCHAR(100))"
 
 
 def _cut(o: Extract, text: str) -> str:
-    """A part of a text; places outside it are left out."""
+    """A part of a text; positions outside it are ignored."""
     length = f"CHAR_LENGTH({text})"
     nothing = f"SUBSTRING({text} FROM 1 FOR 0)"  # of a null, null
     if o.drop:
@@ -230,7 +232,7 @@ def _cut(o: Extract, text: str) -> str:
 
 
 def _without_zeros(text: str) -> str:
-    """Zeros in front go, but not the last before what is no digit."""
+    """Remove leading zeros, but keep the last one before a non-digit."""
     rest = f"TRIM(LEADING '0' FROM {text})"
     digits = ", ".join(f"'{n}'" for n in range(1, 10))
     return (

@@ -1,1 +1,1 @@
-"""Numbers, degrees, places and vectors, read from texts."""
+"""Numbers, coordinates and vectors read from texts, and the nearest of many points."""

@@ -1,9 +1,4 @@
-"""The nearest of many points in space: a kd-tree that is nothing but an order of the points.
-
-A stretch of the order is a node: its middle point parts it by the axis along which it is longest,
-what is less lies before the middle and what is more behind. Of points that are equally near, the
-one with the smallest rank is taken.
-"""
+"""Find the nearest of many points: a kd-tree that is only an order of the points."""
 
 from __future__ import annotations
 
@@ -16,13 +11,17 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
-_LEAF = 12
-_DEEP = 128  # open stretches: halving never gets there
+# A range of the order is a node: its middle point splits it along the axis in which it is longest;
+# smaller points are before the middle and larger ones after it. Of equally near points the one with
+# the smallest rank wins.
+
+_LEAF_POINTS = 12
+_DEEP = 128  # open ranges: halving never needs more
 
 
 @njit
-def _longest(points: Array, order: Array, begin: int, end: int) -> int:
-    """The axis along which the points of a stretch are farthest apart."""
+def _longest_axis(points: Array, order: Array, begin: int, end: int) -> int:
+    """Return the axis along which the points of a range extend farthest."""
     best, longest = 0, -1.0
     for axis in range(points.shape[1]):
         low = high = points[order[begin], axis]
@@ -36,8 +35,10 @@ def _longest(points: Array, order: Array, begin: int, end: int) -> int:
 
 
 @njit
-def _part(points: Array, order: Array, begin: int, end: int, middle: int, axis: int) -> None:
-    """Puts the middle one in its place: none before it is more, none behind it is less."""
+def _select_middle(
+    points: Array, order: Array, begin: int, end: int, middle: int, axis: int
+) -> None:
+    """Move the middle point into place: none before it is larger, none after it is smaller."""
     first, last = begin, end - 1
     while first < last:
         pivot = points[order[(first + last) // 2], axis]
@@ -61,58 +62,58 @@ def _part(points: Array, order: Array, begin: int, end: int, middle: int, axis: 
 
 @kernel
 def build_tree(points: Array, order: Array, axes: Array) -> None:
-    """Orders the points; `axes` gets the axis of each stretch at the place of its middle."""
+    """Order the points; `axes` gets the axis of each range at the position of its middle."""
     begins, ends = np.empty(_DEEP, np.int64), np.empty(_DEEP, np.int64)
     begins[0], ends[0] = 0, order.shape[0]
-    open_ = 1
-    while open_:
-        open_ -= 1
-        begin, end = begins[open_], ends[open_]
-        if end - begin <= _LEAF:
+    depth = 1
+    while depth:
+        depth -= 1
+        begin, end = begins[depth], ends[depth]
+        if end - begin <= _LEAF_POINTS:
             continue
         middle = (begin + end) // 2
-        axis = _longest(points, order, begin, end)
-        _part(points, order, begin, end, middle, axis)
+        axis = _longest_axis(points, order, begin, end)
+        _select_middle(points, order, begin, end, middle, axis)
         axes[middle] = axis
-        begins[open_], ends[open_] = begin, middle
-        begins[open_ + 1], ends[open_ + 1] = middle + 1, end
-        open_ += 2
+        begins[depth], ends[depth] = begin, middle
+        begins[depth + 1], ends[depth + 1] = middle + 1, end
+        depth += 2
 
 
 @kernel
 def nearest_points(
-    points: Array, order: Array, axes: Array, ranks: Array, wanted: Array, found: Array
+    points: Array, order: Array, axes: Array, ranks: Array, targets: Array, found: Array
 ) -> None:
-    """The place in `points` of the one nearest to each wanted point; there must be one."""
+    """Find the index in `points` of the one nearest to each target; there must be one."""
     begins, ends = np.empty(_DEEP, np.int64), np.empty(_DEEP, np.int64)
     bounds = np.empty(_DEEP, np.float64)
-    for w in range(wanted.shape[0]):
+    for w in range(targets.shape[0]):
         best, nearest = -1, np.inf
         begins[0], ends[0], bounds[0] = 0, order.shape[0], 0.0
-        open_ = 1
-        while open_:
-            open_ -= 1
-            begin, end, bound = begins[open_], ends[open_], bounds[open_]
+        depth = 1
+        while depth:
+            depth -= 1
+            begin, end, bound = begins[depth], ends[depth], bounds[depth]
             if bound > nearest:
                 continue
-            leaf = end - begin <= _LEAF
+            leaf = end - begin <= _LEAF_POINTS
             middle = (begin + end) // 2
             for i in range(begin if leaf else middle, end if leaf else middle + 1):
                 point = order[i]
                 distance = 0.0
                 for axis in range(points.shape[1]):
-                    apart = points[point, axis] - wanted[w, axis]
-                    distance += apart * apart
+                    difference = points[point, axis] - targets[w, axis]
+                    distance += difference * difference
                 closer = distance < nearest or best < 0
                 if closer or (distance == nearest and ranks[point] < ranks[best]):
                     best, nearest = point, distance
             if leaf:
                 continue
             axis = axes[middle]
-            over = wanted[w, axis] - points[order[middle], axis]
-            near = (begin, middle) if over < 0 else (middle + 1, end)
-            far = (middle + 1, end) if over < 0 else (begin, middle)
-            begins[open_], ends[open_], bounds[open_] = far[0], far[1], over * over
-            begins[open_ + 1], ends[open_ + 1], bounds[open_ + 1] = near[0], near[1], bound
-            open_ += 2
+            offset = targets[w, axis] - points[order[middle], axis]
+            near = (begin, middle) if offset < 0 else (middle + 1, end)
+            far = (middle + 1, end) if offset < 0 else (begin, middle)
+            begins[depth], ends[depth], bounds[depth] = far[0], far[1], offset * offset
+            begins[depth + 1], ends[depth + 1], bounds[depth + 1] = near[0], near[1], bound
+            depth += 2
         found[w] = best

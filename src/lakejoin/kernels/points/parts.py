@@ -1,7 +1,7 @@
-"""The parts that coordinates are written with: blanks, numbers, degrees, minutes, seconds, letters.
+"""Read the elements of coordinates: blanks, numbers, degrees, minutes, seconds, directions.
 
-Each function reads from byte `p` on and returns where it stopped; -1 where what it wants is not
-there. Texts may be folded (canonical values are) or as they were written.
+Each function reads from byte `p` on and returns where it stopped; -1 if what it wants is not there.
+Texts may be folded (canonical values are) or original.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from numba import njit
 Array = np.ndarray[Any, Any]
 
 ZERO, NINE, PLUS, MINUS, DOT, COMMA, BLANK = 48, 57, 43, 45, 46, 44, 32
-_LOWER = 32  # the bit that makes an ASCII letter a small one
+_LOWER = 32  # the bit that makes an ASCII letter lower-case
 
-# What stands after a number: nothing, the sign of degrees, of minutes, of seconds.
+# What follows a number: nothing, or the mark of degrees, minutes or seconds.
 NO_SIGN, DEGREE, MINUTE, SECOND = range(4)
 
-# Which way a letter points.
+# The direction that a letter means.
 NO_LETTER, NORTH, SOUTH, EAST, WEST = range(5)
 
 _MANTISSA = np.uint64(1 << 53)
-_DIGITS = 18  # of a mantissa; further ones are only counted
+_DIGITS = 18  # digits of a mantissa; further ones only count as powers of ten
 _TENS = 10.0 ** np.arange(23)
 
 
 @njit(inline="always")
 def digit(byte: int) -> bool:
+    """Whether a byte is an ASCII digit."""
     return ZERO <= byte <= NINE
 
 
 @njit
 def blanks(data: Array, p: int, stop: int) -> int:
-    """Behind the blanks, plain or not to be broken."""
+    """Skip blanks, also no-break ones."""
     while p < stop:
         if data[p] == BLANK or data[p] == 9:
             p += 1
@@ -47,7 +48,7 @@ def blanks(data: Array, p: int, stop: int) -> int:
 
 @njit
 def sign(data: Array, p: int, stop: int) -> tuple[int, float]:
-    """(behind the sign, -1.0 or 1.0); there may be none. The true minus sign counts too."""
+    """Read an optional sign: (after it, -1.0 or 1.0). The Unicode minus sign counts too."""
     if p < stop:
         if data[p] == MINUS:
             return p + 1, -1.0
@@ -60,7 +61,7 @@ def sign(data: Array, p: int, stop: int) -> tuple[int, float]:
 
 @njit
 def scaled(mantissa: np.uint64, power: int) -> tuple[float, bool]:
-    """(mantissa * 10 ** power, whether that is the nearest float for sure)."""
+    """Return (mantissa * 10 ** power, whether that is surely the nearest float)."""
     if mantissa == 0:
         return 0.0, True
     exact = mantissa < _MANTISSA and -23 < power < 23
@@ -80,9 +81,9 @@ def scaled(mantissa: np.uint64, power: int) -> tuple[float, bool]:
 
 @njit
 def number(data: Array, p: int, stop: int, point: int) -> tuple[int, float, int, bool]:
-    """A number without a sign: (behind it, its value, decimals, whether the value is exact).
+    """Read a number without a sign: (after it, its value, decimals, whether the value is exact).
 
-    `point` is the byte that stands before the decimals. An exponent may follow.
+    `point` is the byte before the decimals. An exponent may follow.
     """
     mantissa = np.uint64(0)
     power = 0
@@ -113,14 +114,14 @@ def number(data: Array, p: int, stop: int, point: int) -> tuple[int, float, int,
     if whole + decimals == 0:
         return -1, 0.0, 0, True
     if p + 1 < stop and (data[p] | _LOWER) == 101:  # e
-        q, way = sign(data, p + 1, stop)
+        q, exponent_sign = sign(data, p + 1, stop)
         first = q
         exponent = 0
         while q < stop and digit(data[q]) and q - first < 5:
             exponent = exponent * 10 + (data[q] - ZERO)
             q += 1
         if q > first:
-            power += int(way) * exponent
+            power += int(exponent_sign) * exponent
             p = q
     value, nearest = scaled(mantissa, power)
     return p, value, decimals, exact and nearest
@@ -128,60 +129,61 @@ def number(data: Array, p: int, stop: int, point: int) -> tuple[int, float, int,
 
 @njit
 def mark(data: Array, p: int, stop: int) -> tuple[int, int]:
-    """(behind it, which sign): of degrees (° deg d), minutes (' ′ ’ m), seconds (" ″ ” '')."""
+    """Read a mark: (after it, which): degrees (° deg d), minutes (' ′ ’ m), seconds (" ″ ” '')."""
     if p >= stop:
         return p, NO_SIGN
-    one = data[p]
-    if one == 0xC2 and p + 1 < stop and (data[p + 1] == 0xB0 or data[p + 1] == 0xBA):
+    byte = data[p]
+    if byte == 0xC2 and p + 1 < stop and (data[p + 1] == 0xB0 or data[p + 1] == 0xBA):
         return p + 2, DEGREE
-    if one == 0xCB and p + 1 < stop and data[p + 1] == 0x9A:
+    if byte == 0xCB and p + 1 < stop and data[p + 1] == 0x9A:
         return p + 2, DEGREE
-    if one == 0xE2 and p + 2 < stop and data[p + 1] == 0x80:
+    if byte == 0xE2 and p + 2 < stop and data[p + 1] == 0x80:
         last = data[p + 2]
         if last in (0xB2, 0x99):
             return p + 3, MINUTE
         if last in (0xB3, 0x9D):
             return p + 3, SECOND
-    if one == 39:  # two apostrophes are seconds as well
+    if byte == 39:  # two apostrophes are seconds as well
         if p + 1 < stop and data[p + 1] == 39:
             return p + 2, SECOND
         return p + 1, MINUTE
-    if one == 34:
+    if byte == 34:
         return p + 1, SECOND
-    if (one | _LOWER) == 100:  # d, deg
+    if (byte | _LOWER) == 100:  # d, deg
         if p + 2 < stop and (data[p + 1] | _LOWER) == 101 and (data[p + 2] | _LOWER) == 103:
             return p + 3, DEGREE
         return p + 1, DEGREE
-    if (one | _LOWER) == 109:
+    if (byte | _LOWER) == 109:
         return p + 1, MINUTE
     return p, NO_SIGN
 
 
 @njit
 def letter(data: Array, p: int, stop: int) -> tuple[int, int]:
-    """(behind it, which way it points): N, S, E or W, which no other letter may follow."""
+    """Read a direction: (after it, which): N, S, E or W, not followed by another letter."""
     if p < stop and (p + 1 == stop or not 97 <= (data[p + 1] | _LOWER) <= 122):
-        small = data[p] | _LOWER
-        if small == 110:
+        lower = data[p] | _LOWER
+        if lower == 110:
             return p + 1, NORTH
-        if small == 115:
+        if lower == 115:
             return p + 1, SOUTH
-        if small == 101:
+        if lower == 101:
             return p + 1, EAST
-        if small == 119:
+        if lower == 119:
             return p + 1, WEST
     return p, NO_LETTER
 
 
 @njit
 def degrees(data: Array, p: int, stop: int, point: int) -> tuple[int, float, int, bool, bool]:
-    """Degrees in any form: (behind them, their value, letter, whether they are marked, exact).
+    """Read degrees in any form: (after them, their value, direction, whether they are marked,
+    exact).
 
     `48.1`, `48.1° N`, `N 48.1`, `48°08'15"N`, `48 08 15 N`, `48:08:15N`: minutes and seconds
-    without signs need a letter, else only the first number is read. South and west are negative.
+    without marks need a direction, else only the first number is read. South and west are negative.
     """
-    p, way = letter(data, p, stop)
-    if way != NO_LETTER:
+    p, direction = letter(data, p, stop)
+    if direction != NO_LETTER:
         p = blanks(data, p, stop)
     p, negative = sign(data, p, stop)
     p, value, decimals, exact = number(data, p, stop, point)
@@ -197,28 +199,28 @@ def degrees(data: Array, p: int, stop: int, point: int) -> tuple[int, float, int
     first, shown_first, exact_first = value, marked, exact
     bare = False
     if decimals == 0:
-        for part in range(2):
+        for unit in range(2):
             q = blanks(data, end, stop)
             colon = q < stop and data[q] == 58 and not marked
             q, smaller, fraction, _ = number(data, q + 1 if colon else q, stop, point)
             if q < 0 or smaller >= 60:
                 break
             r, shown = mark(data, blanks(data, q, stop), stop)
-            if shown == MINUTE + part:
+            if shown == MINUTE + unit:
                 q = r
                 marked = True
             elif shown != NO_SIGN or (q == end + 1 and not colon):
                 break
             else:
-                bare = True  # it takes a letter to tell 48 08 from two numbers
-            value += smaller / (60.0 if part == 0 else 3600.0)
+                bare = True  # only a direction tells 48 08 from two numbers
+            value += smaller / (60.0 if unit == 0 else 3600.0)
             exact = False
             end = q
             if fraction > 0:
                 break
-    after = way
+    after = direction
     p = end
-    if way == NO_LETTER:
+    if direction == NO_LETTER:
         q, after = letter(data, blanks(data, end, stop), stop)
         p = q if after != NO_LETTER else end
     if bare and after == NO_LETTER:

@@ -1,14 +1,15 @@
-"""Counting and splitting the joining groups of two tables.
+"""Count and split the joining groups of two tables.
 
 | symbol | meaning |
 | --- | --- |
-| code | the number of a value in all columns of both tables; below zero: joins nothing |
-| group | the number of the joining group of a row: all rows with the same joined values |
-| sums | of all groups: their rows r and s of either side, how many, the sum of min(r, s), and the |
+| code | the code of a value in all columns of both tables; negative: joins nothing |
+| group | the index of the joining group of a row: all rows with the same joined values |
+| r, s | the rows of a group in either table |
+| sums | of all groups: their rows r and s, how many there are, the sum of min(r, s), and the |
 | | high and the low 64 bits of the sum of r s; beside them goes the sum of r s log2(r s) |
 
-Every pass is linear in the rows that it is given. Rows are looked up by key in a table of twice as
-many slots as the smaller side has rows.
+Every pass is linear in its rows. Rows are looked up by key in a table of twice as many slots as the
+smaller side has rows.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ROWS_A, _ROWS_B, _GROUPS, _LEAST, _HIGH, _LOW, _SUMS = 0, 1, 2, 3, 4, 5, 6
 
 @kernel
 def count_codes(codes: Array, counts: Array) -> None:
-    """Adds to `counts` how often each code occurs."""
+    """Add to `counts` how often each code occurs."""
     for i in range(len(codes)):
         if codes[i] >= 0:
             counts[codes[i]] += 1
@@ -37,7 +38,9 @@ def count_codes(codes: Array, counts: Array) -> None:
 
 @kernel
 def pair_sums(counts_a: Array, codes_b: Array, counts_b: Array) -> tuple[Array, float]:
-    """The sums of two columns: counts by code of one, the distinct codes and counts of another."""
+    """Compute the sums of two columns: counts by code of one, distinct codes and counts of the
+    other.
+    """
     sums = np.zeros(_SUMS, np.uint64)
     weighted = 0.0
     for i in range(len(codes_b)):
@@ -49,7 +52,7 @@ def pair_sums(counts_a: Array, codes_b: Array, counts_b: Array) -> tuple[Array, 
 
 @njit(inline="always")
 def _add(sums: Array, r: int, s: int) -> float:
-    """Counts a group of r and s rows; gives r s log2(r s)."""
+    """Count a group of r and s rows; return r s log2(r s)."""
     rows_r, rows_s = np.uint64(r), np.uint64(s)
     product = rows_r * rows_s
     sums[_ROWS_A] += rows_r
@@ -57,7 +60,7 @@ def _add(sums: Array, r: int, s: int) -> float:
     sums[_GROUPS] += np.uint64(1)
     sums[_LEAST] += min(rows_r, rows_s)
     sums[_LOW] += product
-    if sums[_LOW] < product:  # it has overflowed
+    if sums[_LOW] < product:  # overflow
         sums[_HIGH] += np.uint64(1)
     if product == np.uint64(1):
         return 0.0
@@ -65,23 +68,23 @@ def _add(sums: Array, r: int, s: int) -> float:
 
 
 @kernel
-def number_shared(counts_a: Array, codes_b: Array, numbers: Array) -> None:
-    """Numbers the codes that both columns hold, from zero on; `numbers` is filled with -1."""
+def number_shared(counts_a: Array, codes_b: Array, indices: Array) -> None:
+    """Number the codes that both columns have, from zero on; `indices` is filled with -1."""
     n = np.int32(0)
     for i in range(len(codes_b)):
         if counts_a[codes_b[i]] > 0:
-            numbers[codes_b[i]] = n
+            indices[codes_b[i]] = n
             n += np.int32(1)
 
 
 @kernel
-def rows_in_groups(codes: Array, numbers: Array, rows: Array, groups: Array) -> None:
-    """The rows whose code is numbered, and that number; there is just room for them."""
+def rows_in_groups(codes: Array, indices: Array, rows: Array, groups: Array) -> None:
+    """Write the rows whose code has an index, and that index; there is just enough room."""
     n = 0
     for i in range(len(codes)):
-        if codes[i] >= 0 and numbers[codes[i]] >= 0:
+        if codes[i] >= 0 and indices[codes[i]] >= 0:
             rows[n] = np.int32(i)
-            groups[n] = numbers[codes[i]]
+            groups[n] = indices[codes[i]]
             n += 1
 
 
@@ -90,10 +93,10 @@ def split_groups(
     rows_a: Array, groups_a: Array, codes_a: Array, rows_b: Array, groups_b: Array, codes_b: Array,
     keys: Array, counts_a: Array, counts_b: Array, slots_a: Array, slots_b: Array,
 ) -> tuple[Array, float]:  # fmt: skip
-    """Splits groups by a pair of columns. `a` is the side with fewer rows.
+    """Split groups by a pair of columns. `a` is the side with fewer rows.
 
-    `keys` (filled with -1) and the counts (zero) are the table, with a power of two of slots. Every
-    row gets the slot of its new group in `slots_a` and `slots_b`, -1 where it is in none.
+    `keys` (filled with -1) and the counts (zero) are the table; the number of slots is a power of
+    two. Every row gets the slot of its new group in `slots_a` and `slots_b`, -1 if it is in none.
     """
     shift = np.uint64(64)
     size = len(keys)
@@ -130,6 +133,7 @@ def split_groups(
 
 @njit
 def _sums_of_counts(counts_a: Array, counts_b: Array) -> tuple[Array, float]:
+    """Compute the sums of the groups in all slots."""
     sums = np.zeros(_SUMS, np.uint64)
     weighted = 0.0
     for slot in range(len(counts_a)):
@@ -139,25 +143,25 @@ def _sums_of_counts(counts_a: Array, counts_b: Array) -> tuple[Array, float]:
 
 
 @kernel
-def number_slots(counts_a: Array, counts_b: Array, numbers: Array) -> None:
-    """Numbers the slots that both sides have, from zero on, others -1."""
+def number_slots(counts_a: Array, counts_b: Array, indices: Array) -> None:
+    """Number the slots that both sides have, from zero on, others -1."""
     n = np.int32(0)
     for slot in range(len(counts_a)):
         if counts_a[slot] > 0 and counts_b[slot] > 0:
-            numbers[slot] = n
+            indices[slot] = n
             n += np.int32(1)
         else:
-            numbers[slot] = -1
+            indices[slot] = -1
 
 
 @kernel
-def rows_in_slots(rows: Array, slots: Array, numbers: Array, kept: Array, groups: Array) -> None:
-    """The rows whose slot is numbered, and that number; there is just room for them."""
+def rows_in_slots(rows: Array, slots: Array, indices: Array, kept: Array, groups: Array) -> None:
+    """Write the rows whose slot has an index, and that index; there is just enough room."""
     n = 0
     for i in range(len(rows)):
-        if slots[i] >= 0 and numbers[slots[i]] >= 0:
+        if slots[i] >= 0 and indices[slots[i]] >= 0:
             kept[n] = rows[i]
-            groups[n] = numbers[slots[i]]
+            groups[n] = indices[slots[i]]
             n += 1
 
 
@@ -165,15 +169,15 @@ def rows_in_slots(rows: Array, slots: Array, numbers: Array, kept: Array, groups
 def held_in_groups(
     rows_a: Array, groups_a: Array, some_a: Array, columns_a: Array,
     rows_b: Array, groups_b: Array, some_b: Array, columns_b: Array,
-    pairs: Array, held: Array,
+    pairs: Array, equal: Array,
 ) -> None:  # fmt: skip
-    """Which pairs of columns are equal in every row of the join.
+    """Test which pairs of columns are equal in every row of the join.
 
     `some_a` and `some_b` are one row of each group: most pairs differ in the first of them.
     """
     for i in range(len(pairs)):
         codes_a, codes_b = columns_a[pairs[i, 0]], columns_b[pairs[i, 1]]
-        held[i] = (
+        equal[i] = (
             _same_rows(some_a, codes_a, some_b, codes_b)
             and _as_in_some(rows_a, groups_a, some_a, codes_a)
             and _as_in_some(rows_b, groups_b, some_b, codes_b)
@@ -182,6 +186,7 @@ def held_in_groups(
 
 @njit
 def _same_rows(rows_a: Array, codes_a: Array, rows_b: Array, codes_b: Array) -> bool:
+    """Whether two columns are equal in pairs of rows."""
     for i in range(len(rows_a)):
         code = codes_a[rows_a[i]]
         if code < 0 or codes_b[rows_b[i]] != code:
@@ -191,20 +196,21 @@ def _same_rows(rows_a: Array, codes_a: Array, rows_b: Array, codes_b: Array) -> 
 
 @njit
 def _as_in_some(rows: Array, groups: Array, some: Array, codes: Array) -> bool:
+    """Whether a column has one value in every group."""
     for i in range(len(rows)):  # noqa: SIM110 (compiled)
         if codes[rows[i]] != codes[some[groups[i]]]:
             return False
     return True
 
 
-# -- where every group has one row of one side: its key --------------------------------------------
+# -- groups with one row on one side: its key ----------------------------------------------------
 
 
 @kernel
 def filter_partners(
     rows: Array, partners: Array, codes: Array, key_codes: Array, counts: Array
 ) -> tuple[Array, float]:
-    """Keeps the rows whose partner has the same code; counts the rows of each partner (zeros)."""
+    """Count the rows of each partner (zeros) whose code equals its code; return the sums."""
     for i in range(len(rows)):
         code = codes[rows[i]]
         if code >= 0 and key_codes[partners[i]] == code:
@@ -219,38 +225,39 @@ def filter_partners(
 
 @kernel
 def rows_with_partner(
-    rows: Array, partners: Array, codes: Array, key_codes: Array, kept: Array, theirs: Array
+    rows: Array, partners: Array, codes: Array, key_codes: Array, kept: Array, kept_partners: Array
 ) -> None:
-    """The rows that `filter_partners` counts, and their partners; there is just room for them."""
+    """Write the rows that `filter_partners` counts, and their partners; there is just room."""
     n = 0
     for i in range(len(rows)):
         code = codes[rows[i]]
         if code >= 0 and key_codes[partners[i]] == code:
             kept[n] = rows[i]
-            theirs[n] = partners[i]
+            kept_partners[n] = partners[i]
             n += 1
 
 
 @kernel
 def held_by_partners(
-    rows: Array, columns: Array, partners: Array, key_columns: Array, pairs: Array, held: Array
+    rows: Array, columns: Array, partners: Array, key_columns: Array, pairs: Array, equal: Array
 ) -> None:
-    """Which pairs of columns, of the many and of the key, are equal in every row of the join."""
+    """Test which pairs of columns, of the many and of the key, are equal in every joined row."""
     for i in range(len(pairs)):
-        held[i] = _same_rows(rows, columns[pairs[i, 0]], partners, key_columns[pairs[i, 1]])
+        equal[i] = _same_rows(rows, columns[pairs[i, 0]], partners, key_columns[pairs[i, 1]])
 
 
 @kernel
-def distinct_rows(numbers: Array, codes: Array, keys: Array, most: int) -> int:
-    """Numbers rows anew by their number and one column more, nulls as a value; how many there are.
+def distinct_rows(indices: Array, codes: Array, keys: Array, most: int) -> int:
+    """Renumber rows by their number and one more column, null being a value; return how many there
+    are.
 
-    -1 if there are more than `most`, for which `keys` (filled with -1) has room and to spare.
+    -1 if there are more than `most`; `keys` (filled with -1) has room for more than that.
     """
     mask = len(keys) - 1
     values = np.empty(len(keys), np.int32)
     n = np.int32(0)
-    for i in range(len(numbers)):
-        key = (np.int64(numbers[i]) << np.int64(32)) | np.int64(codes[i] + 1)
+    for i in range(len(indices)):
+        key = (np.int64(indices[i]) << np.int64(32)) | np.int64(codes[i] + 1)
         slot = np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(32)) & mask
         while keys[slot] != _EMPTY and keys[slot] != key:
             slot = (slot + 1) & mask
@@ -260,5 +267,5 @@ def distinct_rows(numbers: Array, codes: Array, keys: Array, most: int) -> int:
             keys[slot] = key
             values[slot] = n
             n += np.int32(1)
-        numbers[i] = values[slot]
+        indices[i] = values[slot]
     return n

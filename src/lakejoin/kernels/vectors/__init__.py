@@ -1,1 +1,1 @@
-"""Vectors in their compact form: the order that puts near ones together, and boxes around them."""
+"""Vectors in compact form: an order that puts near ones together, and boxes around them."""

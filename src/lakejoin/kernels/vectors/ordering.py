@@ -1,9 +1,4 @@
-"""A balanced kd-tree over quantised points, as an order of the points and a box for every node.
-
-The tree has no pointers. Leaves are blocks of LEAF points, and a node stands for the leaves
-[low, high): its children are the two halves. Nodes are numbered in preorder, so the left child of
-node i is i + 1, and the right one follows the left one's 2 * leaves - 1 nodes.
-"""
+"""A balanced kd-tree over quantised points, as an order of the points and a box for every node."""
 
 from __future__ import annotations
 
@@ -16,18 +11,22 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
-LEAF = 64  # points of a leaf
+# The tree has no pointers. Leaves are blocks of LEAF points, and a node stands for the leaves [low,
+# high): its children are the two halves. Nodes are numbered in preorder, so the left child of node
+# i is i + 1, and the right one follows the left one's 2 * leaves - 1 nodes.
+
+LEAF = 64  # points per leaf
 
 
 @njit
 def middle(low: int, high: int) -> int:
-    """Where the leaves [low, high) of a node are parted."""
+    """Return where the leaves [low, high) of a node are split."""
     return (low + high + 1) // 2
 
 
 @njit
 def _widest(points: Array, order: Array, begin: int, end: int, wide: int) -> int:
-    """The dimension in which some points vary the most."""
+    """Return the dimension in which some points vary most."""
     best, most = 0, -1.0
     for j in range(wide):
         total, squares = np.int64(0), np.int64(0)
@@ -35,17 +34,17 @@ def _widest(points: Array, order: Array, begin: int, end: int, wide: int) -> int
             x = np.int64(points[order[i], j])
             total += x
             squares += x * x
-        number = end - begin
-        spread = squares / number - (total / number) ** 2
+        count = end - begin
+        spread = squares / count - (total / count) ** 2
         if spread > most:
             best, most = j, spread
     return best
 
 
 @njit
-def _part(points: Array, order: Array, begin: int, end: int, at: int, j: int) -> None:
-    """Moves points so that in dimension j none before `at` is larger than any from there on."""
-    # Coordinates are bytes: counting finds the cut, and one pass puts every point on its side.
+def _partition_at(points: Array, order: Array, begin: int, end: int, at: int, j: int) -> None:
+    """Move points so that in dimension j none before `at` is larger than any after it."""
+    # Coordinates are bytes: counting finds the cut, and one pass moves every point to its side.
     counts = np.zeros(256, dtype=np.int64)
     for i in range(begin, end):
         counts[np.int64(points[order[i], j]) + 128] += 1
@@ -53,7 +52,7 @@ def _part(points: Array, order: Array, begin: int, end: int, at: int, j: int) ->
     while below + counts[cut] <= at - begin:
         below += counts[cut]
         cut += 1
-    level = at - begin - below  # of the points on the cut, so many go to the left
+    level = at - begin - below  # how many of the points on the cut go to the left
     left, right = begin, end - 1
     while left <= right:
         x = np.int64(points[order[left], j]) + 128
@@ -69,9 +68,9 @@ def _part(points: Array, order: Array, begin: int, end: int, at: int, j: int) ->
 
 @kernel
 def order_points(points: Array, wide: int, order: Array) -> None:
-    """Puts `order`, the numbers of all points, into the order of the tree's leaves.
+    """Sort `order`, the indices of all points, into the order of the tree's leaves.
 
-    Nodes are parted at the median of the dimension, of the first `wide`, that varies the most.
+    Nodes are split at the median of the dimension, of the first `wide`, that varies most.
     """
     count = order.shape[0]
     leaves = (count + LEAF - 1) // LEAF
@@ -83,7 +82,7 @@ def order_points(points: Array, wide: int, order: Array) -> None:
         low, high = stack[top, 0], stack[top, 1]
         mid = middle(low, high)
         begin, end, at = low * LEAF, min(high * LEAF, count), mid * LEAF
-        _part(points, order, begin, end, at, _widest(points, order, begin, end, wide))
+        _partition_at(points, order, begin, end, at, _widest(points, order, begin, end, wide))
         if mid - low > 1:
             stack[top, 0], stack[top, 1] = low, mid
             top += 1
@@ -94,7 +93,9 @@ def order_points(points: Array, wide: int, order: Array) -> None:
 
 @kernel
 def fill_blocks(points: Array, order: Array, blocks: Array) -> None:
-    """Leaf by leaf, one dimension after the other, so that a leaf's points are read as vectors."""
+    """Store the points leaf by leaf, one dimension after the other, so that leaves are read as
+    vectors.
+    """
     wide = points.shape[1]
     for i in range(order.shape[0]):
         leaf, slot = i // LEAF, i % LEAF
@@ -104,6 +105,7 @@ def fill_blocks(points: Array, order: Array, blocks: Array) -> None:
 
 @njit
 def _box_leaf(blocks: Array, leaf: int, filled: int, low: Array, high: Array) -> None:
+    """Compute the box of a leaf."""
     for j in range(low.shape[0]):
         least, most = np.int64(127), np.int64(-128)
         for slot in range(filled):
@@ -117,10 +119,10 @@ def _box_leaf(blocks: Array, leaf: int, filled: int, low: Array, high: Array) ->
 def box_nodes(
     blocks: Array, rest: Array, error: Array, count: int, low: Array, high: Array, span: Array
 ) -> None:
-    """The box of every node: per dimension the least and the largest coordinate, and of `span`
-    the least and the largest rest and the largest error of its points.
+    """Compute the box of every node: per dimension the least and the largest coordinate.
 
-    `rest` and `error` are by position; a point with an infinite rest is not in any box.
+    `span` gets the least and the largest rest and the largest error of its points. `rest` and
+    `error` are by position; a point with an infinite rest is in no box.
     """
     leaves = blocks.shape[0]
     stack = np.empty((160, 3), dtype=np.int64)  # node, low, high
@@ -159,7 +161,7 @@ def box_nodes(
 
 @kernel
 def leaf_nodes(leaves: int) -> Array:
-    """The node of every leaf."""
+    """Return the node of every leaf."""
     nodes = np.empty(leaves, dtype=np.int64)
     stack = np.empty((128, 3), dtype=np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, leaves

@@ -1,4 +1,4 @@
-"""Rows of a table, and hashed character n-grams, summed to one unit vector a text."""
+"""Sum table rows and hashed character n-grams to one unit vector per text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from lakejoin.kernels.words.split import LONGEST_WORD, code_point, width
 
 Array = np.ndarray[Any, Any]
 
-_BEGIN, _END = 2, 3  # control characters: no word holds them
+# Plain IEEE arithmetic in a fixed order, no fast-math: a text has the same bits on every machine
+# and in every batch.
+
+_BEGIN, _END = 2, 3  # control characters, which no word contains
 _SEED = np.uint64(0x51A7F3C2B9D84E6B)
 
 
@@ -27,10 +30,10 @@ def character_grams(
     starts: Array,
     out: Array,
 ) -> int:
-    """The n-grams of each word as places with a sign (2 * place + sign); how many there are.
+    """Hash the n-grams of each word to signed dimensions (2 * dimension + sign); return how many.
 
-    `letters` takes accents off. A word is marked at both ends; one too short for a size is one
-    n-gram of that size. `dimension` is a power of two.
+    `letters` removes accents. A word is marked at both ends; one too short for a size is one n-gram
+    of that size. `dimension` is a power of two.
     """
     shown = np.empty(LONGEST_WORD + 2, np.uint64)
     mask = np.uint64(2 * dimension - 1)
@@ -61,7 +64,7 @@ def character_grams(
 
 @njit(inline="always")
 def _squares(values: Array, begin: int, stop: int) -> float:
-    """The sum of squares in float64, in four lanes that are added in a fixed order."""
+    """Return the sum of squares in float64, in four lanes that are added in a fixed order."""
     a = b = c = d = 0.0
     i = begin
     while i + 4 <= stop:
@@ -78,7 +81,7 @@ def _squares(values: Array, begin: int, stop: int) -> float:
 
 @kernel
 def damped(row_offsets: Array, rows: Array, table: Array, power: float, scales: Array) -> None:
-    """What the sum of each word's rows is multiplied with: its length to the power of -`power`.
+    """Compute the factor for the sum of each word's rows: its length to the power of -`power`.
 
     Powers are 0 (the plain sum), 0.5, and 1 (every word counts alike): square roots are exact
     everywhere, other powers are not. A word of zero length, or without rows, stays zero.
@@ -102,6 +105,7 @@ def damped(row_offsets: Array, rows: Array, table: Array, power: float, scales: 
 
 @njit(inline="always")
 def _scale(values: Array, begin: int, stop: int, factor: float) -> None:
+    """Multiply values by a factor."""
     for i in range(begin, stop):
         values[i] = np.float32(np.float64(values[i]) * factor)
 
@@ -120,10 +124,10 @@ def pool(
     share: float,
     out: Array,
 ) -> None:
-    """One unit vector a text: its words' rows summed, and beside them its words' n-grams.
+    """Compute one unit vector per text: the sum of its words' rows, followed by its words' n-grams.
 
-    `share` is what the n-grams have of the square of the length; where one half is zero, the other
-    has it all. A text with words is never zero.
+    `share` is the n-grams' share of the squared length; if one half is zero, the other has all of
+    it. A text with words is never zero.
     """
     meaning = table.shape[1]
     whole = out.shape[1]
@@ -142,15 +146,15 @@ def pool(
             if whole > meaning:
                 scale = gram_scales[word]
                 for g in range(gram_starts[word], gram_starts[word + 1]):
-                    place = meaning + (grams[g] >> 1)
-                    vector[place] += scale if grams[g] & 1 else -scale
+                    dimension = meaning + (grams[g] >> 1)
+                    vector[dimension] += scale if grams[g] & 1 else -scale
         left = np.sqrt(_squares(vector, 0, meaning)) if share < 1.0 else 0.0
         right = np.sqrt(_squares(vector, meaning, whole)) if share > 0.0 else 0.0
         if left == 0.0:
             vector[:meaning] = 0.0
         if left == 0.0 and right == 0.0:
-            # Every n-gram met its opposite, or no word is known: any place will do, the same
-            # for the same words.
+            # All n-grams cancelled out, or no word is known: use any dimension, the same one for
+            # the same words.
             h = _SEED
             for k in range(text_words[i], text_words[i + 1]):
                 for g in range(gram_starts[codes[k]], gram_starts[codes[k] + 1]):

@@ -1,7 +1,4 @@
-"""Texts to words, straight from Arrow buffers, and short forms to long ones.
-
-What a code point is, a table says (`GAP`, `LETTER`, `BLANK`); code points beyond it are letters.
-"""
+"""Split texts into words, straight from Arrow buffers, and expand short forms."""
 
 from __future__ import annotations
 
@@ -14,19 +11,21 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
+# A table says what a code point is (`GAP`, `LETTER`, `BLANK`); code points beyond it are letters.
+
 GAP, LETTER, BLANK = 0, 1, 2
-# A longer word is read as several, so that no single value costs more than its length.
+# A longer word is read as several, so that the cost of a value stays linear in its length.
 LONGEST_WORD = 64
 
-# When a short form is taken for a long one (see encoders/abbreviations.py).
+# When a short form is expanded (see encoders/abbreviations.py).
 ALWAYS, DATE, AFTER, BEFORE, ADDRESS = 0, 1, 2, 3, 4
-# Words that tell an address: wherever they stand, or as the last word (`st` may be a saint).
+# Words that indicate an address: anywhere, or only as the last word (`st` may be a saint).
 STREET, STREET_LAST = 1, 2
 
 
 @njit(inline="always")
 def code_point(data: Array, p: int) -> np.int64:
-    """The code point that begins at `p`, in valid UTF-8."""
+    """Decode the code point that begins at `p`, in valid UTF-8."""
     b = np.int64(data[p])
     if b < 0x80:
         return b
@@ -41,7 +40,7 @@ def code_point(data: Array, p: int) -> np.int64:
 
 @njit(inline="always")
 def width(data: Array, p: int) -> np.int64:
-    """How many bytes the code point that begins at `p` takes."""
+    """Return how many bytes the code point that begins at `p` takes."""
     b = data[p]
     return np.int64(1 if b < 0x80 else (2 if b < 0xE0 else (3 if b < 0xF0 else 4)))
 
@@ -50,24 +49,24 @@ def width(data: Array, p: int) -> np.int64:
 def split_words(
     offsets: Array, data: Array, kinds: Array, text_words: Array, word_offsets: Array, out: Array
 ) -> int:
-    """Copies the words of each text to `out`, end to end; how many there are.
+    """Copy the words of each text to `out`, end to end; return how many there are.
 
-    Words are runs of letters. A text without any is one word of all that is not blank in it, so
-    that `+` and `-` are still two values. `text_words[i]` is where the words of text i begin.
+    Words are runs of letters. A text without any is one word of everything in it that is not blank,
+    so that `+` and `-` stay two values. `text_words[i]` is where the words of text i begin.
     """
     words = 0
     at = 0
     word_offsets[0] = 0
     text_words[0] = 0
     for i in range(offsets.shape[0] - 1):
-        for wanted in (LETTER, GAP):
+        for word_kind in (LETTER, GAP):
             length = 0
             p = offsets[i]
             while p < offsets[i + 1]:
                 c = code_point(data, p)
                 step = width(data, p)
                 kind = kinds[c] if c < kinds.shape[0] else LETTER
-                if kind == wanted:
+                if kind == word_kind:
                     if length == LONGEST_WORD:
                         words += 1
                         word_offsets[words] = at
@@ -76,7 +75,7 @@ def split_words(
                         out[at + j] = data[p + j]
                     at += step
                     length += 1
-                elif length > 0 and wanted == LETTER:
+                elif length > 0 and word_kind == LETTER:
                     words += 1
                     word_offsets[words] = at
                     length = 0
@@ -94,7 +93,7 @@ def split_words(
 def _fits(
     when: int, codes: Array, numeric: Array, street: Array, first: int, stop: int, k: int
 ) -> bool:
-    """Whether word k of the words first..stop of a text stands where a rule wants it."""
+    """Whether word k of the words first..stop of a text is where a rule wants it."""
     if when == ALWAYS:
         return True
     beside = (k > first and numeric[codes[k - 1]]) or (k + 1 < stop and numeric[codes[k + 1]])
@@ -104,8 +103,10 @@ def _fits(
         if stop - first > 1 and numeric[codes[first]]:
             return True
         for j in range(first, stop):
-            told = street[codes[j]]
-            if j != k and (told == STREET or (told == STREET_LAST and j + 1 == stop)):
+            address_kind = street[codes[j]]
+            if j != k and (
+                address_kind == STREET or (address_kind == STREET_LAST and j + 1 == stop)
+            ):
                 return True
         return False
     after = False
@@ -131,10 +132,10 @@ def expand_words(
     new_text_words: Array,
     new_codes: Array,
 ) -> int:
-    """Writes the words of each text with short forms replaced by long ones; how many there are.
+    """Write the words of each text with short forms expanded; return how many there are.
 
-    `rules[w]` to `rules[w + 1]` are the rules of the distinct word w, of which the first that fits
-    is taken: it stands for words `first_long + rule_words[r, 0]` up to `rule_words[r, 1]`.
+    `rules[w]` to `rules[w + 1]` are the rules of the distinct word w; the first that fits is taken.
+    It stands for words `first_long + rule_words[r, 0]` up to `rule_words[r, 1]`.
     """
     at = 0
     new_text_words[0] = 0

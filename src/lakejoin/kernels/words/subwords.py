@@ -1,4 +1,4 @@
-"""Words to rows of a table: byte-pair merges, and the hashed pieces of fastText."""
+"""Map words to rows of a table: by byte-pair merges, or by fastText's hashed subwords."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from lakejoin.kernels.words.split import LONGEST_WORD, code_point, width
 
 Array = np.ndarray[Any, Any]
 
-# A word of LONGEST_WORD code points that are all unknown is so many bytes, and the mark before it.
+# The bytes of LONGEST_WORD unknown code points, and the mark before them.
 _ROOM = 4 * LONGEST_WORD + 1
 _NO_MERGE = np.int32(0x7FFFFFFF)
 _FNV_START = np.uint64(2166136261)
 _FNV_PRIME = np.uint64(16777619)
-_SIGN = np.uint64(0xFFFFFF00)  # what widening a signed byte above 127 adds
+_SIGN = np.uint64(0xFFFFFF00)  # what sign extension of a byte above 127 adds
 _LOW = np.uint64(0xFFFFFFFF)
 _U32 = np.uint64(32)
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @kernel
-def fill_merges(left: Array, right: Array, keys: Array, places: Array) -> None:
-    """Fills the open table of merges: the pair of symbols is the key, its rank the place.
+def fill_merges(left: Array, right: Array, keys: Array, values: Array) -> None:
+    """Fill the hash table of merges: the pair of symbols is the key, its rank the value.
 
     Of two merges of the same pair the first counts. `keys` starts as all ones.
     """
@@ -38,29 +38,31 @@ def fill_merges(left: Array, right: Array, keys: Array, places: Array) -> None:
             at = (at + np.uint64(1)) & mask
         if keys[at] == _EMPTY:
             keys[at] = key
-            places[at] = rank
+            values[at] = rank
 
 
 @njit(inline="always")
-def _rank(keys: Array, places: Array, left: int, right: int) -> np.int32:
+def _rank(keys: Array, values: Array, left: int, right: int) -> np.int32:
+    """Return the rank of merging two symbols."""
     mask = np.uint64(keys.shape[0] - 1)
     key = (np.uint64(left) << _U32) | np.uint64(right)
     at = finish(key) & mask
     while keys[at] != _EMPTY:
         if keys[at] == key:
-            return places[at]
+            return values[at]
         at = (at + np.uint64(1)) & mask
     return _NO_MERGE
 
 
 @kernel
-def _merge(keys: Array, places: Array, merged: Array, symbols: Array, ranks: Array, n: int) -> int:
-    """Merges `symbols[:n]` pair by pair, the lowest rank first, leftmost of equals; how many stay.
+def _merge(keys: Array, values: Array, merged: Array, symbols: Array, ranks: Array, n: int) -> int:
+    """Merge `symbols[:n]` pair by pair, the lowest rank first, leftmost of equals; return how many
+    stay.
 
-    `ranks[i]` is the rank of symbols i and i + 1: a merge changes only those beside it.
+    `ranks[i]` is the rank of symbols i and i + 1: a merge changes only its neighbours' ranks.
     """
     for i in range(n - 1):
-        ranks[i] = _rank(keys, places, symbols[i], symbols[i + 1])
+        ranks[i] = _rank(keys, values, symbols[i], symbols[i + 1])
     while n > 1:
         best = 0
         for i in range(1, n - 1):
@@ -74,9 +76,9 @@ def _merge(keys: Array, places: Array, merged: Array, symbols: Array, ranks: Arr
             symbols[i] = symbols[i + 1]
             ranks[i - 1] = ranks[i]
         if best + 1 < n:
-            ranks[best] = _rank(keys, places, symbols[best], symbols[best + 1])
+            ranks[best] = _rank(keys, values, symbols[best], symbols[best + 1])
         if best > 0:
-            ranks[best - 1] = _rank(keys, places, symbols[best - 1], symbols[best])
+            ranks[best - 1] = _rank(keys, values, symbols[best - 1], symbols[best])
     return n
 
 
@@ -84,7 +86,7 @@ def _merge(keys: Array, places: Array, merged: Array, symbols: Array, ranks: Arr
 def _symbols(
     data: Array, p: int, stop: int, singles: Array, capitals: Array, mark: int, out: Array
 ) -> int:
-    """A word as the symbols that merging starts from: a mark, then characters, or their bytes."""
+    """Write the symbols that merging starts from: a mark, then characters, or their bytes."""
     out[0] = mark
     n = 1
     first = True
@@ -115,17 +117,17 @@ def merge_words(
     capitals: Array,
     mark: int,
     keys: Array,
-    places: Array,
+    values: Array,
     merged: Array,
     row_offsets: Array,
     rows: Array,
 ) -> int:
-    """The tokens of each word, as it stands or with a capital, whichever are fewer; how many.
+    """Write the tokens of each word, as it is or capitalised, whichever are fewer; return how many.
 
-    Canonical values are in lower case, but the vocabulary knows names by their capitals.
+    Canonical values are in lower case, but the vocabulary has names with their capitals.
     """
     plain = np.empty(_ROOM, np.int32)
-    named = np.empty(_ROOM, np.int32)
+    capitalised = np.empty(_ROOM, np.int32)
     ranks = np.empty(_ROOM, np.int32)
     nothing = np.empty(0, capitals.dtype)
     at = 0
@@ -133,15 +135,15 @@ def merge_words(
     for w in range(offsets.shape[0] - 1):
         p, stop = offsets[w], offsets[w + 1]
         n = _symbols(data, p, stop, singles, nothing, mark, plain)
-        n = _merge(keys, places, merged, plain, ranks, n)
+        n = _merge(keys, values, merged, plain, ranks, n)
         chosen = plain
         c = code_point(data, p) if stop > p else np.int64(0)
         if n > 1 and c < capitals.shape[0] and np.int64(capitals[c]) != c:
-            m = _symbols(data, p, stop, singles, capitals, mark, named)
-            m = _merge(keys, places, merged, named, ranks, m)
+            m = _symbols(data, p, stop, singles, capitals, mark, capitalised)
+            m = _merge(keys, values, merged, capitalised, ranks, m)
             if m < n:
                 n = m
-                chosen = named
+                chosen = capitalised
         for j in range(n):
             rows[at + j] = chosen[j]
         at += n
@@ -161,11 +163,11 @@ def hashed_pieces(
     row_offsets: Array,
     rows: Array,
 ) -> int:
-    """fastText's rows of each word: its own where it is known, and those of its hashed pieces.
+    """Write fastText's rows of each word: its own if it is known, and those of its hashed subwords.
 
-    A piece is `shortest` to `longest` code points of `<word>`, but not a mark alone. The hash is
+    A subword is `shortest` to `longest` code points of `<word>`, but not a mark alone. The hash is
     fastText's: FNV-1a over the bytes, each taken as signed. Returns how many rows are needed;
-    writes them only where `rows` has room.
+    writes them only if `rows` has room.
     """
     marked = np.empty(4 * LONGEST_WORD + 2, np.uint8)
     at = 0

@@ -1,4 +1,4 @@
-"""Words and vectors out of binary files, where only a scan tells where they are."""
+"""Find words and vectors in binary files, where only a scan tells where they are."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NEWLINE, _BLANK, _NUL = 10, 32, 0
 
 @kernel
 def word2vec_entries(data: Array, at: int, size: int, begins: Array, ends: Array) -> int:
-    """Where each word begins and ends; its vector of `size` bytes begins one byte later.
+    """Find where each word begins and ends; its vector of `size` bytes begins one byte later.
 
-    Returns the place after the last entry, or -1 where the file ends too early.
+    Returns the offset after the last entry, or -1 if the file ends too early.
     """
     for i in range(begins.shape[0]):
         while at < data.shape[0] and data[at] == _NEWLINE:
@@ -34,16 +34,16 @@ def word2vec_entries(data: Array, at: int, size: int, begins: Array, ends: Array
 
 @kernel
 def fasttext_entries(data: Array, at: int, begins: Array, ends: Array, labels: Array) -> int:
-    """Where each word of a fastText dictionary begins and ends, and whether it is a label.
+    """Find where each word of a fastText dictionary begins and ends, and whether it is a label.
 
-    Returns the place after the last entry, or -1 where the file ends too early.
+    Returns the offset after the last entry, or -1 if the file ends too early.
     """
     for i in range(begins.shape[0]):
         begins[i] = at
         while at < data.shape[0] and data[at] != _NUL:
             at += 1
         ends[i] = at
-        at += 1 + 8 + 1  # the end of the word, how often it was seen, what it is
+        at += 1 + 8 + 1  # the end of the word, its count, its type
         if at > data.shape[0]:
             return -1
         labels[i] = data[at - 1]
@@ -52,7 +52,7 @@ def fasttext_entries(data: Array, at: int, begins: Array, ends: Array, labels: A
 
 @kernel
 def copy_spans(data: Array, begins: Array, lengths: Array, out: Array) -> None:
-    """Copies spans of bytes to `out`, end to end."""
+    """Copy spans of bytes to `out`, end to end."""
     at = 0
     for i in range(begins.shape[0]):
         for j in range(lengths[i]):

@@ -1,1 +1,1 @@
-"""Which pairs of columns of a lake join? All, by the inverted index, and never n² comparisons."""
+"""Find all pairs of columns of a lake that join, by the inverted index."""

@@ -1,9 +1,9 @@
-"""Which columns of one segment are contained in columns of another? Compiled.
+"""Compiled: find the columns of one segment that are contained in columns of another.
 
-A column asks for those at least as large as itself, so that each pair is met once. If a column X
-holds `need` of the n values of Q, it holds one of any n - need + 1 of them (the prefix filter): the
-rarest of these give all candidates. The other values are then counted for the candidates alone,
-list by list or candidate by candidate, whichever is less to read.
+Each column looks for columns at least as large as itself, so that every pair is found once. If a
+column X holds `need` of the n values of Q, it holds one of any n - need + 1 of them (the prefix
+filter), so the rarest of these give all candidates. The other values are then counted for the
+candidates only, list by list or candidate by candidate, whichever is less to read.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from lakejoin.kernels.compiled import kernel
 
 Array = np.ndarray[Any, Any]
 
-_STEP = 6  # reading one place by binary search costs about as much as so many in a row
+_STEP = 6  # a binary search costs about as much as reading this many entries in a row
 
 
 class Asking(NamedTuple):
-    """The columns that ask: see `Side`."""
+    """The columns that may be contained: see `Side`."""
 
     sizes: Array
     tables: Array
@@ -31,7 +31,7 @@ class Asking(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The columns that are asked."""
+    """The columns that may contain them."""
 
     sizes: Array
     tables: Array
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 class Between(NamedTuple):
-    """What is shared with each group of those that ask."""
+    """By group of the contained side: which groups of the other share values, and how many."""
 
     start: Array
     theirs: Array
@@ -63,12 +63,12 @@ def count_pairs(
     touched: Array,
     out: Array,
 ) -> tuple[int, int]:
-    """Writes (rank of Q, rank of X, shared values) for every X that holds the share of Q.
+    """Write (rank of Q, rank of X, shared values) for every X that holds the share of Q.
 
-    The columns at `ranks`, from the place `begin` on, ask. `same` tells that both are one segment;
-    else `ties` says whether columns of equal size are pairs here. Stops before the first column for
-    which there may be no room; returns its place, and how many were written. `counts` are zeros,
-    one for each column that is asked, and zeros again after it.
+    Q are the columns `ranks[begin:]`. `same` says that both sides are one segment; otherwise `ties`
+    says whether columns of equal size form pairs here. Stops before the first column that may not
+    fit into `out`; returns its position and the number of pairs written. `counts` must be zeros,
+    one per column X, and is zero again afterwards.
     """
     sizes, tables, set_start = asking.sizes, asking.tables, asking.set_start
     their_sizes, their_tables = asked.sizes, asked.tables
@@ -81,30 +81,30 @@ def count_pairs(
         size = sizes[q]
         need = np.int64(np.ceil(share * size - 1e-9))
         need = max(need, np.int64(1))
-        # Ranks fall in size: those before `last` are large enough.
+        # Ranks descend in size: those before `last` are large enough.
         last = _large_enough(their_sizes, size, same, ties, q)
         if last == 0:
             continue
         end = set_start[q + 1]
-        place, met = _candidates(asking, asked, between, q, size - need + 1, last, counts, touched)
+        at, met = _candidates(asking, asked, between, q, size - need + 1, last, counts, touched)
         if met == 0:
             continue
-        met = _rest(asking, asked, between, place, end, last, need, counts, touched, met)
+        met = _rest(asking, asked, between, at, end, last, need, counts, touched, met)
         for i in range(met):
             x = touched[i]
-            found = counts[x]
+            shared = counts[x]
             counts[x] = 0
-            if found >= need and not (same and their_tables[x] == tables[q]):
+            if shared >= need and not (same and their_tables[x] == tables[q]):
                 out[0, written] = q
                 out[1, written] = x
-                out[2, written] = found
+                out[2, written] = shared
                 written += 1
     return ranks.shape[0], written
 
 
 @njit
 def _large_enough(their_sizes: Array, size: int, same: bool, ties: bool, q: int) -> int:
-    """How many columns, the first ones, may be asked."""
+    """How many of the first columns are large enough."""
     if same:
         return q
     low, high = 0, their_sizes.shape[0]
@@ -128,18 +128,18 @@ def _candidates(
     counts: Array,
     touched: Array,
 ) -> tuple[int, int]:
-    """Counts the first `prefix` values of a column; returns the place of its first group beyond,
-    and how many columns were met."""
+    """Count the first `prefix` values of a column; returns the position of its next group, and how
+    many columns were touched."""
     set_start, groups, weights = asking.set_start, asking.groups, asking.weights
     list_start, lists = asked.list_start, asked.lists
     start, theirs, count = between.start, between.theirs, between.number
-    place, end = set_start[q], set_start[q + 1]
+    position, end = set_start[q], set_start[q + 1]
     seen = 0
     met = 0
-    while place < end and seen < prefix:
-        group = groups[place]
+    while position < end and seen < prefix:
+        group = groups[position]
         seen += weights[group]
-        place += 1
+        position += 1
         for m in range(start[group], start[group + 1]):
             other, weight = theirs[m], count[m]
             for at in range(list_start[other], list_start[other + 1]):
@@ -150,7 +150,7 @@ def _candidates(
                     touched[met] = x
                     met += 1
                 counts[x] += weight
-    return place, met
+    return position, met
 
 
 @njit
@@ -158,7 +158,7 @@ def _rest(
     asking: Asking,
     asked: Asked,
     between: Between,
-    place: int,
+    begin: int,
     end: int,
     last: int,
     need: int,
@@ -166,7 +166,7 @@ def _rest(
     touched: Array,
     met: int,
 ) -> int:
-    """Counts the other values for the candidates; returns how many still are, in `touched`."""
+    """Count the other values for the candidates; returns how many remain, in `touched`."""
     groups = asking.groups
     list_start, lists = asked.list_start, asked.lists
     their_start, their_groups = asked.set_start, asked.groups
@@ -174,7 +174,7 @@ def _rest(
     left = 0
     entries = 0
     steps = 0
-    for at in range(place, end):
+    for at in range(begin, end):
         group = groups[at]
         for m in range(start[group], start[group + 1]):
             left += count[m]
@@ -191,7 +191,7 @@ def _rest(
     if kept == 0 or steps == 0:
         return kept
     if entries <= _STEP * steps * kept:
-        for at in range(place, end):
+        for at in range(begin, end):
             group = groups[at]
             for m in range(start[group], start[group + 1]):
                 other, weight = theirs[m], count[m]
@@ -207,7 +207,7 @@ def _rest(
         low = their_start[x]
         high = their_start[x + 1]
         total = counts[x]
-        for at in range(place, end):
+        for at in range(begin, end):
             group = groups[at]
             for m in range(start[group], start[group + 1]):
                 if _holds(their_groups, low, high, theirs[m]):
@@ -218,7 +218,7 @@ def _rest(
 
 @njit
 def _holds(groups: Array, low: int, high: int, wanted: int) -> bool:
-    """Whether a rising part of `groups` holds one."""
+    """Whether the ascending slice `groups[low:high]` holds a group."""
     end = high
     while low < high:
         middle = (low + high) // 2

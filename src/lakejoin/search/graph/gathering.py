@@ -1,4 +1,4 @@
-"""The pairs of a segment, put together from what was kept and what was counted, and turned.
+"""Write the pairs of a segment, merged from an earlier graph and newly counted ones, and reversed.
 
 Both go through a segment by ranges of columns, so that memory does not grow with the lake.
 """
@@ -18,14 +18,14 @@ from lakejoin.store.pairs import PairFileWriter, Pairs, Slices, cut_ranges, toge
 
 Array = np.ndarray[Any, Any]
 
-_PAIRS = 1 << 22  # that are held at a time
-_COLUMN = 0xFFFFFFFF  # the half of a place that tells the column
+_PAIRS = 1 << 22  # pairs in memory at a time
+_COLUMN = 0xFFFFFFFF  # the half of a packed (segment, column) that holds the column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Old:
-    """What a graph before has of a segment, whose number there is `number`; the columns `again`
-    have been counted anew."""
+    """What an earlier graph has of a segment (index `number` there); the columns `again` have been
+    recounted."""
 
     kept: Kept
     number: int
@@ -40,21 +40,21 @@ def gather(
     most: int,
     turned: Callable[[Pairs], None],
 ) -> tuple[int, int]:
-    """Writes the best pairs of all columns of a segment, and hands them over to be `turned`;
-    returns how many there are, and how many columns have more."""
+    """Write the best pairs of all columns of a segment, and pass their reverse to `turned`; returns
+    the number of pairs, and how many columns have more."""
     writer = PairFileWriter(out, sizes)
     cut_before = _cut_before(old)
     step = max(1, _PAIRS // (most + 1))
     for begin in range(0, len(sizes), step):
         end = min(begin + step, len(sizes))
-        found, held = [], 0
+        batches, held = [], 0
         for pairs in _sources(counted, old, begin, end):
-            found.append(pairs)
+            batches.append(pairs)
             held += len(pairs)
-            if held > _PAIRS:  # one more than are kept, so that it is seen which have more
-                found = [best_of_each(together(found), most + 1)[0]]
-                held = len(found[0])
-        best, cut = best_of_each(together(found), most)
+            if held > _PAIRS:  # one more than is kept, to see which columns have more
+                batches = [best_of_each(together(batches), most + 1)[0]]
+                held = len(batches[0])
+        best, cut = best_of_each(together(batches), most)
         before = cut_before[(cut_before >= begin) & (cut_before < end)]
         writer.append(best, np.concatenate([cut & _COLUMN, before]))
         if len(best):
@@ -63,26 +63,26 @@ def gather(
 
 
 def turn(out: ArrayFileWriter, sizes: Array, slices: Sequence[Slices]) -> int:
-    """Writes the pairs of a segment's columns with smaller ones, those that share most first;
-    returns how many there are."""
+    """Write the pairs of a segment's columns with smaller columns, those that share most first;
+    returns the number of pairs."""
     writer = PairFileWriter(out, sizes)
     number = np.zeros(len(sizes), dtype=np.int64)
-    for one in slices:
-        number += np.bincount(one.columns(), minlength=len(sizes))
+    for part in slices:
+        number += np.bincount(part.columns(), minlength=len(sizes))
     for begin, end in cut_ranges(np.concatenate(([0], np.cumsum(number))), _PAIRS):
-        pairs = together([one.of(begin, end) for one in slices])
+        pairs = together([part.of(begin, end) for part in slices])
         writer.append(pairs.take(sorted_best_first(pairs)), np.zeros(0, dtype=np.int64))
     return writer.finish()[0]
 
 
 def _sources(counted: Sequence[Slices], old: Old | None, begin: int, end: int) -> Iterator[Pairs]:
-    """What is known of the columns [begin, end)."""
+    """The known pairs of the columns [begin, end)."""
     file = None if old is None else old.kept.stored.pairs(old.number)
     if old is not None and file is not None:
         columns = np.arange(begin, end)
         yield old.kept.still(file.of(columns[~np.isin(columns, old.again)]))
-    for one in counted:
-        yield one.of(begin, end)
+    for part in counted:
+        yield part.of(begin, end)
 
 
 def _cut_before(old: Old | None) -> Array:

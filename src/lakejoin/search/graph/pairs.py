@@ -1,4 +1,4 @@
-"""The pairs of columns of two segments that join."""
+"""Find the pairs of columns of two segments that join."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lakejoin.store.pairs import Pairs, place_of, together
 
 Array = np.ndarray[Any, Any]
 
-_LARGEST = (1 << 31) - 1  # more values than two columns share
-_ROOM = 1 << 20  # pairs that are written at a time, and room for all columns of a segment
+_LARGEST = (1 << 31) - 1  # more values than two columns can share
+_ROOM = 1 << 20  # pairs written at a time, besides room for all columns of a segment
 
 
 def sorted_best_first(pairs: Pairs) -> Array:
-    """The order by column, and of each column those first that hold most of it, then the smaller,
-    then in the order of the index."""
+    """The order by column; within a column by falling shared values, rising size, then position in
+    the index."""
     return np.lexsort(
         (
             place_of(pairs.other_segment, pairs.other_column),
@@ -29,8 +29,8 @@ def sorted_best_first(pairs: Pairs) -> Array:
 
 
 def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, Array]:
-    """The `most` pairs of each column, with those that hold most of it, then the smaller, then in
-    the order of the index; and the columns that have more, by `place_of`. Sorted."""
+    """The `most` best pairs of each column, sorted as by `sorted_best_first`; and the columns that
+    have more, packed by `place_of`."""
     order = sorted_best_first(pairs)
     pairs = pairs.take(order)
     new = np.ones(len(pairs), dtype=bool)
@@ -43,13 +43,13 @@ def best_of_each(pairs: Pairs, most: int) -> tuple[Pairs, Array]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asks:
-    """Which columns of a segment ask: all, or those that are given."""
+    """The columns of a segment whose pairs are counted: all, or the given ones."""
 
     side: Side
     columns: Array | None = None
 
     def ranks(self) -> Array:
-        """Their ranks, rising."""
+        """Their ranks, ascending."""
         every = np.arange(len(self.side.columns))
         return every if self.columns is None else every[np.isin(self.side.columns, self.columns)]
 
@@ -57,29 +57,29 @@ class Asks:
 def pairs_between(
     mine: Asks, theirs: Asks, shared: Shared, numbers: tuple[int, int], share: float, most: int
 ) -> Pairs:
-    """The pairs of two segments, or of one with itself; `numbers` are those of the segments. Of
-    each column those with the `most` best.
+    """The pairs of two segments, or of one with itself, at most the `most` best of each column;
+    `numbers` are the segments' indexes.
 
-    A pair stands under its smaller column; of equally large ones under the later.
+    A pair is listed under its smaller column; of equally large ones under the later.
     """
-    one, other = numbers
-    there = _asked(mine, theirs.side, shared, numbers, share, most)
-    if one == other:
+    left, right = numbers
+    there = _contained(mine, theirs.side, shared, numbers, share, most)
+    if left == right:
         return there
-    back = _asked(theirs, mine.side, shared.turned(), (other, one), share, most)
+    back = _contained(theirs, mine.side, shared.turned(), (right, left), share, most)
     return together([there, back])
 
 
-def _asked(
+def _contained(
     asks: Asks, theirs: Side, shared: Shared, numbers: tuple[int, int], share: float, most: int
 ) -> Pairs:
-    """The pairs whose smaller column is one of mine."""
+    """The pairs whose smaller column is one of the first segment's."""
     from lakejoin.search.graph.counting import Asked, Asking, Between, count_pairs
 
     mine, ranks, many = asks.side, asks.ranks(), len(theirs.columns)
     if not many or not len(ranks) or not len(shared):
         return together([])
-    one, other = numbers
+    left, right = numbers
     asking = Asking(mine.sizes, mine.tables, mine.set_start, mine.groups, mine.weights)
     asked = Asked(
         theirs.sizes,
@@ -92,20 +92,20 @@ def _asked(
     between = Between(*shared.by_group(len(mine.weights)))
     counts, touched = np.zeros(many, dtype=np.int64), np.empty(many, dtype=np.int64)
     out = np.empty((3, _ROOM + many), dtype=np.int64)
-    found, begin = [], 0
+    batches, begin = [], 0
     while begin < len(ranks):
-        how = one == other, one > other, share, ranks, begin
-        begin, written = count_pairs(asking, asked, between, *how, counts, touched, out)
+        options = left == right, left > right, share, ranks, begin
+        begin, written = count_pairs(asking, asked, between, *options, counts, touched, out)
         q, x, both = out[:, :written].copy()
         pairs = Pairs(
-            np.full(written, one),
+            np.full(written, left),
             mine.columns[q].astype(np.int64),
             mine.sizes[q],
-            np.full(written, other),
+            np.full(written, right),
             theirs.columns[x].astype(np.int64),
             theirs.sizes[x],
             both,
         )
         many_more = written and int(np.bincount(q).max()) > most
-        found.append(best_of_each(pairs, most)[0] if many_more else pairs)
-    return together(found)
+        batches.append(best_of_each(pairs, most)[0] if many_more else pairs)
+    return together(batches)

@@ -1,7 +1,7 @@
-"""Which values do segments share? By ranges of hashes, in which all segments can be compared.
+"""Count the values that segments share, by ranges of hashes over all segments.
 
-Each segment has codes of its own. The directory of a dictionary is in the order of the hashes, so a
-range of it is read without hashing anything; what has the same hash is compared by its text.
+Each segment has codes of its own. The directory of a dictionary is sorted by hash, so a range of
+it is read without hashing anything; values with the same hash are compared by their text.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-MOST_PARTS = 256  # every directory tells at least eight bits of a hash
+MOST_PARTS = 256  # every directory knows at least eight bits of a hash
 
 
 def shared_in(
     segments: Sequence[Segment], part: int, parts: int, wanted: Array
 ) -> Iterator[tuple[tuple[int, int], Shared]]:
-    """What two segments share, the one with the smaller number first, in one of `parts` ranges of
-    hashes, a power of two; a matrix says which twos are `wanted`."""
+    """By pair of segments, the values that they share in range `part` of `parts` ranges of hashes
+    (a power of two); the matrix `wanted` says for which pairs."""
     keys, codes, owners = _tokens(segments, part, parts)
-    order = np.argsort(keys, kind="stable")  # within a hash the segments rise
+    order = np.argsort(keys, kind="stable")  # within a hash, segments ascend
     keys, codes, owners = keys[order], codes[order], owners[order]
     some = np.zeros(len(keys), dtype=bool)
     some[1:] = keys[1:] == keys[:-1]
     some[:-1] |= some[1:]
     keys, codes, owners = keys[some], codes[some], owners[some]
-    token, order = _told_apart(segments, keys, codes, owners)
+    token, order = _number_values(segments, keys, codes, owners)
     token, codes, owners = token[order], codes[order], owners[order]
     groups = np.empty(len(codes), dtype=np.int64)
     for number in np.unique(owners).tolist():
@@ -46,7 +46,7 @@ def shared_in(
 
 
 def _tokens(segments: Sequence[Segment], part: int, parts: int) -> tuple[Array, Array, Array]:
-    """(hash as far as it is known, code, segment) of all searched values in the range."""
+    """(known bits of the hash, code, segment) of all searched values in the range."""
     known = min(segment.dictionary.known_bits for segment in segments)
     keys, codes, owners = [], [], []
     for number, segment in enumerate(segments):
@@ -58,12 +58,12 @@ def _tokens(segments: Sequence[Segment], part: int, parts: int) -> tuple[Array, 
     return np.concatenate(keys), np.concatenate(codes), np.concatenate(owners)
 
 
-def _told_apart(
+def _number_values(
     segments: Sequence[Segment], keys: Array, codes: Array, owners: Array
 ) -> tuple[Array, Array]:
-    """A number for every different value, and the order by value, then by segment.
+    """An id for every distinct value, and the order by value, then by segment.
 
-    Texts decide: values with the same hash are the same as the first of them, but for a few.
+    Texts decide: values with the same hash almost always equal the first of them.
     """
     import pyarrow.compute as pc
 
@@ -101,17 +101,17 @@ def _texts(segments: Sequence[Segment], codes: Array, owners: Array) -> pa.Large
 def _by_pair(
     token: Array, owners: Array, groups: Array, wanted: Array
 ) -> Iterator[tuple[tuple[int, int], Shared]]:
-    """By two segments, what is shared; tokens rise, and within one the segments do."""
-    found = [np.zeros((4, 0), dtype=np.int64)]
+    """What each pair of segments shares; tokens ascend, and within a token segments do."""
+    shared = [np.zeros((4, 0), dtype=np.int64)]
     for step in range(1, len(wanted)):
         here = np.flatnonzero(token[step:] == token[:-step])
         if not len(here):
             break
-        one, other = owners[here], owners[here + step]
-        some = wanted[one, other]
+        left, right = owners[here], owners[here + step]
+        some = wanted[left, right]
         here = here[some]
-        found.append(np.stack([one[some], other[some], groups[here], groups[here + step]]))
-    rows = np.concatenate(found, axis=1)
+        shared.append(np.stack([left[some], right[some], groups[here], groups[here + step]]))
+    rows = np.concatenate(shared, axis=1)
     if not rows.shape[1]:
         return
     rows = rows[:, np.lexsort(rows[::-1])]
@@ -120,12 +120,12 @@ def _by_pair(
     rows = rows[:, begin]
     pair = _changes(rows[:2])
     for at, end in zip(pair, np.append(pair[1:], rows.shape[1]), strict=True):
-        one, other = rows[:2, at].tolist()
-        yield (one, other), Shared(rows[2, at:end], rows[3, at:end], count[at:end])
+        left, right = rows[:2, at].tolist()
+        yield (left, right), Shared(rows[2, at:end], rows[3, at:end], count[at:end])
 
 
 def _changes(rows: Array) -> Array:
-    """Where a column of sorted rows is another than the one before."""
+    """Where a column of the sorted matrix differs from the one before."""
     new = np.ones(rows.shape[1], dtype=bool)
     new[1:] = (np.diff(rows, axis=1) != 0).any(axis=0)
     return np.flatnonzero(new)

@@ -1,4 +1,4 @@
-"""The columns of a segment that can be joined, as flat arrays for compiled code."""
+"""The joinable columns of a segment as flat arrays for compiled code."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Array = np.ndarray[Any, Any]
 class Side:
     """The searched columns of live tables that have at least `least` distinct values.
 
-    They are numbered by falling size, then as the segment has them: that number is a column's
-    *rank*. A posting list that rises by rank begins with its largest columns.
+    A column's *rank* is its position by falling size, then by its index in the segment. A posting
+    list sorted by rank starts with its largest columns.
     """
 
     segment: Segment
@@ -29,7 +29,7 @@ class Side:
 
     @cached_property
     def columns(self) -> Array:
-        """The numbers that the ranks have in the segment."""
+        """The column index of each rank."""
         sizes = np.asarray(self.segment.postings.set_sizes(), dtype=np.int64)
         usable = sizes >= max(1, self.least)
         usable[Places(self.segment).dead] = False
@@ -38,13 +38,13 @@ class Side:
 
     @cached_property
     def sizes(self) -> Array:
-        """How many distinct values each has, falling."""
+        """How many distinct values each column has, descending."""
         sizes = self.segment.postings.set_sizes(self.columns.astype(np.uint32))
         return np.asarray(sizes, dtype=np.int64)
 
     @cached_property
     def tables(self) -> Array:
-        """The table of each."""
+        """The table of each column."""
         first = Places(self.segment).first
         return np.asarray(np.searchsorted(first, self.columns, side="right") - 1)
 
@@ -63,12 +63,12 @@ class Side:
 
     @property
     def set_start(self) -> Array:
-        """Where the set of each begins among `groups`."""
+        """Where the set of each column starts in `groups`."""
         return self._sets[0]
 
     @property
     def groups(self) -> Array:
-        """The sets, as groups: those of the rarest values of the segment first."""
+        """The sets as groups of values, the rarest of the segment first."""
         return self._sets[1]
 
     @cached_property
@@ -80,19 +80,19 @@ class Side:
 
     @property
     def list_start(self) -> Array:
-        """Where the posting list of each group begins among `lists`."""
+        """Where the posting list of each group starts in `lists`."""
         return self._lists[0]
 
     @property
     def lists(self) -> Array:
-        """The ranks of the columns that hold the values of a group, rising."""
+        """The ranks of the columns that hold each group, ascending."""
         return self._lists[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:
-    """The values that two segments share, by groups: `count` of them are in the group `mine` of one
-    and in the group `theirs` of the other."""
+    """The values that two segments share, by groups: `count` values are in the group `mine` of the
+    first and in the group `theirs` of the second."""
 
     mine: Array
     theirs: Array
@@ -106,7 +106,7 @@ class Shared:
         return Shared(self.theirs, self.mine, self.count)
 
     def by_group(self, groups: int) -> tuple[Array, Array, Array]:
-        """(start, theirs, count): what is shared with each group of mine."""
+        """(start, theirs, count): what each group of the first segment shares."""
         order = np.argsort(self.mine, kind="stable")
         start = np.zeros(groups + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.mine, minlength=groups), out=start[1:])

@@ -1,4 +1,4 @@
-"""Search for the tables that join on a composite key: MATE."""
+"""Search for tables that join on a composite key (MATE)."""
 
 from lakejoin.search.mate.engine import Mate
 from lakejoin.search.mate.hits import KeyCounters, KeyHits, Mapping

@@ -15,7 +15,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 class Best:
     """A heap for compiled code (see `lakejoin.kernels.topk`).
 
-    The order is that of answers: more combinations, then fewer rows, then the order of the index.
+    Ordered like answers: more combinations, then fewer rows, then the order of the index.
     """
 
     def __init__(self, k: int) -> None:
@@ -23,20 +23,20 @@ class Best:
         self.found = 0
 
     def hopeless(self, score: int) -> bool:
-        """Whether no table with that score could be among them."""
+        """Whether no table with this score can be among the best."""
         full = self.found == len(self.rank)
         return score == 0 or (full and score < int(self.rank[0] >> _HALF))
 
     def segments(self) -> set[int]:
-        """The segments that they are in."""
+        """The segments of the best tables."""
         return set((self.place[: self.found] >> _HALF).tolist())
 
     def ordered(self) -> tuple[Array, Array, Array]:
-        """(segment, table, score) of each, the best first."""
+        """(segment, table, score), the best first."""
         order = np.lexsort((self.place[: self.found], ~self.rank[: self.found]))
-        place, rank = self.place[order], self.rank[order]
+        packed, rank = self.place[order], self.rank[order]
         return (
-            (place >> _HALF).astype(np.int64),
-            (place & _LOW).astype(np.int64),
+            (packed >> _HALF).astype(np.int64),
+            (packed & _LOW).astype(np.int64),
             (rank >> _HALF).astype(np.int64),
         )

@@ -1,4 +1,4 @@
-"""How much could each table hold? From what its columns can serve: compiled, over those alone."""
+"""Compiled: bound how many combinations each table can hold, and the cost of fetching rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lakejoin.search.mate.layout import Layout
 
 Array = np.ndarray[Any, Any]
 
-SCAN = 15.0  # nanoseconds to look at a cell for a value of the initial column,
+SCAN = 15.0  # nanoseconds to check a cell for a value of the initial column,
 ROW = 100.0  # and to verify a row that has one
 
 
 class Served(NamedTuple):
     """By key column and column, how many combinations it can serve, and how many values of the key
-    column it holds; those of key column j that serve any are touched[start[j]:start[j + 1]]."""
+    column it holds. touched[start[j]:start[j + 1]] are the columns that serve key column j."""
 
     serves: Array
     held: Array
@@ -27,10 +27,10 @@ class Served(NamedTuple):
 
 @kernel
 def bound_tables(layout: Layout, served: Served, bound: Array, tables: Array) -> int:
-    """Finds the tables that may hold a combination, and how many each may at most; how many they
-    are. `bound` must be zero.
+    """Find the tables that may hold a combination, and a bound for each; returns their number.
+    `bound` must be zero.
 
-    No mapping matches more than a column of it can serve; and no more than the table has rows.
+    No mapping matches more than one of its columns can serve, nor more than the table has rows.
     """
     parts = served.serves.shape[0]
     best = np.zeros((parts, bound.shape[0]), dtype=np.int64)
@@ -56,9 +56,9 @@ def bound_tables(layout: Layout, served: Served, bound: Array, tables: Array) ->
 
 @kernel
 def fetching_costs(layout: Layout, served: Served, bound: Array, costs: Array) -> None:
-    """What fetching rows by each key column would cost: looking through the columns of candidate
-    tables that hold a value of it, and verifying the rows that do, by how often a column repeats
-    its values."""
+    """Estimate the cost of fetching rows by each key column: scanning the columns of candidate
+    tables that hold one of its values, and verifying the rows that do, by how often a column
+    repeats its values."""
     for part in range(costs.shape[0]):
         costs[part] = 0.0
         for i in range(served.start[part], served.start[part + 1]):

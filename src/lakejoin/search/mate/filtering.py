@@ -1,4 +1,4 @@
-"""MATE's row filter: the super keys of a key's combinations, made when tables need them."""
+"""MATE's row filter: the super keys of a key's combinations, computed when tables need them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-WIDE = 6  # columns from which on, by measurement, the filter saves more than it costs
+WIDE = 6  # columns from which the filter saves more than it costs (measured)
 
 
 class SuperKeyFilter:
     """Passes the rows whose super key covers that of a combination of the row's initial value.
 
-    `live` says which combinations the segment can hold at all. Keys are made once for all tables
-    that hash alike.
+    `live` says which combinations the segment can hold at all. Keys are computed once for all
+    tables that hash alike.
     """
 
     def __init__(
@@ -39,18 +39,18 @@ class SuperKeyFilter:
         self._made: list[tuple[Array, Array]] = []
 
     def compiled(self) -> Filter:
-        """For compiled code; no keys are made yet."""
+        """For compiled code; without keys yet."""
         from lakejoin.search.mate.reading import SUPER_KEYS, Filter
 
         group = self._kept.groups()
         keys, common = np.zeros((2, int(group.max(initial=0)) + 1), dtype=np.int64)
-        wide = WIDE if self._options.bounds else 0  # algorithm 1 filters always
+        wide = WIDE if self._options.bounds else 0  # algorithm 1 always filters
         pairs = self._options.pairs
         return Filter(SUPER_KEYS, self._kept.words, pairs, wide, group, self._start, keys, common)
 
     def make(self, row_filter: Filter, table: int) -> None:
-        """Makes the keys for tables that hash like this one: those of the combinations, and what
-        those of each initial value have in common."""
+        """Compute the keys for tables that hash like this one: of all combinations, and the common
+        bits of those of each initial value."""
         keys = np.zeros((len(self._combinations), self._kept.words), dtype=np.uint64)
         for j, tokens in enumerate(self._query.tokens):
             keys |= self._kept.of_texts(tokens, table)[self._combinations[:, j]]
@@ -58,6 +58,6 @@ class SuperKeyFilter:
         some = np.flatnonzero(np.diff(self._start))
         if len(some):
             common[some] = np.bitwise_and.reduceat(keys, self._start[some], axis=0)
-        self._made.append((keys, common))  # kept as long as compiled code may read them
+        self._made.append((keys, common))  # compiled code holds only their addresses
         group = row_filter.group[table]
         row_filter.keys[group], row_filter.common[group] = keys.ctypes.data, common.ctypes.data

@@ -1,4 +1,4 @@
-"""The rows and super keys of a segment, for compiled code: arrays by their addresses."""
+"""The rows and super keys of a segment for compiled code, as addresses of arrays."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# The arrays in the order of the row of addresses. `PLACES` has, for those of mapped files, where
-# in the file they begin.
+# The arrays in the order of the row of addresses. `PLACES` holds the offsets of the mapped arrays
+# in their files.
 LOCAL, IDS, SPELLING, KEYS, WIDTH, IDS_START, LOCAL_START, ROWS, KEY_START, PLACES = range(10)
 CHECKED, KEYS_CHECKED = 10, 11
 
 
 class Held:
-    """A segment's rows, and its super keys if they are wanted; keeps the files mapped.
+    """A segment's rows, and optionally its super keys; keeps the files mapped.
 
-    Compiled code notes what blocks it read that were not verified before, in `pending`; `verify`
-    then does. A search has a `pending` of its own, so that several threads may search.
+    Compiled code marks the unverified blocks that it read in `pending`, and `verify` checks them.
+    Each search has its own `pending`, so that several threads can search.
     """
 
     def __init__(self, segment: Segment, super_keys: bool) -> None:
@@ -51,12 +51,12 @@ class Held:
         self.row = addresses(*self._arrays)
 
     def pending(self) -> list[Array]:
-        """A place for notes about each of the two files: the first says whether there are any."""
+        """Marks for the blocks of each of the two files; the first says whether any is set."""
         blocks = [len(file.verified) for file in self._files]
         return [np.zeros(1 + n, dtype=np.uint8) for n in [*blocks, 0][:2]]
 
     def verify(self, pending: list[Array]) -> None:
-        """Verifies the blocks that were noted; raises where one is damaged."""
+        """Verify the marked blocks; raises if one is damaged."""
         for file, noted in zip(self._files, pending, strict=False):
             if noted[0]:
                 file.check_blocks(np.flatnonzero(noted[1:]))
@@ -68,7 +68,7 @@ _ROWS_ALONE = OfSegment(lambda segment: Held(segment, super_keys=False))
 
 
 def held_of(segment: Segment, super_keys: bool) -> Held:
-    """The rows of a segment, made once and kept as long as it is."""
+    """The rows of a segment, opened once and kept as long as the segment."""
     return _WITH_KEYS(segment) if super_keys else _ROWS_ALONE(segment)
 
 

@@ -1,4 +1,4 @@
-"""What a search for a composite key gives back, and what it looked at."""
+"""The hits of a search for a composite key, and counters of its work."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class KeyCounters(Summed):
-    """What a search for a composite key looked at, summed over the segments.
+    """The work of a search for a composite key, summed over the segments.
 
-    `tables` hold a value of every key column; of these `tables_read` had their rows looked at. In
-    them, `rows_seen` rows hold a value of the initial column. Where enough of them passed the row
-    filter, the `rows_passed` were verified, and `rows_true` hold a whole combination:
-    `rows_true / rows_passed` is the filter's precision. `items` are the entries of posting lists
-    that were read. Of `cut_short` tables not all mappings were tried, because there are too many:
-    their scores may be too low. `initial` says which of my columns the rows were fetched by, and
-    in how many segments.
+    `tables` hold a value of every key column; the rows of `tables_read` of them were read. There,
+    `rows_seen` rows hold a value of the initial column. If enough of them passed the row filter,
+    the `rows_passed` were verified, and `rows_true` hold a whole combination:
+    `rows_true / rows_passed` is the filter's precision. `items` are the posting list entries that
+    were read. `cut_short` tables had too many mappings to try them all: their scores may be too
+    low. `initial` says by which key column rows were fetched, and in how many segments.
     """
 
     segments: int = 0
@@ -38,8 +37,8 @@ class KeyCounters(Summed):
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Columns of a table, by their numbers in the segment and in the order of my key columns, and
-    how many of my combinations their rows hold."""
+    """Columns of a table (indexes in the segment), in the order of the key columns, and how many
+    combinations their rows hold."""
 
     columns: tuple[int, ...]
     matched: int
@@ -47,9 +46,9 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyHits:
-    """Tables found, best first: `segment` and `table` number them, `matched` is the score.
+    """Tables, best first, by their indexes `segment` and `table`; `matched` is the score.
 
-    `mapping` is the best one of each; `runner_up` the next best, where it is close.
+    `mapping` is the best mapping of each; `runner_up` the next best, if it is close.
     """
 
     segment: Array

@@ -1,4 +1,4 @@
-"""A key query with how to search for it, and the trees that are made of it once."""
+"""A key query with its search options and the tries built from it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ FILTERS = ("superkeys", "none", "each")
 
 @dataclass(frozen=True, slots=True)
 class MateOptions:
-    """How to search; all ways give the same answer.
+    """How to search; all options give the same answer.
 
     `row_filter`: "superkeys" are those of the index; "none" fetches by the initial column and
     verifies every row (SCR in the paper), "each" fetches the rows of every key column and
-    intersects them (MCR). `bounds` off bounds tables by the initial column alone, and tries all
-    their columns, as algorithm 1 does. `initial` is "items" (where fetching rows costs least;
-    without `bounds`, the fewest entries in posting lists), "cardinality" (the fewest distinct
-    values), the name of a key column or its place in the key. A row is tested against the super
-    keys of all combinations of its initial value if these are at most `pairs`: to test more takes
-    as long as to verify the row. Else only what they have in common is tested.
+    intersects them (MCR). Without `bounds`, tables are bounded by the initial column alone, and all
+    their columns are tried, as in algorithm 1. `initial` is "items" (where fetching rows is
+    cheapest; without `bounds`, the fewest entries in posting lists), "cardinality" (the fewest
+    distinct values), or the name or index of a key column. A row is tested against the super keys
+    of all combinations of its initial value if these are at most `pairs`, because testing more
+    takes as long as verifying the row; otherwise only their common bits are tested.
     """
 
     row_filter: str = "superkeys"
@@ -37,20 +37,22 @@ class MateOptions:
 
 
 class Key:
-    """A key query with what is made of it once: its trees, by their first level."""
+    """A key query, and its tries by their first level, each built once."""
 
     def __init__(self, query: KeyQuery, options: MateOptions) -> None:
         self.query = query
         self.options = options
         self.counters = KeyCounters()
         self._tries: dict[int | None, Trie] = {}
-        places = range(len(query.columns))
-        if options.initial not in ("items", "cardinality", *query.columns, *places):
-            raise InputError(f"the initial column {options.initial!r} is not one of the key")
+        indexes = range(len(query.columns))
+        if options.initial not in ("items", "cardinality", *query.columns, *indexes):
+            raise InputError(
+                f"initial column {options.initial!r} is not in the key: {', '.join(query.columns)}"
+            )
 
     def trie(self, initial: int | None = None) -> Trie:
-        """The tree that begins with a key column, and then the more values one has, the earlier;
-        without one, the tree of the key columns in their order."""
+        """The trie that starts with key column `initial`, the others by falling number of values;
+        without one, the trie of the key columns in their order."""
         if initial not in self._tries:
             sizes = [len(tokens) for tokens in self.query.tokens]
             order = list(range(len(sizes)))

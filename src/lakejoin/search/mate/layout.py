@@ -1,4 +1,4 @@
-"""Where the tables and columns of a segment lie, as arrays: made once, and kept as it is."""
+"""The tables and columns of a segment as arrays, built once per segment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Made = TypeVar("Made")
 
 
 class OfSegment(Generic[Made]):
-    """Something that is made of a segment once, and kept as long as the segment is.
+    """Something derived from a segment, computed once and kept as long as the segment.
 
-    It must not hold the segment itself, which would keep it for ever.
+    It must not reference the segment, which would then never be freed.
     """
 
     def __init__(self, make: Callable[[Segment], Made]) -> None:
@@ -35,8 +35,8 @@ class OfSegment(Generic[Made]):
 
 
 class Layout(NamedTuple):
-    """By table its first column, how many it has and its rows; by column its table, its rows, and
-    in how many rows each of its values is on average."""
+    """By table: its first column, number of columns and rows. By column: its table, its rows, and
+    the mean number of rows per value."""
 
     first: Array
     width: Array
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
     repeats: Array
 
     def columns_of(self, tables: Array) -> Array:
-        """All columns of some tables."""
+        """All columns of the given tables."""
         width = self.width[tables]
         begin = np.cumsum(width) - width
         return np.repeat(self.first[tables] - begin, width) + np.arange(width.sum())

@@ -1,4 +1,4 @@
-"""Which of my combinations meet a table under a mapping, and in how many of its rows."""
+"""Which combinations of a key a table holds under a mapping, and in how many rows."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Array = np.ndarray[Any, Any]
 
 
 class Meetings:
-    """The meetings of one query with tables. What the query is in a segment is made once, and kept
-    for the last one: results are best asked for segment by segment."""
+    """The matches of one query with tables. The query's codes are kept for the last segment only,
+    so results are best requested segment by segment."""
 
     def __init__(self, query: KeyQuery) -> None:
         self._query = query
@@ -42,12 +42,12 @@ class Meetings:
             return self._kept[1]
 
     def forget(self) -> None:
-        """Lets go of what is kept of a segment; it is made anew when it is needed again."""
+        """Free what is kept of a segment; it is recomputed when needed."""
         with self._lock:
             self._kept = None
 
     def of(self, segment: Segment, mapping: Sequence[int]) -> Meeting:
-        """What the query shares with some columns of a table, by their numbers in the segment."""
+        """What the query shares with the columns `mapping` of a table (indexes in the segment)."""
         from lakejoin.search.mate.held import held_of
         from lakejoin.search.mate.numbers import number_columns
         from lakejoin.search.mate.rows import combinations_of
@@ -62,12 +62,12 @@ class Meetings:
         combinations_of(numbers, self._trie.nodes, leaf)
         rows = np.zeros(len(self._query), dtype=np.int64)
         rows[self._trie.sorted] = np.bincount(leaf[leaf >= 0], minlength=len(self._query))
-        places = np.flatnonzero(rows)
-        return Meeting(places, rows[places])
+        positions = np.flatnonzero(rows)
+        return Meeting(positions, rows[positions])
 
 
 def combinations_in(segment: Segment, mapping: Sequence[int]) -> int:
-    """How many distinct combinations, none with a null, some columns of a table hold."""
+    """How many distinct combinations without nulls some columns of a table hold."""
     import pyarrow as pa
 
     from lakejoin.store.rows import NULL

@@ -1,4 +1,4 @@
-"""What a segment knows of a key: the codes of its values, and which combinations it can hold."""
+"""The codes of a key's values in a segment, and which combinations it can hold."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Array = np.ndarray[Any, Any]
 
 
 class Numbering:
-    """The codes of a key's values in a segment. For compiled code that takes 1.5 bits a value of
-    the segment, and 8 bytes a value of the key, for every key column.
+    """The codes of a key's values in a segment. For compiled code they take 1.5 bits per value of
+    the segment and 8 bytes per value of the key, for every key column.
 
-    `live` says which combinations have all their values there.
+    `live` says which combinations have all their values in the segment.
     """
 
     def __init__(self, segment: Segment, query: KeyQuery) -> None:
@@ -41,7 +41,7 @@ class Numbering:
 
     def used(self, part: int) -> tuple[Array, Array]:
         """The codes of a key column's values in live combinations, ascending, and in how many of
-        these each is."""
+        them each occurs."""
         values = len(self._query.tokens[part])
         weights = np.bincount(self._query.combinations[self.live, part], minlength=values)
         weights = weights.astype(np.int64)[self._numbers[part]]

@@ -1,7 +1,7 @@
-"""From the cells of a column to the numbers of a key's values: compiled.
+"""Compiled: map the cells of a column to the values of a key column.
 
-A key column's values are numbered. A cell's number is that of its value, or -1 if the key column
-has no such value.
+A cell becomes the position of its value among the key column's values, or -1 if it has no such
+value. That position is called the cell's number here.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Known(NamedTuple):
-    """The values of a key that a segment knows: the codes of the j-th key column as a set of bits
-    (`words[j]`, with what comes `before` each word); in the order of the codes, the number of each
-    value begins at `numbers[start[j]]`."""
+    """The values of a key that a segment has: the codes of the j-th key column as a bit set
+    (`words[j]`, with the count of bits `before` each word); the numbers of its values, in the order
+    of the codes, start at `numbers[start[j]]`."""
 
     start: Array
     numbers: Array
@@ -51,8 +51,8 @@ def _number_ids(
 ) -> None:
     """The numbers of value ids.
 
-    Arrays are taken out of tuples once: compiled code counts who holds them, and to do that in
-    every turn of a loop would cost many times what is done there.
+    Arrays are taken out of tuples once: compiled code counts references, which in a loop would cost
+    far more than the loop itself.
     """
     spelling, words, before = spelling_in(row), known.words[part], known.before[part]
     numbers = known.numbers[known.start[part] : known.start[part + 1]]
@@ -67,16 +67,16 @@ def _number_ids(
         return
     at = place_in(row, SPELLING)
     for i in range(ids.shape[0]):
-        place = np.int64(ids[i]) - tokens
-        if 0 <= place < spelling.shape[0]:
-            touch(guard, at + 4 * place, at + 4 * place + 4)
-            rank = rank_in(words, before, np.int64(spelling[place]))
+        spelled_as = np.int64(ids[i]) - tokens
+        if 0 <= spelled_as < spelling.shape[0]:
+            touch(guard, at + 4 * spelled_as, at + 4 * spelled_as + 4)
+            rank = rank_in(words, before, np.int64(spelling[spelled_as]))
             out[i] = numbers[rank] if rank >= 0 else np.int32(-1)
 
 
 @njit
 def _cells(row: Array, guard: Guard, column: int) -> tuple[int, int]:
-    """(where a column's narrow numbers begin, how wide they are); width 0 has none."""
+    """(where a column's narrow cells start, their width in bytes); width 0 if it has none."""
     width = np.int64(width_in(row)[column])
     begin = local_start_in(row)[column]
     if width > 0:
@@ -87,7 +87,7 @@ def _cells(row: Array, guard: Guard, column: int) -> tuple[int, int]:
 
 @njit
 def _cell(local: Array, begin: int, width: int, r: int) -> int:
-    """One of a column's narrow numbers."""
+    """One of a column's narrow cells."""
     at = begin + width * r
     if width == 1:
         return np.int64(local[at])
@@ -104,7 +104,7 @@ def bare_known(known: Known) -> Known:
 
 @njit
 def _take_ids(ids: Array, chosen: Array) -> Array:
-    """The value ids of some rows of a column that has one a row."""
+    """The value ids of some rows of a column that has one per row."""
     taken = np.empty(chosen.shape[0], dtype=np.uint32)
     for i in range(chosen.shape[0]):
         taken[i] = ids[chosen[i]]
@@ -113,7 +113,7 @@ def _take_ids(ids: Array, chosen: Array) -> Array:
 
 @njit
 def _take_cells(local: Array, begin: int, width: int, chosen: Array, n: int) -> Array:
-    """The narrow numbers of some rows of a column, or of all if none is chosen."""
+    """The narrow cells of some rows of a column, or of all if none is chosen."""
     taken = np.empty(n, dtype=np.uint32)
     if chosen.shape[0] == 0:
         for i in range(n):
@@ -135,9 +135,10 @@ def number_rows(
     chosen: Array,
     out: Array,
 ) -> None:
-    """The number of the value that a column has in each of some rows, or in all if none is chosen.
+    """The numbers of a column's cells in some rows, or in all if none is chosen.
 
-    Of a column that names its values once, these are numbered first unless the rows are fewer.
+    In a column with narrow cells the distinct values are numbered first, unless there are fewer
+    rows.
     """
     guard = rows_guard(row, pending)
     begin, width = _cells(row, guard, column)
@@ -166,7 +167,7 @@ def number_rows(
 def number_columns(
     row: Array, pending: Array, tokens: int, known: Known, columns: Array, out: Array
 ) -> None:
-    """Numbers all rows of columns, the j-th by the values of the j-th key column."""
+    """Number all rows of columns, the j-th by the values of the j-th key column."""
     every = np.zeros(0, dtype=np.int64)
     known = bare_known(known)
     for part in range(columns.shape[0]):

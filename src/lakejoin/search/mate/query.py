@@ -1,4 +1,4 @@
-"""A composite key of mine, ready to be searched for: its distinct combinations of values."""
+"""A composite key to search for: its distinct combinations of values."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ Array = np.ndarray[Any, Any]
 class KeyQuery:
     """Several columns of one table, to be searched for together.
 
-    `tokens[j]` are the distinct canonical values of the j-th key column, `shown[j]` how I wrote
-    each first. A *combination* is a row of `combinations`: numbers into the tokens, distinct, in
-    the order of my rows; `counts[i]` of my `rows` hold the i-th. Rows with a null in the key have
-    none. `fixed[j]` is the name of the only column that the j-th may be mapped to, or None.
+    `tokens[j]` are the distinct canonical values of the j-th key column, `shown[j]` the first
+    spelling of each. A *combination* is a row of `combinations`, which holds positions in the
+    tokens; combinations are distinct, in the order of the table's rows, and `counts[i]` of its
+    `rows` hold the i-th. Rows with a null in the key have none. `fixed[j]` is the name of the only
+    column that the j-th key column may be mapped to, or None.
     """
 
     table: str
@@ -43,13 +44,13 @@ class KeyQuery:
         return len(self.combinations)
 
     def written(self, places: Array) -> list[pa.LargeStringArray]:
-        """Combinations as I wrote them, by key column."""
+        """Combinations as spelled in the table, by key column."""
         chosen = self.combinations[places]
         return [shown.take(chosen[:, j]) for j, shown in enumerate(self.shown)]
 
 
 def key_query(mine: MyTable, places: Sequence[int], fixed: Sequence[str | None] = ()) -> KeyQuery:
-    """The query that some columns of a table make."""
+    """Make a query of some columns of a table."""
     cells = [mine.cells(place) for place in places]
     combinations, counts = distinct_rows([numbers for _, numbers in cells])
     return KeyQuery(
@@ -66,9 +67,9 @@ def key_query(mine: MyTable, places: Sequence[int], fixed: Sequence[str | None] 
 
 
 def distinct_rows(columns: Sequence[Array]) -> tuple[Array, Array]:
-    """The distinct rows of columns of numbers, in the order of their first, and how often each is.
+    """The distinct rows of columns of numbers, by first occurrence, and how often each occurs.
 
-    Rows in which a number is `NO_CELL` are left out.
+    Rows with a `NO_CELL` are skipped.
 
     >>> rows, counts = distinct_rows([np.array([1, 0, 1, 7]), np.array([2, 3, 2, NO_CELL])])
     >>> rows.tolist(), counts.tolist()

@@ -1,7 +1,7 @@
-"""The candidate tables of a segment, one after the other: compiled.
+"""Compiled: read the candidate tables of a segment one by one.
 
-For each: the columns that may serve, the rows that hold a value of the initial column, those that
-pass the row filter, those that hold a whole combination, and the mapping that most do.
+For each: the columns that may serve, the rows with a value of the initial column, those that pass
+the row filter, those that hold a whole combination, and the mapping with the most combinations.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from lakejoin.search.mate.trie import Nodes
 Array = np.ndarray[Any, Any]
 
 NONE, SUPER_KEYS, EACH = range(3)  # row filters
-CHUNK = 1 << 16  # rows that are filtered between two looks at what can still be reached
-# What `read_tables` goes on from, and what it counts.
+CHUNK = 1 << 16  # rows filtered between two checks of what can still be reached
+# The state from which `read_tables` continues, and its counters.
 AT, FOUND, TABLES_READ, ROWS_SEEN, ROWS_PASSED, ROWS_TRUE, CUT_SHORT = range(7)
 STATE = 7
 TURN = 50_000_000  # about a quarter of a second
-STEPS = 100_000_000  # of rows in the search for the best mapping of a table: a second or two
+STEPS = 100_000_000  # steps in the search for the best mapping of a table: a second or two
 
 
 class Source(NamedTuple):
-    """The rows of a segment (see `Held`), what it knows of the key, and the key's tree, of which
-    level l is about key column `part[l]`."""
+    """The rows of a segment (see `Held`), the key's values in it, and the key's trie, in which
+    level l is key column `part[l]`."""
 
     row: Array
     rows_pending: Array
@@ -46,9 +46,9 @@ class Source(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The candidates in their order, by table its bound and where its columns are, and by key
-    column and column how many combinations it can serve and whether it has the same name (2), none
-    of mine (1) or that of another key column (0)."""
+    """The candidates in their order; by table its bound and its columns; by key column and column,
+    how many combinations it can serve (`serves`), and whether it has the key column's name (2), no
+    key column's (1) or another's (0) (`alike`)."""
 
     order: Array
     bound: Array
@@ -61,10 +61,10 @@ class Tables(NamedTuple):
 
 class Filter(NamedTuple):
     """The row filter. The combinations of initial value v are [start[v], start[v + 1]); their super
-    keys for tables of group g lie at the address `keys[g]`, and what those of each initial value
-    have in common at `common[g]`: 0 as long as they are not made. A value with more combinations
-    than `pairs` is tested by what they have in common only. It is used where the other key columns
-    have at least so `wide` a choice of columns: else a row is verified as fast as it is tested."""
+    keys for tables of group g are at the address `keys[g]`, and the common bits of each initial
+    value at `common[g]`; 0 until they are computed. A value with more combinations than `pairs` is
+    tested by the common bits only. The filter is used if the other key columns have at least `wide`
+    columns to choose from: otherwise verifying a row is as fast as testing it."""
 
     kind: int
     words: int
@@ -94,9 +94,9 @@ def _bare(source: Source) -> Source:
 def _before(tables: Tables, part: int, a: int, b: int, canonical: bool) -> bool:
     """Whether column a is tried before column b for a key column.
 
-    One of its name comes first, one of another key column's name last. Between others, those that
-    can serve more come first, so that a good mapping is found soon; in the canonical order, those
-    that stand first.
+    Columns with its name come first, columns with another key column's name last. Of the others,
+    those that can serve more come first, so that a good mapping is found early; in the canonical
+    order, those with the smaller index.
     """
     if tables.alike[part, a] != tables.alike[part, b]:
         return tables.alike[part, a] > tables.alike[part, b]
@@ -109,8 +109,8 @@ def _before(tables: Tables, part: int, a: int, b: int, canonical: bool) -> bool:
 def _choose(
     tables: Tables, part: Array, table: int, least: int, canonical: bool
 ) -> tuple[Array, Array]:
-    """(first, column): level l may be mapped to the columns [first[l], first[l + 1]) of a list, in
-    the order in which they are tried."""
+    """(first, column): level l may be mapped to column[first[l]:first[l + 1]], in the order in
+    which they are tried."""
     levels = part.shape[0]
     begin = tables.first[table]
     end = begin + tables.width[table]
@@ -138,7 +138,7 @@ def _choose(
 def _number(
     source: Source, first: Array, column: Array, level: int, chosen: Array, out: Array
 ) -> None:
-    """Numbers the columns of a level."""
+    """Number the cells of the columns of a level."""
     for x in range(first[level], first[level + 1]):
         number_rows(
             source.row,
@@ -156,9 +156,9 @@ def _number(
 def _super_keys(
     source: Source, row_filter: Filter, table: int, initial: Array, least: int, passed: Array
 ) -> None:
-    """Marks the rows whose super key covers that of a combination of their initial value.
+    """Mark the rows whose super key covers that of a combination of their initial value.
 
-    Ends early once fewer than `least` can pass: none that follows is marked then (rule 2).
+    Stops once fewer than `least` rows can pass; later rows are not marked then (rule 2).
     """
     words, group = row_filter.words, row_filter.group[table]
     values = row_filter.start.shape[0] - 1
@@ -170,8 +170,8 @@ def _super_keys(
     where = place_in(source.row, KEYS) + 8 * words * begin
     touch(keys_guard(source.row, source.keys_pending), where, where + 8 * words * rows)
     at = keys_in(source.row).ctypes.data + 8 * words * begin
-    one = np.empty(min(rows, CHUNK), dtype=np.uint8)
-    number = 0
+    chunk = np.empty(min(rows, CHUNK), dtype=np.uint8)
+    count = 0
     for r in range(0, rows, CHUNK):
         end = min(r + CHUNK, rows)
         for x in range(initial.shape[0]):
@@ -182,20 +182,20 @@ def _super_keys(
                 row_filter.start,
                 keys,
                 common,
-                one[: end - r],
+                chunk[: end - r],
                 row_filter.pairs,
             )
             for i in range(r, end):
-                passed[i] |= one[i - r]
+                passed[i] |= chunk[i - r]
         for i in range(r, end):
-            number += passed[i]
-        if number + rows - end < least:
+            count += passed[i]
+        if count + rows - end < least:
             return
 
 
 @njit
 def _each(source: Source, first: Array, column: Array, rows: int, passed: Array) -> None:
-    """Unmarks the rows that lack a value of some key column (multi-column retrieval, MCR)."""
+    """Unmark the rows that lack a value of some key column (multi-column retrieval, MCR)."""
     every = np.zeros(0, dtype=np.int64)
     numbers = np.empty((column.shape[0], rows), dtype=np.int32)
     for level in range(source.part.shape[0]):
@@ -249,8 +249,8 @@ def _fetch(
     least: int,
     state: Array,
 ) -> Array:
-    """The numbers of the rows that hold a combination, in all columns that may serve; none if they
-    are fewer than the least."""
+    """The cells of the rows that hold a combination, in all columns that may serve; empty if there
+    are fewer than `least` such rows."""
     none = np.zeros((column.shape[0], 0), dtype=np.int32)
     every = np.zeros(0, dtype=np.int64)
     initial = np.empty((first[1], rows), dtype=np.int32)
@@ -283,13 +283,13 @@ def _fetch(
 
 @njit(inline="always")
 def _unmade(row_filter: Filter, table: int) -> bool:
-    """Whether the super keys that a table needs are not made yet."""
+    """Whether the super keys that a table needs are not computed yet."""
     return row_filter.keys[row_filter.group[table]] == 0
 
 
 @njit
 def _least(rank: Array, place: Array, found: int, rows: int, own: np.uint64) -> int:
-    """The lowest score with which a table of so many rows would be among the k best."""
+    """The lowest score with which a table of `rows` rows would be among the k best."""
     if found < rank.shape[0]:
         return 1
     score = score_of(rank[0])
@@ -306,11 +306,10 @@ def read_tables(
     place: Array,
     state: Array,
 ) -> bool:
-    """Goes on with the candidates from `state[AT]`; True when it is over.
+    """Read the candidates from `state[AT]` on; True when done.
 
-    It is over when no candidate that follows could be among the k best (rule 1). Before that, it
-    stops where a table needs keys that are not made yet, and now and then: only Python sees that
-    someone wants to end it.
+    Done when no later candidate can be among the k best (rule 1). Returns earlier if a table needs
+    keys that are not computed yet, and now and then so that Python can handle an interrupt.
     """
     source = _bare(source)
     levels = source.part.shape[0]
@@ -357,15 +356,16 @@ def settle_table(
     canonical: bool,
     best: Array,
 ) -> int:
-    """A mapping of a table whose score is known, and one close to it: `best` has their scores and
-    columns by level; how many were found.
+    """The mapping of a table whose score is known, and a runner-up close to it: `best` gets their
+    scores and columns by level; returns how many there are.
 
-    In the canonical order, and with a tree whose levels are my key columns in their order, the
+    In the canonical order, and with a trie whose levels are the key columns in their order, the
     mapping depends on the tables alone.
     """
     source = _bare(source)
     state = np.zeros(STATE, dtype=np.int64)
-    skip, one = np.zeros(0, dtype=np.int64), np.zeros(source.part.shape[0], dtype=np.int64)
+    skip = np.zeros(0, dtype=np.int64)
+    mapping = np.zeros(source.part.shape[0], dtype=np.int64)
     rows = tables.rows[table]
     found = 0
     for least in (score, close_to(score)):
@@ -376,9 +376,9 @@ def settle_table(
         if kept.shape[1] == 0:
             break
         goal = Goal(least, score, skip, STEPS if found == 0 else STEPS // 8)
-        best[found, 0], _ = best_mapping(kept, first, column, source.nodes, goal, one)
-        best[found, 1:] = one
-        skip = one.copy()
+        best[found, 0], _ = best_mapping(kept, first, column, source.nodes, goal, mapping)
+        best[found, 1:] = mapping
+        skip = mapping.copy()
         if best[found, 0] == 0:
             break
         found += 1

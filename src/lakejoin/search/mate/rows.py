@@ -1,9 +1,9 @@
-"""Which rows hold a combination, and under which mapping most do: compiled, over numbers.
+"""Compiled: find the rows that hold a combination, and the mapping with the most combinations.
 
-A table comes as a matrix: `numbers[x, r]` is the number of the value that row r has in column x,
-among the values of the key column that level of the tree is about, or -1. The columns that level l
-may be mapped to are [first[l], first[l + 1]); `column[x]` says which column of the table that is,
-because no column may serve twice.
+A table comes as a matrix: `numbers[x, r]` is the position of the value of row r in column x among
+the values of a level's key column, or -1. Level l may be mapped to the rows
+[first[l], first[l + 1]) of the matrix; `column[x]` is the table's column, because no column may
+serve twice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def bare_nodes(nodes: Nodes) -> Nodes:
 
 @njit(inline="always")
 def _below(root: Array, child: Array, values: Array, level: int, node: int, value: int) -> int:
-    """The child of a node (of the first level: the root) with a value; -1 if there is none."""
+    """The child of a node (on the first level: of the root) with a value; -1 if there is none."""
     if level == 0:
         return np.int64(root[value])
     low, high = np.int64(child[node]), np.int64(child[node + 1])
@@ -50,7 +50,7 @@ def _below(root: Array, child: Array, values: Array, level: int, node: int, valu
 
 @njit
 def _taken(column: Array, chosen: Array, level: int) -> bool:
-    """Whether the column chosen for a level serves an earlier one already."""
+    """Whether the column chosen for a level already serves an earlier one."""
     for earlier in range(level):  # noqa: SIM110 (any() is not compiled as well)
         if column[chosen[earlier]] == column[chosen[level]]:
             return True
@@ -69,10 +69,10 @@ def _seat(
     asked: Array,
     seated: int,
 ) -> bool:
-    """Finds a column for a level that has its value in a row; others may have to move for it.
+    """Find a column for a level that has its value in a row; other levels may have to move.
 
-    `chosen[l]` is the column of each of the levels that are seated, no two the same. A column is
-    asked for once (augmenting paths): `asked` lists those, after their number.
+    `chosen[l]` is the column of each seated level, no two the same. Each column is tried once
+    (augmenting paths): `asked` holds their number, then the columns.
     """
     for x in range(first[level], first[level + 1]):
         if numbers[x, r] != value[level]:
@@ -105,10 +105,10 @@ def _repeated(numbers: Array, r: int, begin: int, x: int) -> bool:
 
 @kernel
 def rows_that_hold(numbers: Array, first: Array, column: Array, nodes: Nodes, holds: Array) -> int:
-    """Marks the rows that hold a combination, each part in a column of its own; how many do.
+    """Mark the rows that hold a combination, each value in its own column; returns their number.
 
-    A row is followed down the tree value by value: columns with the same value are one way and not
-    several, and whether all parts find a column is a matching, not a try of all ways.
+    A row is followed down the trie value by value: columns with the same value are followed once,
+    and whether all values find a column is a matching problem, not a trial of all choices.
     """
     root, child, values = nodes.root, nodes.child, nodes.value  # once: see `bare`
     levels = first.shape[0] - 1
@@ -157,7 +157,7 @@ def rows_that_hold(numbers: Array, first: Array, column: Array, nodes: Nodes, ho
 
 @kernel
 def combinations_of(numbers: Array, nodes: Nodes, leaf: Array) -> None:
-    """The leaf that each row is, under a mapping: `numbers` has one column a level; else -1."""
+    """The leaf of each row under a mapping (one column per level), or -1."""
     root, child, values = nodes.root, nodes.child, nodes.value
     leaves = nodes.leaf
     for r in range(numbers.shape[1]):
@@ -184,7 +184,7 @@ def _step(
     seen: Array,
     mark: int,
 ) -> tuple[int, int]:
-    """Follows rows one level down by a column: how many remain, and how many combinations their
+    """Follow rows one level down by a column: how many remain, and how many combinations their
     nodes still reach."""
     root, child, values = nodes.root, nodes.child, nodes.value
     leaf, leaf_end = nodes.leaf, nodes.leaf_end
@@ -206,7 +206,7 @@ def _step(
 
 @njit
 def close_to(score: int) -> int:
-    """The least score that is close to a score: four fifths of it.
+    """The lowest score that counts as close to a score: four fifths of it.
 
     >>> close_to(10), close_to(11)
     (8, 9)
@@ -215,8 +215,8 @@ def close_to(score: int) -> int:
 
 
 class Goal(NamedTuple):
-    """What mapping is looked for: with the `least` score, and one with `enough` ends the search;
-    not that with the columns `skip` by level; at the cost of at most so many steps of rows."""
+    """The mapping to search for: with at least the score `least`; `enough` ends the search; not the
+    columns `skip` by level; in at most `steps` steps."""
 
     least: int
     enough: int
@@ -226,7 +226,7 @@ class Goal(NamedTuple):
 
 @njit
 def _is(mapping: Array, column: Array, chosen: Array) -> bool:
-    """Whether the chosen columns are a mapping."""
+    """Whether the chosen columns equal a mapping."""
     for level in range(mapping.shape[0]):
         if column[chosen[level]] != mapping[level]:
             return False
@@ -237,12 +237,13 @@ def _is(mapping: Array, column: Array, chosen: Array) -> bool:
 def best_mapping(
     numbers: Array, first: Array, column: Array, nodes: Nodes, goal: Goal, best: Array
 ) -> tuple[int, int]:
-    """The mapping with the most combinations: its score, or 0 if none has the least; and the steps.
+    """Find the mapping with the most combinations: its score, or 0 if none reaches the least; and
+    the steps taken.
 
-    `best` receives its columns by level. Depth first, in the order of the columns; a branch is left
-    when it could not be the best even if every row in it were a combination of its own, and every
-    combination beneath its nodes had a row. Of mappings with equal scores the first remains. If the
-    steps reach the goal's, it was cut short, and there may be a better one.
+    `best` gets its columns by level. Depth first, in the order of the columns; a branch is left
+    when it could not be the best even if each of its rows were a different combination and each
+    combination below its nodes had a row. Of equal scores the first wins. If the steps reach the
+    goal's, the search was cut short, and there may be a better mapping.
     """
     levels, n = first.shape[0] - 1, numbers.shape[1]
     rows = np.empty((levels + 1, n), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""The search for a composite key in one segment: bounds from posting lists, then its tables."""
+"""Search one segment for a composite key: bounds from posting lists, then its tables."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Combinations beyond which there is no row filter: their super keys, for each number of hash
-# functions, would take more memory than the rows that are spared are worth.
+# Combinations beyond which there is no row filter: their super keys would take more memory than the
+# skipped rows are worth.
 MOST_FILTERED = 200_000
 
 
 class SegmentSearch:
-    """The search of one segment; `hidden` are columns that must not be found."""
+    """The search of one segment; `hidden` columns are excluded."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SegmentSearch:
         self._layout = layout_of(segment)
 
     def run(self, best: Best, counters: KeyCounters) -> None:
-        """Takes in the tables of the segment that are among the best."""
+        """Add the tables of the segment that are among the best."""
         from lakejoin.search.mate.bounds import bound_tables
 
         served, items = self._weigh()
@@ -69,7 +69,7 @@ class SegmentSearch:
         self._read(self._key.trie(initial), best, counters)
 
     def _read(self, trie: Trie, best: Best, counters: KeyCounters) -> None:
-        """Reads the candidate tables in compiled code, which returns for keys and now and then."""
+        """Read the candidate tables in compiled code, which returns for keys and now and then."""
         from lakejoin.search.mate import reading
 
         kind = self._key.options.row_filter
@@ -101,13 +101,13 @@ class SegmentSearch:
         counters.cut_short += int(state[reading.CUT_SHORT])
 
     def settle(self, table: int, score: int) -> tuple[Mapping, Mapping | None]:
-        """The mapping of a table that is among the best, and one that is close to it."""
+        """The best mapping of a table that is among the best, and the runner-up if it is close."""
         from lakejoin.search.mate import reading
 
         none = _unfiltered(reading.NONE)
         for canonical in (True, False):
-            # Where there are too many mappings to try them in the canonical order, the order in
-            # which the score was found finds it again.
+            # If there are too many mappings to try them in the canonical order, the order that
+            # found the score finds it again.
             trie = self._key.trie(None if canonical else self._initial_part)
             source, check = self._source(trie, False)
             best = np.zeros((2, len(trie.order) + 1), dtype=np.int64)
@@ -123,7 +123,7 @@ class SegmentSearch:
         return first, rest[0] if rest else None
 
     def _source(self, trie: Trie, super_keys: bool) -> tuple[Source, Callable[[], None]]:
-        """What compiled code reads from, and how what it has read is verified."""
+        """What compiled code reads from, and a function that verifies what it has read."""
         from lakejoin.search.mate.held import held_of
         from lakejoin.search.mate.reading import Source
 
@@ -136,11 +136,11 @@ class SegmentSearch:
         return source, lambda: held.verify(pending)
 
     def _weigh(self) -> tuple[Served, int]:
-        """What each column can serve, and how many entries of posting lists were read."""
+        """What each column can serve, and how many posting list entries were read."""
         from lakejoin.search.mate.bounds import Served
 
         parts = range(len(self._key.query.columns))
-        # Two rows for each: what it can serve, and how many values it holds.
+        # Two rows per key column: what a column can serve, and how many values it holds.
         out = np.zeros((len(parts), 2, self._segment.column_count), dtype=np.int64)
         read = list(parts) if self._key.options.bounds else [self._chosen()]
         touched: list[Array] = [np.zeros(0, dtype=np.int64)] * len(parts)
@@ -150,7 +150,7 @@ class SegmentSearch:
             touched[part], entries = self._index.weigh(codes, each, self._number, out[part])
             items += entries
         for part in set(parts) - set(read):
-            # Nothing is known of it: any column of the tables may serve any combination.
+            # Its lists are not read: any column of the tables may serve any combination.
             tables = np.unique(self._layout.table_of[touched[read[0]]])
             columns = self._layout.columns_of(tables)
             touched[part] = columns[self._segment.indexed[columns]]
@@ -164,7 +164,7 @@ class SegmentSearch:
         return Served(out[:, 0], out[:, 1], np.concatenate(touched), start), items
 
     def _initial(self, served: Served, bound: Array) -> int:
-        """The key column by which rows are fetched (6.1): where that costs least."""
+        """The key column by which fetching rows is cheapest (6.1)."""
         from lakejoin.search.mate.bounds import fetching_costs
 
         if not self._key.options.bounds or self._key.options.initial != "items":
@@ -174,7 +174,7 @@ class SegmentSearch:
         return int(np.argmin(costs))
 
     def _chosen(self) -> int:
-        """The key column that algorithm 1 begins with: before anything is read of the others."""
+        """The key column that algorithm 1 starts with, chosen before the others are read."""
         wanted, query = self._key.options.initial, self._key.query
         parts = range(len(query.columns))
         if isinstance(wanted, int):
@@ -187,7 +187,7 @@ class SegmentSearch:
         return query.columns.index(wanted)
 
     def _named(self, name: str, columns: Array) -> Array:
-        """Which columns have that name; in tables without one, those that differ in case alone."""
+        """Which columns have a name; in tables without one, those that differ only in case."""
         import pyarrow.compute as pc
 
         tables = self._layout.table_of[columns]
@@ -198,7 +198,7 @@ class SegmentSearch:
         return np.asarray(np.isin(columns, exact) | (alike & ~has_one))
 
     def _candidates(self, tables: Array, bound: Array, serves: Array) -> Tables:
-        """The tables by falling bound; of equal ones, in the order of answers."""
+        """The tables by falling bound, ties in the order of answers."""
         from lakejoin.search.mate.reading import Tables
 
         layout = self._layout
@@ -207,8 +207,8 @@ class SegmentSearch:
         return Tables(order, bound, *geometry, serves, self._alike(tables))
 
     def _alike(self, tables: Array) -> Array:
-        """How columns of some tables are called, by key column: as it (2), as another (0), or as
-        none of them (1)."""
+        """How the names of columns compare, by key column: equal (2), equal to another key column's
+        (0), or to none (1)."""
         import pyarrow.compute as pc
 
         mine = self._key.query.columns

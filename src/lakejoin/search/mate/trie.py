@@ -1,4 +1,4 @@
-"""The combinations of a key as a tree: from the value of one part to those that go with it."""
+"""The combinations of a key as a trie, one level per key column."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Nodes(NamedTuple):
-    """The tree as compiled code sees it: its nodes, level by level.
+    """The nodes of a trie for compiled code, level by level.
 
-    `value` is the number of a node's value, ascending among siblings. Its children are the nodes
-    [child[i], child[i + 1]), and the combinations beneath it [leaf[i], leaf[i + 1]) of the sorted
-    ones, except for the last of a level, which `leaf_end` bounds. `root[v]` is the node of the
-    first level with value v, or -1.
+    `value` is the position of a node's value among the key column's, ascending among siblings. Its
+    children are the nodes [child[i], child[i + 1]), and the combinations below it [leaf[i],
+    leaf_end[i]) of the sorted ones. `root[v]` is the node of the first level with value v, or -1.
     """
 
     value: Array
@@ -29,8 +28,8 @@ class Nodes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trie:
-    """`order` says which key column each level is of; `sorted` numbers the combinations in the
-    order of the leaves."""
+    """`order` is the key column of each level; `sorted` lists the combinations in the order of the
+    leaves."""
 
     order: tuple[int, ...]
     sorted: Array
@@ -38,7 +37,7 @@ class Trie:
 
 
 def trie_of(combinations: Array, order: Sequence[int], values: int) -> Trie:
-    """The tree of distinct combinations; the first level's column has so many distinct values.
+    """Build the trie of distinct combinations; the first level's key column has `values` values.
 
     >>> trie = trie_of(np.array([[0, 5], [1, 4], [0, 3]]), (0, 1), 2)
     >>> trie.sorted.tolist(), trie.nodes.value.tolist()

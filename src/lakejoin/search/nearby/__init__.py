@@ -1,4 +1,4 @@
-"""Search by distance: numbers, places and vectors."""
+"""Search by distance for columns of numbers, coordinates and vectors."""
 
 from lakejoin.search.nearby.engine import NearbySearch
 from lakejoin.search.nearby.within import METRICS, Within, parse_within

@@ -1,4 +1,4 @@
-"""The bar that a set's score must reach: `least`, or the k-th best score so far."""
+"""The score that a set must reach: `least`, or the k-th best score so far."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ Array = np.ndarray[Any, Any]
 
 @njit(inline="always")
 def bar_of(best: Array, least: int) -> int:
-    """What a score must reach. `best` has how many scores it holds, then a heap of the k best with
-    the lowest on top; with no room, all sets from `least` on are wanted."""
+    """Return the score that a set must reach.
+
+    `best` has the number of scores in it, then a heap of the k best with the lowest on top. If it
+    has no room (k = 0), every set with at least `least` counts.
+    """
     size = best.shape[0] - 1
     if size > 0 and best[0] == size and best[1] > least:
         return best[1]
@@ -22,7 +25,7 @@ def bar_of(best: Array, least: int) -> int:
 
 @njit
 def push(best: Array, score: int) -> None:
-    """Takes a score in, if it is among the k best."""
+    """Take a score into the heap if it is among the k best."""
     size = best.shape[0] - 1
     if size == 0:
         return

@@ -1,4 +1,4 @@
-"""The blocks of a set of places: which are out of reach of a part of mine, and which within it."""
+"""Decide for each block of a point set whether it is out of reach, within reach, or undecided."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from lakejoin.search.nearby.sphere import box_bounds
 Array = np.ndarray[Any, Any]
 
 BLOCK = 256  # as lakejoin.store.points has it
-OUT, WHOLE, OPEN = 0, 1, 2  # out of reach, within reach as a whole, or neither
-_SAFE = 1e-9
+OUT, WHOLE, OPEN = 0, 1, 2  # out of reach, all points within reach, or undecided
+_SAFE = 1e-9  # relative margin for rounding
 
 
 @njit
 def sort_blocks(
     frame: Array, blocks: Array, first: int, size: int, limit: float, state: Array
 ) -> tuple[int, int]:
-    """Tells each block of a set apart; how many places are in whole ones, how many are open."""
+    """Decide the state of each block of a set, as seen from one grid of the query.
+
+    Returns how many points are in whole blocks, and how many blocks are open.
+    """
     whole, open_ = 0, 0
     for b in range((size + BLOCK - 1) // BLOCK):
         least, most = box_bounds(frame[0], frame[1], frame[2], frame[3], blocks[first + b])

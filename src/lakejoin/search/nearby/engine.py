@@ -1,7 +1,7 @@
-"""Which columns of numbers, places or vectors lie near mine? Exactly, over all segments.
+"""Find the columns of numbers, coordinates or vectors near the query's, exactly, over all segments.
 
-The sets of a segment that cannot reach the bar by their bounding box alone are left unread; the
-others go through one compiled call. With k, the bar rises to the k-th best score so far.
+Sets whose bounding box shows that they cannot reach the required score are not read; all others are
+counted in one compiled call per segment. With k, the required score rises to the k-th best so far.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.near_options import MEASURES
 from lakejoin.search.nearby.wanted import Method, Wanted
 from lakejoin.search.nearby.within import Within, settled_metric
 from lakejoin.search.vectors.hits import Pairs, VectorHits
@@ -25,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 class NearbySearch:
-    """Search by distance over the point sets of an index, one `PointSets` a segment."""
+    """Search by distance over the point sets of an index, one `PointSets` per segment."""
 
     def __init__(self, segments: Sequence[PointSets]) -> None:
         self._segments = tuple(segments)
@@ -43,39 +42,42 @@ class NearbySearch:
         excluded: Excluded | None = None,
         counted: bool = True,
     ) -> VectorHits:
-        """The point sets that score at least `least`, best first; the best `k` of them.
+        """Return the point sets that score at least `least`, best first; with `k`, the best k of
+        them.
 
-        `points` are my distinct points, one a row; those with NaN meet nothing. The score is how
-        many of them have a partner, or by `measure` all how many pairs there are. Of equal scores,
-        the smaller set comes first, then the order of the index. The `column` of a hit numbers the
-        point set in its segment. A search for hits can do without the pairs of what it found,
-        which for places take longer to count: where they are not `counted` they are -1.
+        `points` are the distinct query points, one per row; those with NaN match nothing. The score
+        is how many of them have a partner, or, with measure "all", how many pairs there are. Sets
+        with equal scores are ordered by size, smallest first, then by their order in the index. The
+        `column` of a hit is the index of the point set in its segment. Counting the pairs of the
+        results takes longer for coordinates: without `counted` they are -1.
         """
-        if measure not in MEASURES:
+        if measure not in ("hit", "all"):
             raise InputError(f"measure must be hit or all, not {measure}")
-        method = method_of(points, kind, within, metric)
+        method = _choose_method(points, kind, within, metric)
         best = np.zeros(1 + (k or 0), dtype=np.int64)
         rows: list[Array] = []
-        for number, sets in enumerate(self._segments):
+        for segment_index, sets in enumerate(self._segments):
             allowed = method.fits(sets)
             if excluded is not None:
-                allowed = allowed & ~np.isin(sets.column_pairs, excluded.columns[number]).any(1)
+                allowed = allowed & ~np.isin(
+                    sets.column_pairs, excluded.columns[segment_index]
+                ).any(1)
             which = np.flatnonzero(allowed)
             method.counters.segments += 1
             method.counters.values += int(sets.sizes[which].sum())
-            wanted = Wanted(which, max(1, least), best, measure == "all")
-            found = method.meet(sets, wanted)
-            score = found.pairs if wanted.all_ else found.hits
-            kept = score >= max(1, least)
+            request = Wanted(which, max(1, least), best, measure == "all")
+            counts = method.meet(sets, request)
+            score = counts.pairs if request.all_ else counts.hits
+            reached = score >= max(1, least)
             rows.append(
                 np.stack(
                     [
-                        np.full(kept.sum(), number),
-                        found.sets[kept],
-                        score[kept],
-                        sets.sizes[found.sets[kept]],
-                        found.hits[kept],
-                        found.pairs[kept],
+                        np.full(reached.sum(), segment_index),
+                        counts.sets[reached],
+                        score[reached],
+                        sets.sizes[counts.sets[reached]],
+                        counts.hits[reached],
+                        counts.pairs[reached],
                     ]
                 )
             )
@@ -89,16 +91,16 @@ class NearbySearch:
         return VectorHits(segment, column, hits, pairs, method.counters)
 
     def _counted(self, method: Method, segment: Array, column: Array) -> tuple[Array, Array]:
-        """Both counts of what was found: a search for hits need not know all the pairs."""
+        """Count hits and pairs of the results: a search for hits does not count all pairs."""
         hits = np.zeros(len(segment), dtype=np.int64)
         pairs = np.zeros(len(segment), dtype=np.int64)
-        for number in np.unique(segment).tolist():
-            here = np.flatnonzero(segment == number)
+        for segment_index in np.unique(segment).tolist():
+            here = np.flatnonzero(segment == segment_index)
             here = here[np.argsort(column[here], kind="stable")]
-            wanted = Wanted(column[here], 0, np.zeros(1, dtype=np.int64), True)
-            found = method.meet(self._segments[number], wanted)
-            at = np.searchsorted(column[here], found.sets)
-            hits[here[at]], pairs[here[at]] = found.hits, found.pairs
+            request = Wanted(column[here], 0, np.zeros(1, dtype=np.int64), True)
+            counts = method.meet(self._segments[segment_index], request)
+            at = np.searchsorted(column[here], counts.sets)
+            hits[here[at]], pairs[here[at]] = counts.hits, counts.pairs
         return hits, pairs
 
     def pairs(
@@ -110,15 +112,15 @@ class NearbySearch:
         segment: int,
         point_set: int,
     ) -> Pairs:
-        """The pairs of my points and a set's that are near enough, with their distances."""
-        method = method_of(points, kind, within, metric)
-        mine, theirs, distance = method.pairs(self._segments[segment], point_set)
-        order = np.lexsort((theirs, distance, mine))
-        return Pairs(mine[order], theirs[order], distance[order])
+        """Return the near pairs of query points and points of one set, with their distances."""
+        method = _choose_method(points, kind, within, metric)
+        query_points, set_points, distance = method.pairs(self._segments[segment], point_set)
+        order = np.lexsort((set_points, distance, query_points))
+        return Pairs(query_points[order], set_points[order], distance[order])
 
 
-def method_of(points: Array, kind: str, within: Within, metric: str | None) -> Method:
-    """How points of a kind are met under a metric."""
+def _choose_method(points: Array, kind: str, within: Within, metric: str | None) -> Method:
+    """Choose the method for points of a kind under a metric."""
     metric = settled_metric(kind, within, metric)
     points = np.asarray(points, dtype=np.float64)
     if points.ndim == 1:

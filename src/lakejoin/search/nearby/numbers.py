@@ -1,4 +1,4 @@
-"""Numbers near mine: two sorted lists, walked side by side, over all sets of a segment at once."""
+"""Count numbers near the query's: walk two sorted lists, over all sets of a segment at once."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ Array = np.ndarray[Any, Any]
 
 
 @njit(inline="always")
-def _from(raw: Array, at: int, end: int, divisor: float, wanted: float) -> int:
-    """The first place from `at` on with a number of at least `wanted`; `end` if there is none.
+def _first_at_least(raw: Array, at: int, end: int, divisor: float, bound: float) -> int:
+    """Return the first index from `at` on with a number of at least `bound`; `end` if there is
+    none.
 
-    By steps that double: most are near, since both lists rise.
+    Gallops, because both lists ascend and most numbers are close by.
     """
     step = 1
-    while at + step <= end and np.float64(raw[at + step - 1]) / divisor < wanted:
+    while at + step <= end and np.float64(raw[at + step - 1]) / divisor < bound:
         at += step
         step *= 2
     high = min(at + step - 1, end)
     while at < high:
         middle = (at + high) >> 1
-        if np.float64(raw[middle]) / divisor < wanted:
+        if np.float64(raw[middle]) / divisor < bound:
             at = middle + 1
         else:
             high = middle
@@ -35,16 +36,16 @@ def _from(raw: Array, at: int, end: int, divisor: float, wanted: float) -> int:
 
 
 @njit(inline="always")
-def _beyond(raw: Array, at: int, end: int, divisor: float, wanted: float) -> int:
-    """The first place from `at` on with a number above `wanted`."""
+def _first_above(raw: Array, at: int, end: int, divisor: float, bound: float) -> int:
+    """Return the first index from `at` on with a number above `bound`."""
     step = 1
-    while at + step <= end and np.float64(raw[at + step - 1]) / divisor <= wanted:
+    while at + step <= end and np.float64(raw[at + step - 1]) / divisor <= bound:
         at += step
         step *= 2
     high = min(at + step - 1, end)
     while at < high:
         middle = (at + high) >> 1
-        if np.float64(raw[middle]) / divisor <= wanted:
+        if np.float64(raw[middle]) / divisor <= bound:
             at = middle + 1
         else:
             high = middle
@@ -52,7 +53,7 @@ def _beyond(raw: Array, at: int, end: int, divisor: float, wanted: float) -> int
 
 
 @njit
-def _meet(
+def _count_set(
     raw: Array,
     begin: int,
     size: int,
@@ -61,24 +62,24 @@ def _meet(
     high: Array,
     rising: bool,
     all_: bool,
-    bar: int,
+    required: int,
 ) -> tuple[int, int]:
-    """(my numbers with a partner, pairs); fewer than there are, once `bar` is out of reach."""
+    """Return (query numbers with a partner, pairs); stops once the score is out of reach."""
     end = begin + size
     first, last = begin, begin
     hits, pairs = 0, 0
     count = low.shape[0]
     for i in range(count):
-        if not rising:  # a share of more than all: the spans of larger numbers may begin earlier
+        if not rising:  # 100% or more: the interval of a larger number may begin earlier
             first = last = begin
-        first = _from(raw, first, end, divisor, low[i])
+        first = _first_at_least(raw, first, end, divisor, low[i])
         if first == end and rising:
             break
-        last = _beyond(raw, max(first, last), end, divisor, high[i])
+        last = _first_above(raw, max(first, last), end, divisor, high[i])
         pairs += last - first
         hits += last > first
         left = count - 1 - i
-        if (pairs + left * size if all_ else hits + left) < bar:
+        if (pairs + left * size if all_ else hits + left) < required:
             break
     return hits, pairs
 
@@ -98,31 +99,33 @@ def meet_numbers(
     hits: Array,
     pairs: Array,
 ) -> None:
-    """Counts, for the sets `which`, my numbers that have a partner, and the pairs.
+    """Count, for the sets `which`, the query numbers that have a partner, and the pairs.
 
-    My number i meets what is in [low[i], high[i]]; of them, [begin, end) can meet a set at all.
-    Counts that do not reach the bar may be too small.
+    Query number i matches what is in [low[i], high[i]]; only those in [begin, end) can match a set.
+    Counts that do not reach the required score may be too small.
     """
     for i in range(which.shape[0]):
         s = which[i]
-        bar = bar_of(best, least)
-        mine = end[i] - begin[i]
+        required = bar_of(best, least)
+        able = end[i] - begin[i]
         size = pool.size[s]
-        if (mine * size if all_ else mine) < bar:
+        if (able * size if all_ else able) < required:
             continue
         lows, highs = low[begin[i] : end[i]], high[begin[i] : end[i]]
         at, divisor, form = pool.begin[s], pool.divisor[s], pool.form[s]
         if form == 0:
-            found = _meet(pool.bytes_, at, size, divisor, lows, highs, rising, all_, bar)
+            counts = _count_set(pool.bytes_, at, size, divisor, lows, highs, rising, all_, required)
         elif form == 1:
-            found = _meet(pool.shorts, at, size, divisor, lows, highs, rising, all_, bar)
+            counts = _count_set(pool.shorts, at, size, divisor, lows, highs, rising, all_, required)
         elif form == 2:
-            found = _meet(pool.words, at, size, divisor, lows, highs, rising, all_, bar)
+            counts = _count_set(pool.words, at, size, divisor, lows, highs, rising, all_, required)
         elif form == 3:
-            found = _meet(pool.floats, at, size, divisor, lows, highs, rising, all_, bar)
+            counts = _count_set(pool.floats, at, size, divisor, lows, highs, rising, all_, required)
         else:
-            found = _meet(pool.doubles, at, size, divisor, lows, highs, rising, all_, bar)
-        hits[i], pairs[i] = found
-        score = found[1] if all_ else found[0]
-        if score >= bar:
+            counts = _count_set(
+                pool.doubles, at, size, divisor, lows, highs, rising, all_, required
+            )
+        hits[i], pairs[i] = counts
+        score = counts[1] if all_ else counts[0]
+        if score >= required:
             push(best, score)

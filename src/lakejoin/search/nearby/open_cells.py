@@ -1,8 +1,4 @@
-"""Cells of mine that bitmaps leave open, measured in one set, place by place; compiled.
-
-Where many are open it pays to sort the set's places by cell first. For few it is quicker to look
-through the blocks of the set that come near: neighbours in the file are neighbours on the map.
-"""
+"""Measure, point by point in one set, the query's cells that bitmaps leave open; compiled."""
 
 from __future__ import annotations
 
@@ -19,17 +15,20 @@ from lakejoin.search.nearby.pool import Frame, Pool, decode, find_cells, gather
 
 Array = np.ndarray[Any, Any]
 
-FEW = 32  # of my places
-_WIDER = 1e-9  # of an angle, and degrees
+# For many open cells the set's points are sorted by cell first. For few it is faster to look
+# through the blocks of the set that come near: neighbours in the file are neighbours on the map.
+
+FEW = 32  # query points
+_WIDER = 1e-9  # relative margin of an angle, and in degrees
 
 
 @njit
 def _sort_coarsely(
     pool: Pool, s: int, frame: Frame, needed: Array, cell_of: Array, start: Array, order: Array
 ) -> int:
-    """Sorts a set's places by cell of a coarse grid; `start` is where each cell's begin.
+    """Sort a set's points by cell of a coarse grid; `start` has where each cell's points begin.
 
-    Cells that are not `needed` count as outside.
+    Points in cells that are not `needed` are left out. Returns how many were sorted.
     """
     size = pool.size[s]
     cells = (frame.rows + 1) * (frame.columns + 1)
@@ -48,7 +47,7 @@ def _sort_coarsely(
         if cell > 0:
             order[start[cell]] = i
             start[cell] += 1
-    for cell in range(cells, 0, -1):  # each begins where the one before it ended
+    for cell in range(cells, 0, -1):  # each begins where the previous one ended
         start[cell] = start[cell - 1]
     start[0] = 0
     return size - outside
@@ -59,39 +58,43 @@ def _mark_needed(
     cells: Array, shape: Array, open_: Array, bit: np.uint64, down: int, across: int, rows: int,
     columns: int, needed: Array,
 ) -> None:  # fmt: skip
-    """Marks the coarse cells around open ones: most are where a set has few places."""
+    """Mark the coarse cells around open ones: a set has few points in most of them."""
     needed[: (rows + 1) * (columns + 1)] = 0
     for c in range(shape[2], shape[3]):
         if open_[c - shape[2]] & bit != 0:
             row, column = cells[c, 0] // down, cells[c, 1] // across
-            for other in range(max(row - 1, 0), min(row + 2, rows)):
-                for beside in range(max(column - 1, 0), min(column + 2, columns)):
-                    needed[(other + 1) * (columns + 1) + 1 + beside] = 1
+            for near_row in range(max(row - 1, 0), min(row + 2, rows)):
+                for near_column in range(max(column - 1, 0), min(column + 2, columns)):
+                    needed[(near_row + 1) * (columns + 1) + 1 + near_column] = 1
 
 
 @njit
 def measure_many(
-    pool: Pool, s: int, mine: MyParts, shape: Array, frame: Array, open_: Array, bit: np.uint64,
-    limit: float, needed: Array, cell_of: Array, start: Array, order: Array, theirs: Array,
-    stand: tuple[int, int, int, int],
+    pool: Pool, s: int, query: MyParts, shape: Array, frame: Array, open_: Array, bit: np.uint64,
+    limit: float, needed: Array, cell_of: Array, start: Array, order: Array, points: Array,
+    progress: tuple[int, int, int, int],
 ) -> tuple[int, int]:  # fmt: skip
-    """(my places with a partner so far, cells measured), after the open cells of one set.
+    """Measure the open cells of one set; return (query points with a partner so far, cells
+    measured).
 
-    Its places are sorted by cell of a coarse grid first. `stand` has my places with a partner so
-    far, those that are open here, those of parts to come, and the bar.
+    The set's points are sorted by cell of a coarse grid first. `progress` has the query points with
+    a partner so far, those that are open here, those of parts to come, and the required score.
     """
-    got, unsettled, left, bar = stand
+    got, unsettled, left, required = progress
     near, widest = shape[6], shape[9]
-    down, across = near + 2, widest + 2  # fine cells in a coarse one: what is near is next to it
+    down, across = (
+        near + 2,
+        widest + 2,
+    )  # fine cells per coarse one: near points are in adjacent ones
     rows, columns = shape[4] // down + 1, shape[5] // across + 1
     coarse = Frame(
         frame[4], frame[5], 1.0 / (frame[6] * down), 1.0 / (frame[7] * across), rows, columns
     )
-    _mark_needed(mine.cells, shape, open_, bit, down, across, rows, columns, needed)
+    _mark_needed(query.cells, shape, open_, bit, down, across, rows, columns, needed)
     inside = _sort_coarsely(pool, s, coarse, needed, cell_of, start, order)
-    gather(pool, s, order, inside, frame[5], theirs)
-    cells, bounds, cosine = mine.cells, mine.bounds, mine.cosine
-    my_lat, my_lon, my_east = mine.latitude, mine.longitude, mine.east
+    gather(pool, s, order, inside, frame[5], points)
+    cells, bounds, cosine = query.cells, query.bounds, query.cosine
+    my_lat, my_lon, my_east = query.latitude, query.longitude, query.east
     looked = 0
     for c in range(shape[2], shape[3]):
         if open_[c - shape[2]] & bit == 0:
@@ -103,39 +106,39 @@ def measure_many(
         unsettled -= end - begin
         looked += 1
         for j in range(begin, end):
-            place = my_lat[j], my_lon[j], my_east[j], cosine[j]
+            point = my_lat[j], my_lon[j], my_east[j], cosine[j]
             least, most = bounds[j, 0], bounds[j, 1]
-            for other in range(max(row - 1, 0), min(row + 2, rows)):
-                base = (other + 1) * (columns + 1) + 1
+            for near_row in range(max(row - 1, 0), min(row + 2, rows)):
+                base = (near_row + 1) * (columns + 1) + 1
                 first, last = start[base + west], start[base + east]
-                if any_near(place, least, most, theirs, first, last, limit):
+                if any_near(point, least, most, points, first, last, limit):
                     got += 1
                     break
-        if got + unsettled + left < bar:
+        if got + unsettled + left < required:
             break
     return got, looked
 
 
 @njit
 def measure_few(
-    pool: Pool, s: int, blocks: Array, first_block: int, mine: MyParts, shape: Array, frame: Array,
-    open_: Array, bit: np.uint64, limit: float, ranges: Array, theirs: Array,
-    stand: tuple[int, int, int, int],
+    pool: Pool, s: int, blocks: Array, first_block: int, query: MyParts, shape: Array, frame: Array,
+    open_: Array, bit: np.uint64, limit: float, ranges: Array, points: Array,
+    progress: tuple[int, int, int, int],
 ) -> tuple[int, int]:  # fmt: skip
-    """As `measure_many`, block by block of the set; each is unpacked when it is first needed."""
-    got, unsettled, left, bar = stand
+    """As `measure_many`, block by block of the set; each is decoded when it is first needed."""
+    got, unsettled, left, required = progress
     west, count = frame[5], (pool.size[s] + BLOCK - 1) // BLOCK
     reach = math.degrees(2 * math.asin(math.sqrt(limit))) * (1 + _WIDER) + _WIDER
-    aside = (shape[9] + 1) * frame[7]  # places more columns apart are not near
+    aside = (shape[9] + 1) * frame[7]  # points more columns apart are not near
     for b in range(count):
         box = blocks[first_block + b]
         begin = (box[2] - west) % 360.0
         end = begin + (box[3] - box[2])
         ranges[b, 0], ranges[b, 1], ranges[b, 2] = begin, end, 0.0
-        if end >= 360.0:  # around the grid's west: it may be anywhere
+        if end >= 360.0:  # it crosses the grid's west, so it may be anywhere
             ranges[b, 0] = -math.inf
-    cells, bounds, cosine = mine.cells, mine.bounds, mine.cosine
-    my_lat, my_lon, my_east = mine.latitude, mine.longitude, mine.east
+    cells, bounds, cosine = query.cells, query.bounds, query.cosine
+    my_lat, my_lon, my_east = query.latitude, query.longitude, query.east
     looked = 0
     for c in range(shape[2], shape[3]):
         if open_[c - shape[2]] & bit == 0:
@@ -146,7 +149,7 @@ def measure_few(
         looked += 1
         for j in range(first, last):
             lat, east = my_lat[j], my_east[j]
-            place = lat, my_lon[j], east, cosine[j]
+            point = lat, my_lon[j], east, cosine[j]
             for b in range(count):
                 box = blocks[first_block + b]
                 if lat + reach < box[0] or lat - reach > box[1]:
@@ -155,21 +158,21 @@ def measure_few(
                     continue
                 begin, end = b * BLOCK, min(pool.size[s], (b + 1) * BLOCK)
                 if ranges[b, 2] == 0.0:
-                    _unpack(pool, s, begin, end, west, theirs)
+                    _unpack(pool, s, begin, end, west, points)
                     ranges[b, 2] = 1.0
-                if any_near(place, bounds[j, 0], bounds[j, 1], theirs, begin, end, limit):
+                if any_near(point, bounds[j, 0], bounds[j, 1], points, begin, end, limit):
                     got += 1
                     break
-        if got + unsettled + left < bar:
+        if got + unsettled + left < required:
             break
     return got, looked
 
 
 @njit
-def _unpack(pool: Pool, s: int, begin: int, end: int, west: float, theirs: Array) -> None:
-    """Latitude, longitude and degrees east of the west, of places [begin, end) of a set."""
-    decode(pool, s, begin, end - begin, theirs[0, begin:end])
-    decode(pool, s, pool.size[s] + begin, end - begin, theirs[1, begin:end])
+def _unpack(pool: Pool, s: int, begin: int, end: int, west: float, points: Array) -> None:
+    """Decode latitude, longitude and degrees east of the west of a set's points [begin, end)."""
+    decode(pool, s, begin, end - begin, points[0, begin:end])
+    decode(pool, s, pool.size[s] + begin, end - begin, points[1, begin:end])
     for i in range(begin, end):
-        far = theirs[1, i] - west
-        theirs[2, i] = far + 360.0 if far < 0.0 else far
+        east = points[1, i] - west
+        points[2, i] = east + 360.0 if east < 0.0 else east

@@ -1,9 +1,4 @@
-"""How many of my places can a set meet at most? From the boxes of its blocks alone; compiled.
-
-A part's grid is seen as one of at most 64 x 64 coarse cells, each with how many of my places it
-has. A box of a set, widened by the reach, marks the coarse cells it touches: my places in others
-have no partner there. So a set that lies elsewhere is left unread.
-"""
+"""Bound how many query points a set can match, from the boxes of its blocks alone; compiled."""
 
 from __future__ import annotations
 
@@ -17,9 +12,13 @@ from lakejoin.search.nearby.blocks import BLOCK
 
 Array = np.ndarray[Any, Any]
 
+# A grid is seen as at most 64 x 64 coarse cells, each with the number of query points in it. A box
+# of a set, widened by the reach, marks the coarse cells that it touches: query points in others
+# have no partner there. So a set that lies elsewhere is never read.
+
 COARSE = 64
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_WIDER = 1e-9  # of an angle, and degrees
+_WIDER = 1e-9  # relative margin of an angle, and in degrees
 
 
 @njit(inline="always")
@@ -29,7 +28,7 @@ def _fine_in_coarse(rows: int) -> int:
 
 @njit
 def count_coarsely(cells: Array, shape: Array, counts: Array) -> None:
-    """Counts my places of a part by coarse cell."""
+    """Count the query points of a part by coarse cell."""
     down, across = _fine_in_coarse(shape[4]), _fine_in_coarse(shape[5])
     counts[:] = 0
     for c in range(shape[2], shape[3]):
@@ -42,11 +41,13 @@ def most_met(
     shape: Array, frame: Array, blocks: Array, first: int, size: int, limit: float, counts: Array,
     marked: Array,
 ) -> int:  # fmt: skip
-    """The places of a part that may have a partner in a set. `marked` is room for a word a row."""
+    """Bound the points of a part that may have a partner in a set; `marked` has room for a word per
+    row.
+    """
     south, west, height, width = frame[4], frame[5], frame[6], frame[7]
     down, across = _fine_in_coarse(shape[4]), _fine_in_coarse(shape[5])
     rows, columns = (shape[4] - 1) // down + 1, (shape[5] - 1) // across + 1
-    # A cell more on all sides: no rounding leaves out what is near.
+    # One more cell on all sides, so that rounding leaves out nothing that is near.
     reach = math.degrees(2 * math.asin(math.sqrt(limit))) * (1 + _WIDER) + _WIDER + height
     aside = (shape[9] + 2) * width
     marked[:rows] = 0
@@ -58,7 +59,7 @@ def most_met(
         end = begin + (box[3] - box[2])
         left = max(math.floor((begin - aside) / (width * across)), 0)
         right = min(math.floor((end + aside) / (width * across)), columns - 1)
-        if end >= 360.0:  # around the grid's west
+        if end >= 360.0:  # it crosses the grid's west
             left, right = 0, columns - 1
         if left > right:
             continue

@@ -1,11 +1,4 @@
-"""How many of their places are near mine? Counts by cell settle most; compiled.
-
-For each part of mine, the blocks of a set that are out of reach are passed over, and those within
-reach as a whole are counted as a whole. The places of the others are counted by cell of the part's
-grid, and the counts summed up over rows and columns, so that a few looks tell how many places are
-in any span of cells: those in cells that are near for sure are counted so, and those in cells that
-may be near are measured.
-"""
+"""Count the points near the query's points; counts by cell settle most of them; compiled."""
 
 from __future__ import annotations
 
@@ -24,53 +17,59 @@ from lakejoin.search.nearby.squares import count_cells, count_in, sort_by_cell
 
 Array = np.ndarray[Any, Any]
 
+# For each part of the query, blocks of a set that are out of reach are skipped, and those entirely
+# within reach are counted as a whole. The points of the others are counted by cell of the part's
+# grid, and the counts summed over rows and columns, so that four look-ups give the number of points
+# in any rectangle of cells: points in cells that are surely near are counted, and those in cells
+# that may be near are measured.
+
 
 @kernel
 def pair_places(
-    pool: Pool, blocks: Array, block_start: Array, which: Array, mine: MyParts, limit: float,
+    pool: Pool, blocks: Array, block_start: Array, which: Array, query: MyParts, limit: float,
     least: int, best: Array, hits: Array, pairs: Array, work: Array,
 ) -> None:  # fmt: skip
-    """Counts, for the sets `which`, my places that have a partner, and the pairs.
+    """Count, for the sets `which`, the query points that have a partner, and the pairs.
 
-    The pairs are the score; counts of a set that does not reach the bar may be too small. `work`
-    counts the cells of mine that were looked at, and those that were measured.
+    The pairs are the score; counts of a set that does not reach the required score may be too
+    small. `work` counts the query cells that were checked, and those that were measured.
     """
-    cells, frames, shapes, boxes = mine.cells, mine.frame, mine.shape, mine.boxes
+    cells, frames, shapes, boxes = query.cells, query.frame, query.shape, query.boxes
     largest, cells_most = 1, 1
     for s in which:
         largest = max(largest, pool.size[s])
     for p in range(shapes.shape[0]):
         cells_most = max(cells_most, (shapes[p, 4] + 1) * (shapes[p, 5] + 1))
-    theirs = np.empty((3, largest), dtype=np.float64)
+    points = np.empty((3, largest), dtype=np.float64)
     spread, balls = np.empty((5, largest)), np.empty((largest // BLOCK + 1, 5))
     cell_of, order = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
     state = np.empty(largest // BLOCK + 1, dtype=np.uint8)
-    met = np.empty(mine.latitude.shape[0], dtype=np.int64)
+    matches = np.empty(query.latitude.shape[0], dtype=np.int64)
     sums, cursor = np.empty(cells_most, dtype=np.int32), np.empty(cells_most, dtype=np.int32)
 
     for w in range(which.shape[0]):
         s = which[w]
-        bar = bar_of(best, least)
+        required = bar_of(best, least)
         size = pool.size[s]
         got_hits, got_pairs = 0, 0
-        left = mine.latitude.shape[0]
+        left = query.latitude.shape[0]
         is_spread = False
         for p in range(shapes.shape[0]):
-            if got_pairs + left * size < bar:
+            if got_pairs + left * size < required:
                 break
             shape, frame = shapes[p], frames[p]
             here = shape[1] - shape[0]
             left -= here
-            whole, open_ = sort_blocks(frame, blocks, block_start[s], size, limit, state)
+            whole, undecided = sort_blocks(frame, blocks, block_start[s], size, limit, state)
             got_pairs += here * whole
             got_hits += here if whole > 0 else 0
-            if open_ == 0:
+            if undecided == 0:
                 continue
             if shape[4] == 0:
                 if not is_spread:
                     spread_out(pool, s, limit, spread, balls)
                     is_spread = True
-                more = measure_plainly(mine, shape, spread, balls, size, state, limit, True)
+                more = measure_plainly(query, shape, spread, balls, size, state, limit, True)
                 got_hits += more[0] if whole == 0 else 0
                 got_pairs += more[1]
                 work[1] += here
@@ -81,7 +80,7 @@ def pair_places(
             if inside == 0:
                 continue
             sort_by_cell(grid, size, cell_of, sums, cursor, order)
-            gather(pool, s, order, inside, grid.west, theirs)
+            gather(pool, s, order, inside, grid.west, points)
             ahead = here + left
             for c in range(shape[2], shape[3]):
                 row, column, begin = cells[c, 0], cells[c, 1], cells[c, 2]
@@ -91,13 +90,13 @@ def pair_places(
                 if count_in(sums, rows, columns, row, shape[6], column, widest) > 0:
                     work[1] += 1
                     more = measure_cell(
-                        mine, shape, row, column, begin, end, sums, theirs, limit, met
+                        query, shape, row, column, begin, end, sums, points, limit, matches
                     )
                     got_hits += more[0] if whole == 0 else 0
                     got_pairs += more[1]
-                if got_pairs + ahead * size < bar:
+                if got_pairs + ahead * size < required:
                     break
             work[0] += shape[3] - shape[2]
         hits[w], pairs[w] = got_hits, got_pairs
-        if got_pairs >= bar:
+        if got_pairs >= required:
             push(best, got_pairs)

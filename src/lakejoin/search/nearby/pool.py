@@ -1,4 +1,4 @@
-"""The mapped points of a segment, for compiled code: the same bytes in each of the narrow forms."""
+"""The mapped points of a segment for compiled code: the same bytes in each of the narrow forms."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _WIDTH = np.array([1, 2, 4, 4, 8], dtype=np.int64)
 
 
 class Pool(NamedTuple):
-    """The bytes as numbers of each form (`store/pointforms.py`), and for every set where it begins,
-    counted in numbers of its form, its form, its divisor and how many points it has."""
+    """The bytes as numbers of each form (`store/pointforms.py`), and where every set is in them.
+
+    `begin` is counted in numbers of the set's form; `size` is its number of points.
+    """
 
     bytes_: Array
     shorts: Array
@@ -31,7 +33,7 @@ class Pool(NamedTuple):
 
 
 def pool_of(sets: PointSets, which: Array) -> Pool:
-    """The points of some sets, verified."""
+    """Open the points of some sets and verify their blocks."""
     width = _WIDTH[sets.forms]
     begin = sets.starts[which]
     raw = sets.pool.touch(begin, begin + (sets.sizes * sets.dimensions * width)[which])
@@ -49,7 +51,7 @@ def pool_of(sets: PointSets, which: Array) -> Pool:
 
 
 class Frame(NamedTuple):
-    """A grid over the map: its south and west, rows and columns in a degree, how many of each."""
+    """A grid over the map: its south and west, rows and columns per degree, and their numbers."""
 
     south: float
     west: float
@@ -61,16 +63,17 @@ class Frame(NamedTuple):
 
 @njit
 def _decode(raw: Array, at: int, count: int, divisor: float, out: Array) -> None:
-    part = raw[at : at + count]  # places from 0 on need no look at whether they are negative
+    """Write `count` numbers as float64."""
+    run = raw[at : at + count]  # a slice indexed from 0 needs no test for negative indices
     for i in range(count):
-        out[i] = np.float64(part[i]) / divisor
+        out[i] = np.float64(run[i]) / divisor
 
 
 @njit
 def _cells(
     raw: Array, lat: int, lon: int, count: int, divisor: float, frame: Frame, out: Array
 ) -> None:
-    """Without a branch, so that several are found at once."""
+    """Find the cells of points; without branches, so that it is vectorised."""
     scale = 1.0 / divisor
     south, west, down, across = frame.south, frame.west, frame.down, frame.across
     rows, columns = np.float64(frame.rows), np.float64(frame.columns)
@@ -78,10 +81,10 @@ def _cells(
     norths, easts = raw[lat : lat + count], raw[lon : lon + count]
     for i in range(count):
         up = (np.float64(norths[i]) * scale - south) * down
-        far = np.float64(easts[i]) * scale - west
-        far = (far + 360.0 if far < 0.0 else far) * across
-        inside = (up >= 0.0) & (up < rows) & (far < columns)
-        cell = (np.int32(up) + np.int32(1)) * stride + np.int32(far) + np.int32(1)
+        right = np.float64(easts[i]) * scale - west
+        right = (right + 360.0 if right < 0.0 else right) * across
+        inside = (up >= 0.0) & (up < rows) & (right < columns)
+        cell = (np.int32(up) + np.int32(1)) * stride + np.int32(right) + np.int32(1)
         out[i] = cell if inside else np.int32(0)
 
 
@@ -90,18 +93,19 @@ def _gather(
     raw: Array, lat: int, lon: int, order: Array, count: int, divisor: float, west: float,
     out: Array,
 ) -> None:  # fmt: skip
+    """Write latitude, longitude and degrees east of the west of the points in `order`."""
     for at in range(count):
         i = order[at]
-        there = np.float64(raw[lon + i]) / divisor
-        far = there - west
+        longitude = np.float64(raw[lon + i]) / divisor
+        east = longitude - west
         out[0, at] = np.float64(raw[lat + i]) / divisor
-        out[1, at] = there
-        out[2, at] = far + 360.0 if far < 0.0 else far
+        out[1, at] = longitude
+        out[2, at] = east + 360.0 if east < 0.0 else east
 
 
 @njit
 def decode(pool: Pool, s: int, begin: int, count: int, out: Array) -> None:
-    """Writes numbers [begin, begin + count) of a set, as float64."""
+    """Write the numbers [begin, begin + count) of a set, as float64."""
     at, form, divisor = pool.begin[s] + begin, pool.form[s], pool.divisor[s]
     if form == 0:
         _decode(pool.bytes_, at, count, divisor, out)
@@ -117,8 +121,11 @@ def decode(pool: Pool, s: int, begin: int, count: int, out: Array) -> None:
 
 @njit
 def find_cells(pool: Pool, s: int, begin: int, end: int, frame: Frame, out: Array) -> None:
-    """The cells of places [begin, end) of a set: (row + 1) * (columns + 1) + column + 1; 0 is
-    outside. A place at the edge of a cell may be found in the next one."""
+    """Find the cells of the points [begin, end) of a set.
+
+    A cell is (row + 1) * (columns + 1) + column + 1; 0 is outside. A point at the edge of a cell
+    may be found in the next one.
+    """
     lat, form, divisor = pool.begin[s] + begin, pool.form[s], pool.divisor[s]
     lon, count = lat + pool.size[s], end - begin
     if form == 0:
@@ -135,7 +142,7 @@ def find_cells(pool: Pool, s: int, begin: int, end: int, frame: Frame, out: Arra
 
 @njit
 def gather(pool: Pool, s: int, order: Array, count: int, west: float, out: Array) -> None:
-    """Latitude, longitude, and degrees east of the west, of the places that `order` names."""
+    """Write latitude, longitude, and degrees east of the west, of the points in `order`."""
     lat, form, divisor = pool.begin[s], pool.form[s], pool.divisor[s]
     lon = lat + pool.size[s]
     if form == 0:

@@ -1,9 +1,5 @@
-"""Which of my places have a partner? Occupancy bitmaps of 64 sets at a time; compiled.
-
-A word for each cell of a part's grid has one bit for each of 64 sets: whether it has a place there.
-Looking once at the words of the cells around one of mine so settles it for all of them: a set with
-a place in a cell that is near for sure has a partner, and one with none in any cell that may be
-near has not. Only what is open then is measured, in the sets that can still reach the bar.
+"""Count the query points that have a partner, with occupancy bitmaps of 64 sets at a time;
+compiled.
 """
 
 from __future__ import annotations
@@ -24,40 +20,46 @@ from lakejoin.search.nearby.pool import Frame, Pool, find_cells
 
 Array = np.ndarray[Any, Any]
 
+# Each cell of a grid has a word with one bit per set: whether that set has a point there. Looking
+# once at the words of the cells around a query cell settles it for all 64 sets: a set with a point
+# in a cell that is surely near has a partner, and one with no point in any cell that may be near
+# has none. Only what is left open is measured, in the sets that can still reach the required score.
+
 _SETS = 64
 _ONE = np.uint64(1)
 
 
 @njit(inline="always")
 def _union(words: Array, begin: int, end: int) -> np.uint64:
-    part = words[begin:end]
-    found = np.uint64(0)
+    """OR the words [begin, end)."""
+    run = words[begin:end]
+    union = np.uint64(0)
     for i in range(end - begin):
-        found |= part[i]
-    return found
+        union |= run[i]
+    return union
 
 
 @njit
 def _look_around(
     words: Array, shape: Array, sure: Array, maybe: Array, row: int, column: int, there: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    """(sets with a place near a cell for sure, sets with one that may be near)."""
+    """Return (sets with a point surely near a cell, sets with one that may be near)."""
     rows, columns, near = shape[4], shape[5], shape[6]
     spans = shape[8] + row * (2 * near + 1) + near
     certain, may = np.uint64(0), np.uint64(0)
     for step in range(2 * near + 1):
-        apart = (step + 1) // 2 if step % 2 else -(step // 2)  # the own row first
-        half, other = sure[spans + apart], row + apart
+        row_step = (step + 1) // 2 if step % 2 else -(step // 2)  # the cell's own row first
+        half, near_row = sure[spans + row_step], row + row_step
         if half >= 0:
-            base = (other + 1) * (columns + 1) + 1
+            base = (near_row + 1) * (columns + 1) + 1
             low, high = max(column - half, 0), min(column + half + 1, columns)
             certain |= _union(words, base + low, base + high)
             if certain == there:
                 return certain, there
-    for apart in range(-near, near + 1):
-        half, other = maybe[spans + apart], row + apart
-        if half >= 0 and 0 <= other < rows:
-            base = (other + 1) * (columns + 1) + 1
+    for row_step in range(-near, near + 1):
+        half, near_row = maybe[spans + row_step], row + row_step
+        if half >= 0 and 0 <= near_row < rows:
+            base = (near_row + 1) * (columns + 1) + 1
             low, high = max(column - half, 0), min(column + half + 1, columns)
             may |= _union(words, base + low, base + high)
     return certain, may
@@ -67,7 +69,7 @@ def _look_around(
 def _fill(
     pool: Pool, s: int, state: Array, frame: Frame, bit: np.uint64, cell_of: Array, words: Array
 ) -> bool:
-    """Sets a bit in the cells where a set has places; whether it has any."""
+    """Set a bit in the cells where a set has points; return whether it has any there."""
     size = pool.size[s]
     outside = words[0]
     words[0] = np.uint64(0)
@@ -86,12 +88,12 @@ def _fill(
 
 @njit
 def _hit_plainly(
-    pool: Pool, blocks: Array, block_start: Array, which: Array, mine: MyParts, plain: int,
-    limit: float, bar: int, state: Array, spread: Array, balls: Array, got: Array,
+    pool: Pool, blocks: Array, block_start: Array, which: Array, query: MyParts, plain: int,
+    limit: float, required: int, state: Array, spread: Array, balls: Array, got: Array,
 ) -> None:  # fmt: skip
-    """Counts my places that have a partner, of the `plain` ones in parts without a grid."""
-    frames, shapes = mine.frame, mine.shape
-    others = mine.latitude.shape[0] - plain
+    """Count the query points that have a partner, of the `plain` ones in parts without a grid."""
+    frames, shapes = query.frame, query.shape
+    others = query.latitude.shape[0] - plain
     for b in range(which.shape[0]):
         s = which[b]
         size = pool.size[s]
@@ -101,7 +103,7 @@ def _hit_plainly(
             shape, frame = shapes[p], frames[p]
             if shape[4] > 0:
                 continue
-            if got[b] + left + others < bar:
+            if got[b] + left + others < required:
                 break
             here = shape[1] - shape[0]
             left -= here
@@ -112,21 +114,27 @@ def _hit_plainly(
                 if not is_spread:
                     spread_out(pool, s, limit, spread, balls)
                     is_spread = True
-                more = measure_plainly(mine, shape, spread, balls, size, state, limit, False)
+                more = measure_plainly(query, shape, spread, balls, size, state, limit, False)
                 got[b] += more[0]
 
 
 @kernel
 def hit_places(
-    pool: Pool, blocks: Array, block_start: Array, which: Array, mine: MyParts, limit: float,
+    pool: Pool, blocks: Array, block_start: Array, which: Array, query: MyParts, limit: float,
     least: int, best: Array, hits: Array, work: Array,
 ) -> None:  # fmt: skip
-    """Counts, for the sets `which`, my places that have a partner.
+    """Count, for the sets `which`, the query points that have a partner.
 
-    Counts that do not reach the bar may be too small. `work` counts the cells of mine that words
-    were looked at for, once for 64 sets, and those that were measured, once for each set.
+    Counts that do not reach the required score may be too small. `work` counts the query cells
+    whose words were checked, once for 64 sets, and those that were measured, once for each set.
     """
-    cells, frames, shapes, sure, maybe = mine.cells, mine.frame, mine.shape, mine.sure, mine.maybe
+    cells, frames, shapes, sure, maybe = (
+        query.cells,
+        query.frame,
+        query.shape,
+        query.sure,
+        query.maybe,
+    )
     largest, cells_most, mine_most, plain = 1, 1, 1, 0
     for s in which:
         largest = max(largest, pool.size[s])
@@ -134,7 +142,7 @@ def hit_places(
         cells_most = max(cells_most, (shapes[p, 4] + 2) * (shapes[p, 5] + 2))
         mine_most = max(mine_most, shapes[p, 3] - shapes[p, 2])
         plain += shapes[p, 1] - shapes[p, 0] if shapes[p, 4] == 0 else 0
-    theirs = np.empty((3, largest), dtype=np.float64)
+    points = np.empty((3, largest), dtype=np.float64)
     spread, balls = np.empty((5, largest)), np.empty((largest // BLOCK + 1, 5))
     cell_of, order = np.empty(largest, dtype=np.int32), np.empty(largest, dtype=np.int32)
     state = np.empty(largest // BLOCK + 1, dtype=np.uint8)
@@ -148,15 +156,15 @@ def hit_places(
 
     for first in range(0, which.shape[0], _SETS):
         count = min(_SETS, which.shape[0] - first)
-        bar = bar_of(best, least)
+        required = bar_of(best, least)
         got[:] = 0
         if plain > 0:
             _hit_plainly(
-                pool, blocks, block_start, which[first : first + count], mine, plain, limit, bar,
-                state, spread, balls, got,
+                pool, blocks, block_start, which[first : first + count], query, plain, limit,
+                required, state, spread, balls, got,
             )  # fmt: skip
             work[1] += plain * count
-        left = mine.latitude.shape[0] - plain
+        left = query.latitude.shape[0] - plain
         for p in range(shapes.shape[0]):
             shape, frame = shapes[p], frames[p]
             if shape[4] == 0:
@@ -168,9 +176,9 @@ def hit_places(
             for b in range(count):
                 s = which[first + b]
                 size, ahead = pool.size[s], got[b] + left - here
-                if ahead + here < bar or ahead + most_met(
+                if ahead + here < required or ahead + most_met(
                     shape, frame, blocks, block_start[s], size, limit, counts, marked
-                ) < bar:  # fmt: skip
+                ) < required:  # fmt: skip
                     continue
                 whole, some = sort_blocks(frame, blocks, block_start[s], size, limit, state)
                 if whole > 0:
@@ -198,21 +206,21 @@ def hit_places(
             work[0] += shape[3] - shape[2]
             for b in range(count):
                 s, bit = which[first + b], _ONE << np.uint64(b)
-                if unsettled[b] == 0 or got[b] + unsettled[b] + left < bar:
+                if unsettled[b] == 0 or got[b] + unsettled[b] + left < required:
                     continue
-                stand = got[b], unsettled[b], left, bar
+                progress = got[b], unsettled[b], left, required
                 if unsettled[b] <= FEW:
                     got[b], looked = measure_few(
-                        pool, s, blocks, block_start[s], mine, shape, frame, open_, bit, limit,
-                        ranges, theirs, stand,
+                        pool, s, blocks, block_start[s], query, shape, frame, open_, bit, limit,
+                        ranges, points, progress,
                     )  # fmt: skip
                 else:
                     got[b], looked = measure_many(
-                        pool, s, mine, shape, frame, open_, bit, limit, needed, cell_of, start,
-                        order, theirs, stand,
+                        pool, s, query, shape, frame, open_, bit, limit, needed, cell_of, start,
+                        order, points, progress,
                     )  # fmt: skip
                 work[1] += looked
         for b in range(count):
             hits[first + b] = got[b]
-            if got[b] >= bar:
+            if got[b] >= required:
                 push(best, got[b])

@@ -1,4 +1,4 @@
-"""Counts of places by cell of a grid, summed up so that any rectangle of cells takes four looks."""
+"""Count points by cell of a grid, as running sums: four look-ups count any rectangle of cells."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Array = np.ndarray[Any, Any]
 
 @njit
 def count_cells(pool: Pool, s: int, state: Array, frame: Frame, cell_of: Array, sums: Array) -> int:
-    """Counts the places of a set's open blocks by cell; returns how many are in the grid.
+    """Count the points of a set's open blocks by cell; return how many are in the grid.
 
-    `cell_of` has the cell of each as `find_cells` numbers them, and `sums` at such a number how
-    many are in all cells up to that one, in both directions.
+    `cell_of` gets the cell of each point, numbered as by `find_cells`, and `sums` at such a number
+    the count of all cells up to that one, in both directions.
     """
     size = pool.size[s]
     stride = frame.columns + 1
     sums[: (frame.rows + 1) * stride] = 0
-    looked = 0
+    checked = 0
     for b in range((size + BLOCK - 1) // BLOCK):
         begin, end = b * BLOCK, min(size, (b + 1) * BLOCK)
         if state[b] != OPEN:
             cell_of[begin:end] = 0
             continue
-        part = cell_of[begin:end]
-        find_cells(pool, s, begin, end, frame, part)
+        block_cells = cell_of[begin:end]
+        find_cells(pool, s, begin, end, frame, block_cells)
         for i in range(end - begin):
-            sums[np.uint64(part[i])] += 1
-        looked += end - begin
-    inside = looked - sums[0]
+            sums[np.uint64(block_cells[i])] += 1
+        checked += end - begin
+    inside = checked - sums[0]
     sums[0] = 0
     if inside > 0:
         for row in range(1, frame.rows + 1):
@@ -51,7 +51,7 @@ def count_cells(pool: Pool, s: int, state: Array, frame: Frame, cell_of: Array, 
 def count_in(
     sums: Array, rows: int, columns: int, row: int, tall: int, column: int, wide: int
 ) -> int:
-    """How many places are in the cells around one: so many rows and columns to both sides."""
+    """Count the points in the cells around one: `tall` rows and `wide` columns to both sides."""
     stride = columns + 1
     low, high = max(row - tall, 0) * stride, min(row + tall + 1, rows) * stride
     west, east = max(column - wide, 0), min(column + wide + 1, columns)
@@ -60,7 +60,7 @@ def count_in(
 
 @njit(inline="always")
 def first_in(sums: Array, columns: int, row: int, column: int) -> int:
-    """Where the places from a cell on begin, once they are sorted by cell."""
+    """Return where the points from a cell on begin, once they are sorted by cell."""
     at = row * (columns + 1)
     below = sums[at + columns]
     return below + sums[at + columns + 1 + column] - sums[at + column]
@@ -70,7 +70,7 @@ def first_in(sums: Array, columns: int, row: int, column: int) -> int:
 def sort_by_cell(
     frame: Frame, size: int, cell_of: Array, sums: Array, cursor: Array, order: Array
 ) -> None:
-    """The places in the order of their cells, row by row."""
+    """Order the points by their cells, row by row."""
     stride = frame.columns + 1
     for row in range(1, frame.rows + 1):
         below = sums[row * stride - 1]

@@ -1,4 +1,4 @@
-"""What is asked of a method that meets points of a kind, and what it gives."""
+"""What a method that counts near points gets, and what it returns."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """What of a segment is looked at: these sets, that score at least so much, of the k best; and
-    by `measure` all the score is the pairs, else my points that have a partner."""
+    """The sets of a segment to count, the score they must reach, and how they are scored.
+
+    With `all_` the score is the number of pairs, else the number of query points with a partner.
+    """
 
     sets: Array
     least: int
-    best: Array  # a heap, see `bar.py`
+    best: Array  # the heap of the k best scores so far
     all_: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """For some sets: my points with a partner, and pairs. Below the bar they may be too small."""
+    """Per set: query points with a partner, and pairs. Below the required score they may be too
+    small.
+    """
 
     sets: Array
     hits: Array
@@ -36,16 +40,16 @@ class Found:
 
 
 class Method(Protocol):
-    """My points, made ready to be met by the sets of one segment after another."""
+    """The query points, prepared to be compared with the sets of one segment after another."""
 
     counters: VectorCounters
-    both: bool  # whether a search for hits counts all pairs of what it finds as well
+    both: bool  # whether a search for hits also counts all pairs of its results
 
     def fits(self, sets: PointSets) -> Array:
-        """Which sets are of the right kind (a truth value each)."""
+        """Return a flag per set: whether it is of the right kind."""
 
-    def meet(self, sets: PointSets, wanted: Wanted) -> Found:
-        """Counts, for the wanted sets that can reach the bar."""
+    def meet(self, sets: PointSets, request: Wanted) -> Found:
+        """Count for the requested sets that can reach the required score."""
 
     def pairs(self, sets: PointSets, s: int) -> tuple[Array, Array, Array]:
-        """(mine, theirs, distance) of all pairs with a set that are near enough."""
+        """Return (query index, set index, distance) of all near pairs with one set."""

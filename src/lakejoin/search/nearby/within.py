@@ -1,4 +1,4 @@
-"""Which metric goes with which points and which limit? `store/within.py` says what a limit is."""
+"""Metrics by kind of points, and which limits go with them (`store/within.py` parses limits)."""
 
 from __future__ import annotations
 
@@ -39,33 +39,37 @@ METRICS = {
     "place": ("haversine",),
     "vector": ("l2", "l1", "angular", "haversine"),
 }
-_TINY = 1e-12
+_TINY = 1e-12  # so that rounding excludes no vector at exactly the limit
 
 
 def settled_metric(kind: str, within: Within, metric: str | None) -> str:
-    """The metric for points of a kind; what does not go together is refused."""
+    """Return the metric for a kind of points; raise if metric, kind and limit do not match."""
     if kind not in METRICS:
-        raise InputError(f"no kind of points {kind!r}; there are {', '.join(METRICS)}")
+        raise InputError(
+            f"there are no points of kind {kind!r}; choose one of {', '.join(METRICS)}"
+        )
     metric = metric or METRICS[kind][0]
     if metric not in METRICS[kind]:
         raise InputError(
-            f"the metric {metric} is not for {kind}s; for them there is {', '.join(METRICS[kind])}"
+            f"metric {metric} does not apply to {kind}s; choose one of {', '.join(METRICS[kind])}"
         )
     if metric == "haversine":
         if within.unit != METRES:
             raise InputError(
-                f"places are apart by a length, and {within} is none: write 500m, 2km or 3mi"
+                f"'{within}' is not a distance between coordinates: write 500m, 2km or 3mi"
             )
     elif within.unit == METRES:
         raise InputError(
-            f"{kind}s have no length in metres: write a plain number"
+            f"'{within}' is a length, and {kind}s have no unit: write a plain number"
             + (" or a share such as 1%" if kind == "number" else "")
         )
     elif kind == "vector" and within.unit == SHARE:
-        raise InputError("vectors are apart by a plain number such as 0.2, not by a share")
+        raise InputError(
+            f"'{within}' is a share: write the distance of vectors as a plain number such as 0.2"
+        )
     return metric
 
 
 def vector_limit(within: Within) -> float:
-    """The largest distance of two vectors that are near enough."""
+    """Return the largest distance at which two vectors are near."""
     return within.amount * WIDER + _TINY

@@ -1,4 +1,4 @@
-"""Exact search for the columns that share the most distinct values with a query's."""
+"""Exact search for the columns that share the most distinct values with the query column."""
 
 from lakejoin.search.overlap.engine import (
     ALGORITHMS,

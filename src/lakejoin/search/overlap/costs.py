@@ -1,9 +1,4 @@
-"""What reading a posting list and a set costs on the machine at hand (thesis 3.4.3).
-
-Samples of short and long lists and sets are read, and linear functions are fitted to the times:
-S(X) = s0 + s1 * bytes of the set, L(f) = l0 + l1 * entries of the list (3.15). They are kept beside
-the manifest in `costs.json`, by machine, because a cluster may build what a laptop searches.
-"""
+"""Measure and store what reading a posting list and a set costs on this machine (thesis 3.4.3)."""
 
 from __future__ import annotations
 
@@ -26,13 +21,17 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+# Times of sample reads of short and long lists and sets are fitted by linear functions: S(X) = s0 +
+# s1 * bytes of the set, L(f) = l0 + l1 * entries of the list (3.15). The costs are stored beside
+# the manifest in `costs.json`, by machine: a cluster may build an index that a laptop searches.
+
 FILE = "costs.json"
 _SAMPLE = 1000
 _REPEATS = 5
 
 
 class ReadCosts(NamedTuple):
-    """Nanoseconds for a list, an entry of it, a set, a byte of it, and a look at a count."""
+    """Nanoseconds per list, entry of a list, set, byte of a set, and look at a count."""
 
     list: float = 25.0
     entry: float = 3.0
@@ -41,28 +40,28 @@ class ReadCosts(NamedTuple):
     look: float = 2.0
 
 
-def kept_costs(place: Place) -> ReadCosts | None:
-    """The costs that were measured on this machine, if the index at a place keeps any."""
+def kept_costs(location: Place) -> ReadCosts | None:
+    """Return the costs measured on this machine, if the index stores any."""
     try:
-        kept = json.loads((place / FILE).read_bytes())[machine()]
-        costs = ReadCosts(*(float(kept[name]) for name in ReadCosts._fields))
-        return costs if all(0 <= number < np.inf for number in costs) else None
+        stored = json.loads((location / FILE).read_bytes())[machine()]
+        costs = ReadCosts(*(float(stored[name]) for name in ReadCosts._fields))
+        return costs if all(0 <= cost < np.inf for cost in costs) else None
     except (OSError, LakejoinError, ValueError, KeyError, TypeError):
         return None
 
 
-def keep_costs(place: Place, costs: ReadCosts) -> None:
-    """Keeps the costs of this machine beside those of others."""
+def keep_costs(location: Place, costs: ReadCosts) -> None:
+    """Store the costs of this machine beside those of others."""
     try:
-        known = dict(json.loads((place / FILE).read_bytes()))
+        known = dict(json.loads((location / FILE).read_bytes()))
     except (OSError, LakejoinError, ValueError, TypeError):
         known = {}
     known[machine()] = costs._asdict()
-    (place / FILE).replace(json.dumps(known, indent=1).encode())
+    (location / FILE).replace(json.dumps(known, indent=1).encode())
 
 
 def machine() -> str:
-    """What machine this is, as far as speed goes."""
+    """Name this machine as far as it matters for speed."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next(
@@ -74,49 +73,51 @@ def machine() -> str:
 
 
 def measured_costs(index: OverlapIndex) -> ReadCosts:
-    """Reads samples of the largest segment and fits the costs; the usual ones for a small index."""
-    usual = ReadCosts()
+    """Time samples of the largest segment and fit the costs; a small index gets the defaults."""
+    default = ReadCosts()
     sizes = [p.groups for p in index.postings]
     if not sizes or max(sizes) < 2 * _SAMPLE:
-        return usual
+        return default
     segment = int(np.argmax(sizes))
     postings = index.postings[segment]
     rng = np.random.default_rng(0)
-    lists = [_some(rng, low, postings.groups) for low in (0.0, 0.5, 0.9)]
+    lists = [_draw_sample(rng, skipped, postings.groups) for skipped in (0.0, 0.5, 0.9)]
     entries = [int(postings.list_lengths(groups).sum()) for groups in lists]
-    l0, l1 = _fitted(lambda n: index.time_lists(segment, lists[n]), lists, entries)
-    # The columns stand by falling size, so late ones have short sets.
-    sets = [_some(rng, low, postings.columns) for low in (0.0, 0.3, 0.7)]
-    lengths = [int(postings.set_bytes(stands).sum()) for stands in sets]
-    s0, s1 = _fitted(lambda n: index.time_sets(segment, sets[n]), sets, lengths)
+    l0, l1 = _fit(lambda n: index.time_lists(segment, lists[n]), lists, entries)
+    # Columns are in order of falling size, so late ones have short sets.
+    sets = [_draw_sample(rng, skipped, postings.columns) for skipped in (0.0, 0.3, 0.7)]
+    lengths = [int(postings.set_bytes(ranks).sum()) for ranks in sets]
+    s0, s1 = _fit(lambda n: index.time_sets(segment, sets[n]), sets, lengths)
     return ReadCosts(
-        l0 or usual.list, l1 or usual.entry, s0 or usual.set, s1 or usual.byte, usual.look
+        l0 or default.list, l1 or default.entry, s0 or default.set, s1 or default.byte, default.look
     )
 
 
-def _some(rng: np.random.Generator, low: float, count: int) -> Array:
-    """Up to a thousand numbers of the last part of [0, count), ascending."""
-    first = int(low * count)
+def _draw_sample(rng: np.random.Generator, skipped: float, count: int) -> Array:
+    """Draw up to a thousand ascending indices from [skipped * count, count)."""
+    first = int(skipped * count)
     chosen = rng.choice(count - first, min(_SAMPLE, count - first), replace=False)
     return np.sort(first + chosen).astype(np.uint32)
 
 
-def _fitted(
+def _fit(
     read: Callable[[int], float], samples: Sequence[Array], sizes: Sequence[int]
 ) -> tuple[float, float]:
-    """(cost of each, cost of a unit of its size) in nanoseconds; 0 where the fit makes no sense."""
+    """Fit (cost of each, cost of a unit of its size) in nanoseconds; 0 where the fit makes no
+    sense.
+    """
     times = []
-    for number in range(len(samples)):
-        read(number)  # once for the cache
-        times.append(median(read(number) for _ in range(_REPEATS)))
+    for index in range(len(samples)):
+        read(index)  # once, to fill the cache
+        times.append(median(read(index) for _ in range(_REPEATS)))
     counts = [len(sample) for sample in samples]
-    found = np.linalg.lstsq(np.array([counts, sizes]).T.astype(float), np.array(times), rcond=None)
-    each, unit = (max(0.0, float(x)) for x in found[0])
+    fit = np.linalg.lstsq(np.array([counts, sizes]).T.astype(float), np.array(times), rcond=None)
+    each, unit = (max(0.0, float(x)) for x in fit[0])
     return each, unit
 
 
-def timed(action: Callable[[], object]) -> float:
-    """The nanoseconds that an action takes on this thread's processor."""
+def timed(call: Callable[[], object]) -> float:
+    """Return the nanoseconds of this thread's processor time that a call takes."""
     begin = time.thread_time_ns()
-    action()
+    call()
     return float(time.thread_time_ns() - begin)

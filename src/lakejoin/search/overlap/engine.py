@@ -1,4 +1,4 @@
-"""Which k columns share the most distinct values with mine? Exactly, by JOSIE and its kin."""
+"""Find the k columns that share the most distinct values with the query column, exactly."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _NONE = np.zeros(0, dtype=np.uint32)
 
 
 class OverlapIndex:
-    """The postings of some segments, ready to be searched by several threads at once.
+    """The postings of some segments; several threads may search them at once.
 
-    It keeps nothing of them in memory but where they are mapped. A thread that searches keeps room
-    for some 29 bytes a column of the largest segment, 4 bytes a group of it, and 48 bytes a value
-    of its largest query.
+    Only their mapped addresses are kept in memory. Each searching thread holds buffers of about 29
+    bytes per column and 4 bytes per group of the largest segment, and 48 bytes per value of its
+    largest query.
     """
 
     def __init__(self, postings: Sequence[Postings], costs: ReadCosts | None = None) -> None:
@@ -61,18 +61,18 @@ class OverlapIndex:
         algorithm: str = "auto",
         excluded: Excluded | None = None,
     ) -> Hits:
-        """The k best columns of all segments, best first.
+        """Return the k best columns of all segments, best first.
 
-        `codes` are those that the query's values have in each segment, ascending.
+        `codes` are the ascending codes of the query's values in each segment.
         """
         from lakejoin.search.overlap.running import BEGIN, HIDDEN, ORDER, RUN
 
         chosen = "stopping" if algorithm == "auto" else algorithm
-        costs = self.costs  # measuring them is a search of its own
+        costs = self.costs  # may run searches to measure them, so before buffers are taken
         sizes = np.fromiter(map(len, codes), dtype=np.int64, count=len(codes))
         plan = np.zeros((3, len(codes) + 1), dtype=np.int64)
         np.cumsum(sizes, out=plan[BEGIN, 1:])
-        # The segment with most of the query's values first: it sets a high k-th score.
+        # Start with the segment that has most of the query's values: it sets a high k-th score.
         plan[ORDER, :-1] = np.argsort(-sizes, kind="stable")
         hidden = self._hidden(excluded, plan[HIDDEN])
         room = self._room(int(sizes.max(initial=0)), k)
@@ -83,31 +83,32 @@ class OverlapIndex:
         return Hits(out[0, :found], out[1, :found], out[2, :found], _counters(room.tally, chosen))
 
     def overlaps(self, codes: Array, segment: int, columns: Array) -> Array:
-        """How many of the query's values each of some columns of a segment holds."""
+        """Count the query's values that each of some columns of a segment contains."""
         from lakejoin.search.overlap.running import share
 
         out = np.zeros(len(columns), dtype=np.int64)
         room = self._room(len(codes), 1)
-        stands = self.postings[segment].stands(columns)
+        ranks = self.postings[segment].stands(columns)
         codes = _joined([codes])
-        share(self._matrix.rows, segment, codes, stands, room.row, room.pending, out)
+        share(self._matrix.rows, segment, codes, ranks, room.row, room.pending, out)
         self._matrix.verify(room.pending)
         return out
 
     def weigh(self, codes: Array, weights: Array, segment: int, out: Array) -> tuple[Array, int]:
-        """Adds, by column of a segment, the weight of the query's values that it holds, and how
-        many these are (two rows, zero before). `codes` ascend.
+        """Sum, for each column of a segment, the weights of the query's values it contains, and
+        count them.
 
-        Returns the columns that hold any, and how many entries of posting lists that took.
+        Results go to the two rows of `out`, which must be zero; `codes` ascend. Returns the columns
+        that contain any value, and how many entries of posting lists were read.
         """
         touched = np.empty(out.shape[1], dtype=np.int64)
-        number, entries = self._weigh(codes, weights, segment, out, touched)
-        return touched[:number], entries
+        count, entries = self._weigh(codes, weights, segment, out, touched)
+        return touched[:count], entries
 
     def entries(self, codes: Array, segment: int) -> int:
-        """How many entries the posting lists of the query's values have in a segment."""
-        none = np.zeros((2, 0), dtype=np.int64)
-        return self._weigh(codes, none[0], segment, none, none[0])[1]
+        """Count the entries of the posting lists of the query's values in a segment."""
+        empty = np.zeros((2, 0), dtype=np.int64)
+        return self._weigh(codes, empty[0], segment, empty, empty[0])[1]
 
     def _weigh(
         self, codes: Array, weights: Array, segment: int, out: Array, touched: Array
@@ -116,43 +117,43 @@ class OverlapIndex:
 
         room = self._room(len(codes), 1)
         args = (self._matrix.rows, segment, _joined([codes]), weights, room.row, room.pending)
-        number, entries = weigh_columns(*args, out, touched)
+        count, entries = weigh_columns(*args, out, touched)
         self._matrix.verify(room.pending)
-        return int(number), int(entries)
+        return int(count), int(entries)
 
     @property
     def costs(self) -> ReadCosts:
-        """What reading costs: as given, or measured now."""
+        """The costs of reading: those given, or else measured on first use."""
         if self._costs is None:
             from lakejoin.search.overlap.costs import ReadCosts, measured_costs
 
-            self._costs = ReadCosts()  # what measuring itself goes by
+            self._costs = ReadCosts()  # measuring searches with the defaults
             self._costs = measured_costs(self)
         return self._costs
 
     def goes_by(self, costs: ReadCosts | None) -> bool:
-        """Whether it reads by these costs; None are any."""
+        """Whether this index uses these costs; None accepts any."""
         return costs is None or costs == self._costs
 
     def time_lists(self, segment: int, groups: Array) -> float:
-        """The nanoseconds that merging posting lists takes, less what looking them up does."""
+        """Time merging posting lists, less the time of looking them up; in nanoseconds."""
         from lakejoin.search.overlap.costs import timed
 
         postings = self.postings[segment]
-        none = np.zeros(0, dtype=np.uint32)
-        codes = [none] * len(self.postings)
-        codes[segment] = own = postings.group_start()[groups]
-        base = timed(lambda: self.overlaps(own, segment, none))
+        empty = np.zeros(0, dtype=np.uint32)
+        codes = [empty] * len(self.postings)
+        codes[segment] = segment_codes = postings.group_start()[groups]
+        base = timed(lambda: self.overlaps(segment_codes, segment, empty))
         return max(0.0, timed(lambda: self.search(codes, 1, "merge")) - base)
 
-    def time_sets(self, segment: int, stands: Array) -> float:
-        """The nanoseconds that reading the sets of columns takes, less what any call does."""
+    def time_sets(self, segment: int, ranks: Array) -> float:
+        """Time reading the sets of columns, less the time of an empty call; in nanoseconds."""
         from lakejoin.search.overlap.costs import timed
 
-        columns = self.postings[segment].columns_at(stands)
-        one = np.zeros(1, dtype=np.uint32)
-        base = timed(lambda: self.overlaps(one, segment, columns[:1]))
-        return max(0.0, timed(lambda: self.overlaps(one, segment, columns)) - base)
+        columns = self.postings[segment].columns_at(ranks)
+        any_code = np.zeros(1, dtype=np.uint32)
+        base = timed(lambda: self.overlaps(any_code, segment, columns[:1]))
+        return max(0.0, timed(lambda: self.overlaps(any_code, segment, columns)) - base)
 
     def _room(self, values: int, k: int) -> Room:
         from lakejoin.search.overlap.room import Room
@@ -169,15 +170,15 @@ class OverlapIndex:
         return room
 
     def _hidden(self, excluded: Excluded | None, begin: Array) -> Array:
-        """The columns to hide, by their stands; those of segment s begin at begin[s]."""
+        """Return the ranks of the columns to hide; those of segment s begin at begin[s]."""
         if excluded is None or not any(map(len, excluded.columns)):
             return np.zeros(0, dtype=np.uint32)
-        parts = [
+        hidden = [
             p.stands(c) if len(c) else np.zeros(0, dtype=np.uint32)
             for p, c in zip(self.postings, excluded.columns, strict=True)
         ]
-        np.cumsum([len(p) for p in parts], out=begin[1:])
-        return np.concatenate(parts)
+        np.cumsum([len(p) for p in hidden], out=begin[1:])
+        return np.concatenate(hidden)
 
 
 def _joined(codes: Sequence[Array]) -> Array:
@@ -185,55 +186,56 @@ def _joined(codes: Sequence[Array]) -> Array:
 
 
 def _counters(tally: Array, algorithm: str) -> Counters:
-    counted = tally.tolist()
+    counts = tally.tolist()
     if algorithm == "stopping":
-        ways = {"merge": MERGED, "probe": PROBED_ALL, "stopping": STOPPED}
-        algorithms = {way: counted[place] for way, place in ways.items() if counted[place]}
+        counters = {"merge": MERGED, "probe": PROBED_ALL, "stopping": STOPPED}
+        algorithms = {name: counts[index] for name, index in counters.items() if counts[index]}
     else:
-        algorithms = {algorithm: counted[SEGMENTS]} if counted[SEGMENTS] else {}
+        algorithms = {algorithm: counts[SEGMENTS]} if counts[SEGMENTS] else {}
     return Counters(
-        segments=counted[SEGMENTS],
-        lists=counted[ASKED],
-        lists_read=counted[READ],
-        candidates=counted[SEEN],
-        sets_read=counted[PROBED],
-        pruned=max(0, counted[SEEN] - counted[PROBED]),
-        bytes=counted[BYTES],
+        segments=counts[SEGMENTS],
+        lists=counts[ASKED],
+        lists_read=counts[READ],
+        candidates=counts[SEEN],
+        sets_read=counts[PROBED],
+        pruned=max(0, counts[SEEN] - counts[PROBED]),
+        bytes=counts[BYTES],
         algorithms=algorithms,
     )
 
 
-# By the first segment, then by all. A value that held a segment would keep it for ever.
+# Keyed by the first segment, then by all. The values hold weak references: a strong one would keep
+# the segments open for ever.
 _OPENED: WeakKeyDictionary[Segment, dict[tuple[ref[Segment], ...], OverlapIndex]]
 _OPENED = WeakKeyDictionary()
 _OPENING = threading.Lock()
 
 
 def index_of(segments: Sequence[Segment], costs: ReadCosts | None = None) -> OverlapIndex:
-    """The index over these segments, made once and kept as long as they are."""
+    """Return the index over these segments; it is built once and lives as long as they do."""
     if not segments:
         return OverlapIndex([], costs)
     with _OPENING:
-        wanted = tuple(map(ref, segments))
-        opened = _OPENED.setdefault(segments[0], {})
-        if wanted not in opened or not opened[wanted].goes_by(costs):
-            opened[wanted] = OverlapIndex([s.postings for s in segments], costs)
-        return opened[wanted]
+        key = tuple(map(ref, segments))
+        indexes = _OPENED.setdefault(segments[0], {})
+        if key not in indexes or not indexes[key].goes_by(costs):
+            indexes[key] = OverlapIndex([s.postings for s in segments], costs)
+        return indexes[key]
 
 
 def found_codes(codes: Array) -> Array:
-    """The codes that were found, ascending."""
+    """Drop the codes of values that the segment does not have, and sort the rest."""
     return np.sort(codes[codes != NOT_FOUND])
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Which k columns share the most distinct values with mine? (JOSIE; Zhu's thesis, chapter 3)
+    """Find the k columns that share the most distinct values (JOSIE; Zhu's thesis, chapter 3).
 
-    Exact. Of columns with equally many shared values the smaller comes first, then the order of the
-    index. `algorithm` is "merge" (MergeList), "probe" (ProbeSet), "josie", "stopping" (an
-    early-stopping merge) or "auto", which is "stopping"; all give the same answer. `costs` are
-    those of reading; left out, they are measured on first use.
+    Exact. Columns that share equally many values are ordered by size, smallest first, then by their
+    order in the index. `algorithm` is "merge" (MergeList), "probe" (ProbeSet), "josie", "stopping"
+    (an early-stopping merge) or "auto", which means "stopping"; all give the same answer. `costs`
+    are the costs of reading; if omitted, they are measured on first use.
 
     >>> Overlap(k=0)
     Traceback (most recent call last):
@@ -249,12 +251,12 @@ class Overlap:
             raise InputError(f"k must be at least 1, not {self.k}")
         if self.algorithm not in ALGORITHMS:
             known = ", ".join(ALGORITHMS)
-            raise InputError(f"there is no algorithm {self.algorithm!r}; there are: {known}")
+            raise InputError(f"there is no algorithm {self.algorithm!r}; choose one of {known}")
 
     def search(
         self, query: Query, segments: Sequence[Segment], excluded: Excluded | None = None
     ) -> Hits:
-        """The best columns of all segments."""
+        """Return the best columns of all segments."""
         from lakejoin.search.query import locate
 
         index = index_of(segments, self.costs)
@@ -265,6 +267,6 @@ class Overlap:
 
 
 def overlaps_of(segment: Segment, codes: Array, columns: Array) -> Array:
-    """How many of a query's values, given by their codes, each of some columns holds."""
+    """Count the values of a query, given by their codes, that each of some columns contains."""
     index = index_of([segment])
     return index.overlaps(found_codes(codes), 0, np.asarray(columns))

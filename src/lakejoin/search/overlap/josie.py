@@ -1,13 +1,17 @@
 """JOSIE: read lists or candidates, whichever saves more reading than it costs.
 
-Thesis 3.3 with the distinct lists of 3.4.1. Lists are read in batches. Every candidate met keeps
-where it was met first (i_X0, j_X0), its last position (j_X) and its count so far; from these come
-an estimate of its score (3.4) and an upper bound (3.6). A candidate's net cost is the cost of
-reading the rest of its set, less what the k-th score it would likely bring saves: lists that the
+Thesis 3.3 with the distinct lists of 3.4.1. Lists are read in batches. Every candidate keeps where
+it was first seen (i_X0, j_X0), its last position (j_X) and its count so far; from these follow an
+estimate of its score (3.4) and an upper bound (3.6). A candidate's net cost is the cost of reading
+the rest of its set, less what the k-th score that it would likely bring saves: lists that the
 prefix filter drops and candidates that the position filter drops (3.5, 3.7). The net cost of the
 next batch is that of its lists, less what tighter bounds save on candidates (3.9-3.12). The cheaper
 of the two is read next (3.13, algorithm 2).
 
+Symbols beyond those in `postings_view`:
+
+    i_X0        `first[column] - 1`: the group in whose list the candidate was first seen
+    j_X0, j_X   `first_position`, `position`: its first and its last position in its set
     S(X[j:])    `_set_cost`: the cost of the rest of a set from its position on
     L(f)        a list's cost, `costs.list + f * costs.entry`
     W_i         the candidates not read yet, in `alive`
@@ -32,8 +36,8 @@ from lakejoin.search.overlap.part import (
     short_lists_of,
     size_of,
 )
-from lakejoin.search.overlap.probeset import column_at, note_entry
 from lakejoin.search.overlap.probing import fill_table, take_columns
+from lakejoin.search.overlap.reading import column_at, note_entry
 from lakejoin.search.overlap.tally import BYTES, READ, SEEN
 from lakejoin.search.overlap.work import (
     NOUGHT,
@@ -57,7 +61,7 @@ BATCH = 20  # lists
 
 
 class Ranked(NamedTuple):
-    """The net cost of every candidate, their order by it, and the net cost of the next batch."""
+    """The candidates in order of net cost, their net costs, and that of the next batch."""
 
     order: Array
     net: Array
@@ -75,7 +79,7 @@ def josie(
     costs: ReadCosts,
     tally: Array,
 ) -> int:
-    """Searches one segment."""
+    """Search one segment."""
     k = top.rank.shape[0]
     seen, unread, i = NOUGHT, NOUGHT, NOUGHT
     fill_table(query, 0, n, table_in(work), True)
@@ -123,10 +127,10 @@ def _read_batch(
     prefix: bool,
     tally: Array,
 ) -> tuple[int, int]:
-    """Reads the lists [i, j). `first` is 0 for columns never met, else one more than the group.
+    """Read the lists [i, j). `first` is 0 for columns never seen, else their first group + 1.
 
-    Beyond the prefix no column is new, and whoever was read or ruled out has a count that no one
-    looks at again.
+    Beyond the prefix no column is new, and the counts of columns already read or ruled out are
+    never used again.
     """
     short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
     guarded = part.guard.checked.shape[0] > 0
@@ -141,28 +145,28 @@ def _read_batch(
         weight, begin, length = query.weight[m], query.begin[m], query.length[m]
         tally[READ] += 1
         tally[BYTES] += 8 * length
-        for place in range(begin, begin + length):
-            column = column_at(short, long, place, part.columns)
+        for entry in range(begin, begin + length):
+            column = column_at(short, long, entry, part.columns)
             if guarded:
-                note_entry(part, place, column)
+                note_entry(part, entry, column)
             if first[column] == 0:
                 if not prefix:
                     continue
                 first[column] = m + 1
-                first_position[column] = positions[place]
+                first_position[column] = positions[entry]
                 touched[seen] = column
                 seen += 1
                 if passed[column] == 0:
                     alive[unread] = column
                     unread += 1
             counts[column] += weight
-            position[column] = positions[place]
+            position[column] = positions[entry]
     return seen, unread
 
 
 @njit(inline="always")
 def _reach(count: int, size: int, position: int, rest: int) -> int:
-    """The upper bound of a candidate's score, equation 3.6."""
+    """Return the upper bound of a candidate's score, equation 3.6."""
     return count + min(rest, max(0, size - position))
 
 
@@ -170,14 +174,15 @@ def _reach(count: int, size: int, position: int, rest: int) -> int:
 def _position_filter(
     part: Part, rest: int, work: Work, unread: int, top: Top, found: int, tally: Array
 ) -> int:
+    """Drop the candidates that cannot enter the k best; return how many remain."""
     counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
-    sizes, ranks, places = set_size_of(part), top.rank, top.place
+    sizes, ranks, keys = set_size_of(part), top.rank, top.place
     kept = NOUGHT
     for j in range(unread):
         column = np.int64(alive[j])
         size = np.int64(sizes[column])
         reach = _reach(np.int64(counts[column]), size, np.int64(positions[column]), rest)
-        if enters(ranks, places, found, rank_of(reach, size), place_of(part.number, column)):
+        if enters(ranks, keys, found, rank_of(reach, size), place_of(part.number, column)):
             alive[kept] = column
             kept += 1
     return kept
@@ -185,13 +190,13 @@ def _position_filter(
 
 @njit(inline="always")
 def _set_cost(costs: ReadCosts, length: int, size: int, position: float) -> float:
-    """S(X[j:]): of the bytes of the set, the share of the values that are left."""
+    """S(X[j:]): the cost of the set's bytes, by the share of its values that are left."""
     return costs.set + costs.byte * length * max(0.0, 1.0 - position / max(1, size))
 
 
 @njit
 def _prefix_end(query: Groups, n: int, score: float) -> int:
-    """The first group from which on less weight is left than a score: where the prefix ends."""
+    """Return where the prefix ends: the first group from which less weight is left than a score."""
     rest = query.rest
     low, high = 0, n
     while low < high:
@@ -222,7 +227,7 @@ def _net_costs(
     found: int,
     costs: ReadCosts,
 ) -> tuple[Array, float]:
-    """The net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
+    """Compute the net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
     rests = query.rest
     rest = rests[i]
     least = least_score(top.rank, found)
@@ -242,7 +247,7 @@ def _net_costs(
         length = np.int64(starts[column + 1]) - np.int64(starts[column])
         reach[j] = _reach(count, size, position, rest)
         cost[j] = _set_cost(costs, length, size, np.float64(position))
-        since = max(1, rests[first] - rest)  # of Q, from where it was met first
+        since = max(1, rests[first] - rest)  # weight of Q read since it was first seen
         likely[j] = count / since * rests[first]
         # What the batch saves on this candidate.
         more = count / max(1, rests[first]) * (rest - rests[end])
@@ -254,7 +259,7 @@ def _net_costs(
         else:
             batch -= cost[j] - _set_cost(costs, length, size, min(later, np.float64(size)))
     by_reach = np.argsort(reach)
-    saved = np.zeros(unread + 1)  # by dropping the candidates of the lowest reach
+    saved = np.zeros(unread + 1)  # by dropping the candidates with the lowest bounds
     for j in range(unread):
         saved[j + 1] = saved[j] + cost[by_reach[j]]
     ordered = reach[by_reach]
@@ -273,7 +278,7 @@ def _net_costs(
 
 @njit
 def _second_score(top: Top, found: int) -> int:
-    """The score of the last but one of the k best; without one, that which any candidate has."""
+    """Return the second lowest score of the k best; if there is none, a score above all others."""
     if found < 2:
         return np.int64(1) << 40
     second = top.rank[1]
@@ -296,10 +301,12 @@ def _read_best(
     costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
-    """Reads candidates from the best on, until the k-th score rises (the net costs then change) or
-    the next batch is the better choice."""
+    """Read candidates, cheapest first, until the k-th score rises or the next batch is cheaper.
+
+    A higher k-th score changes all net costs.
+    """
     least = top.rank[0]
-    exact_in(work)[:unread] = 0  # other algorithms leave a list there
+    exact_in(work)[:unread] = 0  # other algorithms leave data there
     for j in range(unread):
         best = ranked.order[j]
         if top.rank[0] != least or (i < n and ranked.net[best] > ranked.batch):
@@ -328,10 +335,11 @@ def _read(
     costs: ReadCosts,
     tally: Array,
 ) -> int:
-    if i == n:  # all lists are read: its count is its score
+    """Score one candidate exactly and take it into the k best if it enters."""
+    if i == n:  # all lists are read, so its count is its score
         rank = rank_of(np.int64(counts_in(work)[column]), size_of(part, np.int64(column)))
-        place = place_of(part.number, np.int64(column))
-        return push(top.rank, top.place, found, rank, place)
-    one = np.array([np.uint32(column)])
-    _, found = take_columns(part, i, query, work, one, 1, top, found, np.inf, costs, tally)
+        key = place_of(part.number, np.int64(column))
+        return push(top.rank, top.place, found, rank, key)
+    columns = np.array([np.uint32(column)])
+    _, found = take_columns(part, i, query, work, columns, 1, top, found, np.inf, costs, tally)
     return found

@@ -14,9 +14,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Matrix:
-    """Rows for `lakejoin.search.overlap.part.open_part`; keeps the files mapped.
+    """One row per segment for `open_part`; keeps the files mapped.
 
-    `blocks` is the room that a note of blocks to verify takes.
+    `blocks` is how many flags the note of blocks to verify needs.
     """
 
     def __init__(self, files: Sequence[ArrayFile]) -> None:
@@ -24,18 +24,18 @@ class Matrix:
         self._files = tuple(files)
         self._arrays: list[CheckedArray] = []
         self._before: list[int] = []
-        self.blocks = 1  # the first says whether there are any
+        self.blocks = 1  # the first flag says whether any block is noted
         for row, file in zip(self.rows, files, strict=True):
             self._enter(row, file)
 
     def _enter(self, row: Array, file: ArrayFile) -> None:
         short = file.array("lists").raw.itemsize == 2
-        for number, name in enumerate(ARRAYS):
+        for index, name in enumerate(ARRAYS):
             if name == ("lists" if short else "short_lists"):
-                continue  # an empty array: its length is zero
+                continue  # the unused of the two stays empty: its length is zero
             array = file.array("lists" if name == "short_lists" else name)
             self._arrays.append(array)
-            row[3 * number : 3 * number + 3] = array.raw.ctypes.data, len(array.raw), array.offset
+            row[3 * index : 3 * index + 3] = array.raw.ctypes.data, len(array.raw), array.offset
         row[COLUMNS] = len(file.array("set_size"))
         verified = file.verified
         row[CHECKED : CHECKED + 3] = verified.ctypes.data, len(verified), self.blocks
@@ -43,7 +43,7 @@ class Matrix:
         self.blocks += len(verified)
 
     def verify(self, pending: Array) -> None:
-        """Verifies the blocks that were read unverified; raises where one is damaged."""
+        """Verify the blocks that were read unverified; raise if one is damaged."""
         if not pending[0]:
             return
         try:

@@ -1,7 +1,7 @@
 """MergeList: read every distinct posting list of the query, count, and take the best k.
 
-Thesis 3.2.1 with the distinct lists of 3.4.1. The yardstick for the other algorithms, and the
-best of them where a query's lists are short.
+Thesis 3.2.1 with the distinct lists of 3.4.1. The baseline for the other algorithms, and the best
+of them where a query's lists are short.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ Array = np.ndarray[Any, Any]
 def read_lists(
     part: Part, query: Groups, i: int, j: int, limit: int, work: Work, tally: Array, seen: int
 ) -> int:
-    """Adds the weights of the lists [i, j) to the counts of the first `limit` columns in them.
+    """Add the weights of the lists [i, j) to the counts of the first `limit` columns in them.
 
-    Columns met for the first time are appended to the `seen` in `touched`; returns how many it has.
+    Columns seen for the first time are appended to `touched`, which has `seen` already; returns how
+    many it has then.
     """
     tally[READ] += j - i
     touch_lists(part, query, i, j)
@@ -44,7 +45,7 @@ def read_lists(
 
 @njit
 def touch_lists(part: Part, query: Groups, i: int, j: int) -> None:
-    """Notes that the lists [i, j) are read."""
+    """Note that the lists [i, j) are read."""
     if part.guard.checked.shape[0] == 0:
         return
     short = short_lists_of(part).shape[0] > 0
@@ -67,51 +68,51 @@ def _count(
 ) -> int:
     counts, touched = counts_in(work), touched_in(work)
     begins, lengths, weights = query.begin, query.length, query.weight
-    none = np.uint32(0)
+    zero = np.uint32(0)
     last = np.uint64(limit)
-    number = np.uint64(seen)
+    touched_count = np.uint64(seen)
     read = np.uint64(0)
     for m in range(np.uint64(i), np.uint64(j)):
         weight = np.uint32(weights[m])
-        place = np.uint64(begins[m])
-        end = place + np.uint64(lengths[m])
-        read -= place
-        while place < end:
-            column = np.uint64(lists[place])
+        entry = np.uint64(begins[m])
+        end = entry + np.uint64(lengths[m])
+        read -= entry
+        while entry < end:
+            column = np.uint64(lists[entry])
             if column >= last:
                 break
             count = counts[column]
-            touched[number] = column
-            number += np.uint64(count == none)
+            touched[touched_count] = column
+            touched_count += np.uint64(count == zero)
             counts[column] = count + weight
-            place += np.uint64(1)
-        read += place
+            entry += np.uint64(1)
+        read += entry
     tally[BYTES] += lists.itemsize * np.int64(read)
-    return np.int64(number)
+    return np.int64(touched_count)
 
 
 @njit
 def take_best(part: Part, work: Work, columns: Array, n: int, top: Top, found: int) -> int:
-    """Takes the best of `n` columns, whose counts are final, among the k best."""
+    """Take the best of `n` columns, whose counts are final, into the k best."""
     least = least_score(top.rank, found)
     counts, passed = counts_in(work), passed_in(work)
-    ranks, places = top.rank, top.place
+    ranks, keys = top.rank, top.place
     for j in range(n):
         column = np.uint64(columns[j])
         score = np.int64(counts[column])
         if score < least or passed[column]:
             continue
         rank = rank_of(score, size_of(part, np.int64(column)))
-        place = place_of(part.number, np.int64(column))
-        if enters(ranks, places, found, rank, place):
-            found = push(ranks, places, found, rank, place)
+        key = place_of(part.number, np.int64(column))
+        if enters(ranks, keys, found, rank, key):
+            found = push(ranks, keys, found, rank, key)
             least = least_score(ranks, found)
     return found
 
 
 @njit
 def merge(part: Part, n: int, query: Groups, work: Work, top: Top, found: int, tally: Array) -> int:
-    """Reads all lists of one segment and takes the best columns."""
+    """Read all lists of one segment and take the best columns."""
     seen = read_lists(part, query, NOUGHT, n, part.columns, work, tally, NOUGHT)
     found = take_best(part, work, touched_in(work), seen, top, found)
     clear(counts_in(work), touched_in(work), seen)
@@ -120,7 +121,7 @@ def merge(part: Part, n: int, query: Groups, work: Work, top: Top, found: int, t
 
 
 @njit
-def clear(numbers: Array, places: Array, n: int) -> None:
-    """Sets the numbers at `n` places to zero."""
+def clear(numbers: Array, indices: Array, n: int) -> None:
+    """Set the numbers at the first `n` of some indices to zero."""
     for j in range(n):
-        numbers[places[j]] = 0
+        numbers[indices[j]] = 0

@@ -1,14 +1,4 @@
-"""The postings of one segment as compiled code sees them: mapped arrays, by a row of numbers.
-
-The symbols of the thesis (chapter 3), as they are called in this folder:
-
-    Q, x_i      the query's values; those with equal posting lists are one *group* (3.4.1), so `i`
-                counts groups, and `weight[i]` is how many values the i-th stands for
-    |Q[i:]|     `rest[i]`, the weight from the i-th group on; `rest[0]` is |Q|
-    f_i         `length[i]`, the length of the i-th posting list
-    X, |X|      a column's set, packed as ascending groups, and its size
-    X_k         the worst of the k best so far
-"""
+"""The postings of one segment as compiled code sees them: mapped arrays by their addresses."""
 
 from __future__ import annotations
 
@@ -21,7 +11,18 @@ from lakejoin.kernels.mapped import Guard, bytes_at, longs_at, shorts_at, touch,
 
 Array = np.ndarray[Any, Any]
 
-# The arrays of a segment's postings in the order of the matrix's columns, three columns each.
+# Symbols of the thesis (chapter 3) and their names in this folder:
+#
+#     Q, x_i      the query's values; those with equal posting lists form one *group* (3.4.1), so
+#                 `i` counts groups, and `weight[i]` is how many values the i-th group has
+#     |Q[i:]|     `rest[i]`, the weight from the i-th group on; `rest[0]` is |Q|
+#     f_i         `length[i]`, the length of the i-th posting list
+#     X, |X|      a column's set, packed as ascending groups, and its size
+#     X_k         the worst of the k best so far
+#
+# Columns are stored by falling size; posting lists contain a column's *rank* in that order.
+
+# The arrays of a segment's postings. Each has three columns of the matrix: address, length, offset.
 ARRAYS = (
     "group_start",
     "group_sample",
@@ -43,15 +44,15 @@ ARRAYS = (
 GROUP_START, GROUP_SAMPLE, LENGTH, LENGTH_GROUP, LENGTH_BEGIN, SHORT_LISTS, LISTS = range(7)
 POSITIONS, SET_START, SETS, SET_SIZE, MARK_STAND, MARK_FIRST, MARK_GROUP, MARK_BYTE = range(7, 15)
 BY_SIZE = 15
-COLUMNS = 3 * len(ARRAYS)  # … then the number of columns,
-CHECKED = COLUMNS + 1  # and the verified blocks: address, number, how many come before.
+COLUMNS = 3 * len(ARRAYS)  # then the number of columns,
+CHECKED = COLUMNS + 1  # then the flags of verified blocks: address, length, first in `pending`
 WIDTH = CHECKED + 3
 
 
 class Part(NamedTuple):
     """The postings of one segment: a row of the matrix, from which the functions below take arrays.
 
-    Handing on one array instead of fifteen is what keeps the compiler quick.
+    Passing one array instead of fifteen keeps compiling fast.
     """
 
     number: int
@@ -62,7 +63,7 @@ class Part(NamedTuple):
 
 @njit
 def open_part(matrix: Array, number: int, pending: Array) -> Part:
-    """A segment by its number."""
+    """Open a segment by its index."""
     row = matrix[number]
     guard = Guard(bytes_at(row, CHECKED), pending, row[CHECKED + 2])
     return Part(number, row[COLUMNS], row, guard)
@@ -70,7 +71,7 @@ def open_part(matrix: Array, number: int, pending: Array) -> Part:
 
 @njit(inline="always")
 def note(part: Part, array: int, begin: int, end: int) -> None:
-    """Notes that the bytes [begin, end) of an array were read, if they were never verified."""
+    """Note that the bytes [begin, end) of an array are read, unless they are verified already."""
     if part.guard.checked.shape[0] > 0:
         at = part.row[3 * array + 2]
         touch(part.guard, at + begin, at + end)
@@ -158,7 +159,7 @@ def by_size_of(part: Part) -> Array:
 
 @njit(inline="always")
 def size_of(part: Part, column: int) -> int:
-    """How many distinct values a column has."""
+    """Return how many distinct values a column has."""
     at = part.row[3 * SET_SIZE + 2] + 4 * column
     touch(part.guard, at, at + 4)
     return np.int64(set_size_of(part)[column])

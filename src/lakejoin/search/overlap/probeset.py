@@ -1,7 +1,7 @@
-"""ProbeSet: read every candidate when it is first met, until the prefix filter says stop.
+"""ProbeSet: read every candidate when it is first seen, until the prefix filter says stop.
 
-Thesis 3.2.2 (prefix filter) and 3.2.3 (position filter), on the distinct lists of 3.4.1. The best
-algorithm where sets are tiny and every read is dear.
+Thesis 3.2.2 (prefix filter) and 3.2.3 (position filter), on the distinct lists of 3.4.1. Best where
+sets are tiny; `auto` never takes it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from lakejoin.kernels.topk import enters, place_of, rank_of
 from lakejoin.search.overlap.costs import ReadCosts
 from lakejoin.search.overlap.merging import clear
 from lakejoin.search.overlap.part import (
-    LISTS,
-    POSITIONS,
-    SET_SIZE,
-    SHORT_LISTS,
     Part,
     lists_of,
-    note,
     positions_of,
     set_size_of,
     short_lists_of,
 )
 from lakejoin.search.overlap.probing import fill_table, take_columns
+from lakejoin.search.overlap.reading import column_at, note_entry
 from lakejoin.search.overlap.tally import BYTES, READ, SEEN
 from lakejoin.search.overlap.work import (
     NOUGHT,
@@ -43,25 +39,6 @@ from lakejoin.search.overlap.work import (
 Array = np.ndarray[Any, Any]
 
 
-@njit(inline="always")
-def column_at(short: Array, long: Array, place: int, columns: int) -> int:
-    """The column that an entry of a posting list names."""
-    column = np.int64(short[place]) if short.shape[0] > 0 else np.int64(long[place])
-    # A damaged byte must not lead out of the arrays; it is told once the block is verified.
-    return min(column, columns - 1)
-
-
-@njit
-def note_entry(part: Part, place: int, column: int) -> None:
-    """Notes that an entry of a list, its position and the size of its column are read."""
-    note(part, POSITIONS, 4 * place, 4 * place + 4)
-    if short_lists_of(part).shape[0] > 0:
-        note(part, SHORT_LISTS, 2 * place, 2 * place + 2)
-    else:
-        note(part, LISTS, 4 * place, 4 * place + 4)
-    note(part, SET_SIZE, 4 * column, 4 * column + 4)
-
-
 @njit
 def probe_sets(
     part: Part,
@@ -73,12 +50,12 @@ def probe_sets(
     costs: ReadCosts,
     tally: Array,
 ) -> int:
-    """Searches one segment."""
+    """Search one segment."""
     k = top.rank.shape[0]
     short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
     sizes, guarded = set_size_of(part), part.guard.checked.shape[0] > 0
     counts, touched, alive = counts_in(work), touched_in(work), alive_in(work)
-    passed, ranks, places = passed_in(work), top.rank, top.place
+    passed, ranks, keys = passed_in(work), top.rank, top.place
     seen = NOUGHT
     fill_table(query, 0, n, table_in(work), True)
     for i in range(n):
@@ -89,21 +66,21 @@ def probe_sets(
         begin, length = query.begin[i], query.length[i]
         tally[READ] += 1
         tally[BYTES] += 8 * length
-        for place in range(begin, begin + length):
-            column = column_at(short, long, place, part.columns)
+        for entry in range(begin, begin + length):
+            column = column_at(short, long, entry, part.columns)
             if guarded:
-                note_entry(part, place, column)
+                note_entry(part, entry, column)
             if counts[column] != 0:
                 continue
             counts[column] = 1
             touched[seen] = column
             seen += 1
-            # Equation 3.2, with the weight of the group where the thesis has one value.
+            # Equation 3.2, with the weight of the group in place of a single value.
             size = np.int64(sizes[column])
-            reach = weight + min(rest_after, size - np.int64(positions[place]))
+            reach = weight + min(rest_after, size - np.int64(positions[entry]))
             rank = rank_of(max(0, min(reach, size)), size)
             if passed[column] or not enters(
-                ranks, places, found, rank, place_of(part.number, column)
+                ranks, keys, found, rank, place_of(part.number, column)
             ):
                 continue
             alive[0] = column

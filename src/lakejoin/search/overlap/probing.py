@@ -1,4 +1,4 @@
-"""Reading the sets of candidates for their exact scores."""
+"""Read the sets of candidate columns for their exact scores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def fill_table(query: Groups, i: int, n: int, table: Array, on: bool) -> None:
-    """Enters the weights of the groups from the i-th on in the table, or takes them out again."""
+def fill_table(query: Groups, i: int, n: int, table: Array, enter: bool) -> None:
+    """Enter the weights of the groups from the i-th on in the table, or remove them again."""
     group, weight = query.group, query.weight
     for j in range(i, n):
-        table[group[j]] = weight[j] if on else 0
+        table[group[j]] = weight[j] if enter else 0
 
 
 @njit
@@ -32,25 +32,25 @@ def take_columns(
     query: Groups,
     work: Work,
     columns: Array,
-    number: int,
+    column_count: int,
     top: Top,
     found: int,
     budget: float,
     costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
-    """Takes the exact scores of columns: their counts so far, and what they share from group i on.
+    """Score columns exactly: their counts so far, plus what they share from group i on.
 
-    Passes over those that cannot enter. Ends early once the budget is spent; returns how many of
-    the columns were dealt with, and how many are found.
+    Skips those that cannot enter the k best. Ends early once the budget is spent; returns how many
+    of the columns were handled, and how many results there are.
     """
     counts, passed = counts_in(work), passed_in(work)
     sets, starts = sets_of(part), set_start_of(part)
     groups, rest, table = query.group, query.rest, table_in(work)
-    ranks, places, sizes = top.rank, top.place, set_size_of(part)
+    ranks, keys, sizes = top.rank, top.place, set_size_of(part)
     guarded = part.guard.checked.shape[0] > 0
     limit = np.uint64(part.columns)
-    for j in range(number):
+    for j in range(column_count):
         if budget <= 0:
             return j, found
         column = np.uint64(columns[j])
@@ -59,9 +59,9 @@ def take_columns(
         count, size = np.int64(counts[column]), np.int64(sizes[column])
         if guarded:
             size_of(part, np.int64(column))  # notes that it was read
-        place = place_of(part.number, np.int64(column))
+        key = place_of(part.number, np.int64(column))
         reach = rank_of(min(count + rest[i], size), size)
-        if not enters(ranks, places, found, reach, place):
+        if not enters(ranks, keys, found, reach, key):
             continue
         end = min(np.int64(starts[column + np.uint64(1)]), sets.shape[0])
         begin = min(np.int64(starts[column]), end)
@@ -78,5 +78,5 @@ def take_columns(
         from_here = np.uint64(groups[i])
         score = count + shared_by_table(sets, first, last, value, from_here, table)
         if score > 0:
-            found = push(ranks, places, found, rank_of(score, size), place)
-    return number, found
+            found = push(ranks, keys, found, rank_of(score, size), key)
+    return column_count, found

@@ -1,4 +1,4 @@
-"""How the algorithms read posting lists and sets: compiled, over mapped arrays."""
+"""Compiled functions that read posting lists and sets from mapped arrays."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from lakejoin.search.overlap.part import (
     LENGTH,
     LENGTH_BEGIN,
     LENGTH_GROUP,
+    LISTS,
     MARK_BYTE,
     MARK_FIRST,
     MARK_GROUP,
     MARK_STAND,
+    POSITIONS,
     SET_SIZE,
     SET_START,
     SETS,
+    SHORT_LISTS,
     Part,
     group_sample_of,
     group_start_of,
@@ -47,20 +50,21 @@ _MORE = np.uint64(0x80)
 _SEVEN = np.uint64(7)
 _ONE = np.uint64(1)
 _BLOCK = 16
-AHEAD = 6  # codes from the one looked up to the one whose place is asked for in memory
-LONG = 192  # bytes of a set from which its marks are looked at
+AHEAD = 6  # how many codes ahead of the one looked up memory is prefetched
+LONG = 192  # bytes: the marks of a longer set are used to skip its beginning
 
 
 @njit
 def read_query(
     part: Part, codes: Array, stop: int, query: Groups, n: int, at: int
 ) -> tuple[int, int]:
-    """Finds the lists of ascending codes, from the `at`-th to before the `stop`-th or a few more.
+    """Find the lists of ascending codes, from the `at`-th to before the `stop`-th or a few more.
 
-    `n` groups are known before. Returns how many are known then, and how many codes were looked at.
-    A group takes all its codes at once; values in no searched column have no list and no group.
+    `n` groups are known already. Returns how many are known then, and how many codes were looked
+    up. A group takes all its codes at once; values that are in no indexed column have no list and
+    no group.
     """
-    # Arrays are taken out of their tuples once (see `lakejoin.kernels.memory.bare`).
+    # Arrays are taken out of their tuples once (see `kernels.mapped_arrays.borrow_array`).
     start, sample = group_start_of(part), group_sample_of(part)
     lengths, firsts, begins = length_of(part), length_group_of(part), length_begin_of(part)
     groups, weights, rests = query.group, query.weight, query.rest
@@ -68,32 +72,34 @@ def read_query(
     short, long = short_lists_of(part), lists_of(part)
     guarded = part.guard.checked.shape[0] > 0
     last = start.shape[0] - 1
-    kinds = lengths.shape[0]
+    lengths_count = lengths.shape[0]
     size = short.shape[0] + long.shape[0]
     total = codes.shape[0]
-    note(part, LENGTH_GROUP, 0, 4 * (kinds + 1))
+    note(part, LENGTH_GROUP, 0, 4 * (lengths_count + 1))
     group = np.int64(groups[n - 1]) if n > 0 else np.int64(-1)
-    kind, far, spot = NOUGHT, at, NOUGHT
+    kind, fetched, later = NOUGHT, at, NOUGHT
     while at < stop:
-        if far < at + AHEAD < stop:
-            # What a later code needs is on its way from memory while this one is looked up.
-            far = at + AHEAD
-            spot = max(first_above(sample, spot, sample.shape[0], np.int64(codes[far])) - 1, 0)
+        if fetched < at + AHEAD < stop:
+            # Prefetch what a later code needs while this one is looked up.
+            fetched = at + AHEAD
+            later = max(
+                first_above(sample, later, sample.shape[0], np.int64(codes[fetched])) - 1, 0
+            )
             for line in range(0, SAMPLE, _BLOCK):
-                prefetch(start, min(spot * SAMPLE + line, last))
+                prefetch(start, min(later * SAMPLE + line, last))
         code = np.int64(codes[at])
-        # Both rise: gallop through the sample, then look into one stretch of the starts.
-        near = first_above(sample, (group + 1) // SAMPLE, sample.shape[0], code) - 1
-        low = max(group + 1, near * SAMPLE)
+        # Both arrays ascend: gallop through the sample, then search one run of the starts.
+        sample_index = first_above(sample, (group + 1) // SAMPLE, sample.shape[0], code) - 1
+        low = max(group + 1, sample_index * SAMPLE)
         group = first_above(start, low, min(low + SAMPLE + 1, last), code) - 1
         if group < 0 or group >= last or start[group] > code or start[group + 1] <= code:
-            # Only damage leads here: all that was looked at must be verified.
+            # Only a damaged file leads here: everything read must be verified.
             note(part, GROUP_SAMPLE, 0, 4 * sample.shape[0])
             note(part, GROUP_START, 4 * low, 4 * (low + SAMPLE + 2))
             at = total
             break
         beyond = first_above(codes, at + 1, total, np.int64(start[group + 1]) - 1)
-        kind = max(first_above(firsts, kind, kinds, group) - 1, 0)
+        kind = max(first_above(firsts, kind, lengths_count, group) - 1, 0)
         if guarded:
             note(part, GROUP_START, 4 * group, 4 * (group + 2))
             note(part, LENGTH, 4 * kind, 4 * (kind + 1))
@@ -116,7 +122,9 @@ def read_query(
 
 @njit
 def read_whole_query(part: Part, codes: Array, query: Groups) -> int:
-    """Finds the lists of all codes, and how long they are from each on; how many there are."""
+    """Find the lists of all codes and their total length from each one on; return how many there
+    are.
+    """
     n, _ = read_query(part, codes, codes.shape[0], query, NOUGHT, NOUGHT)
     measure_ahead(query, n)
     return n
@@ -124,7 +132,7 @@ def read_whole_query(part: Part, codes: Array, query: Groups) -> int:
 
 @njit
 def measure_ahead(query: Groups, n: int) -> None:
-    """Adds the lengths of the lists up, from the last to the first."""
+    """Sum the lengths of the lists, from the last to the first."""
     ahead, length = query.ahead, query.length
     ahead[n] = 0
     for i in range(n - 1, -1, -1):
@@ -132,38 +140,39 @@ def measure_ahead(query: Groups, n: int) -> None:
 
 
 @njit
-def first_above(numbers: Array, low: int, end: int, number: int) -> int:
-    """The first place in [low, end) of rising numbers that holds more than a number.
+def first_above(numbers: Array, low: int, end: int, bound: int) -> int:
+    """Return the first index in [low, end) of ascending numbers whose number is above `bound`, else
+    `end`.
 
-    Looks near `low` first: the numbers asked for rise too. Whole blocks are compared at once,
-    because a guess that fails costs the processor more than some needless comparisons.
+    Gallops from `low`, because the bounds of consecutive calls ascend too. Whole blocks are
+    compared at once: a mispredicted branch costs more than some needless comparisons.
     """
-    if low >= end or numbers[low] > number:
+    if low >= end or numbers[low] > bound:
         return low
     step = _BLOCK
-    while low + step < end and numbers[low + step] <= number:
+    while low + step < end and numbers[low + step] <= bound:
         low += step
         step += step
     high = min(low + step, end)
     while high - low > _BLOCK:
         middle = (low + high) >> 1
-        if numbers[middle] <= number:
+        if numbers[middle] <= bound:
             low = middle
         else:
             high = middle
     if low + _BLOCK <= end:
         below = 0
         for j in range(_BLOCK):
-            below += numbers[low + j] <= number
+            below += numbers[low + j] <= bound
         return low + below
-    while low < high and numbers[low] <= number:
+    while low < high and numbers[low] <= bound:
         low += 1
     return low
 
 
 @njit(inline="always")
 def number_at(data: Array, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The packed number at a place, and the place after it."""
+    """Return the packed number at an offset, and the offset after it."""
     byte = np.uint64(data[at])
     at += _ONE
     value = byte & _LOW
@@ -176,17 +185,36 @@ def number_at(data: Array, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np
     return value, at
 
 
+@njit(inline="always")
+def column_at(short: Array, long: Array, index: int, columns: int) -> int:
+    """Return the column in an entry of a posting list."""
+    column = np.int64(short[index]) if short.shape[0] > 0 else np.int64(long[index])
+    # A damaged byte must not lead outside the arrays; damage is reported once blocks are verified.
+    return min(column, columns - 1)
+
+
+@njit
+def note_entry(part: Part, index: int, column: int) -> None:
+    """Note that an entry of a list, its position and the size of its column are read."""
+    note(part, POSITIONS, 4 * index, 4 * index + 4)
+    if short_lists_of(part).shape[0] > 0:
+        note(part, SHORT_LISTS, 2 * index, 2 * index + 2)
+    else:
+        note(part, LISTS, 4 * index, 4 * index + 4)
+    note(part, SET_SIZE, 4 * column, 4 * column + 4)
+
+
 @njit
 def mark_before(part: Part, column: int, group: int) -> tuple[int, int]:
-    """The last mark in a long set before a group: (the least group that may follow, its byte)."""
+    """Find the last mark in a long set before a group: (least group that may follow, its byte)."""
     columns = mark_stand_of(part)
-    place = np.searchsorted(columns, np.uint32(column))
-    if place == columns.shape[0] or columns[place] != column:
+    index = np.searchsorted(columns, np.uint32(column))
+    if index == columns.shape[0] or columns[index] != column:
         return 0, 0
-    note(part, MARK_STAND, 4 * place, 4 * place + 4)
-    note(part, MARK_FIRST, 4 * place, 4 * place + 8)
-    begin = np.int64(mark_first_of(part)[place])
-    end = min(np.int64(mark_first_of(part)[place + 1]), mark_group_of(part).shape[0])
+    note(part, MARK_STAND, 4 * index, 4 * index + 4)
+    note(part, MARK_FIRST, 4 * index, 4 * index + 8)
+    begin = np.int64(mark_first_of(part)[index])
+    end = min(np.int64(mark_first_of(part)[index + 1]), mark_group_of(part).shape[0])
     last = first_above(mark_group_of(part), begin, end, group) - 1
     if last < begin or mark_group_of(part)[last] > group:
         return 0, 0
@@ -197,7 +225,7 @@ def mark_before(part: Part, column: int, group: int) -> tuple[int, int]:
 
 @njit
 def large_enough(part: Part, size: int) -> int:
-    """How many columns have at least so many values: those are the first by their stands."""
+    """Count the columns with at least `size` values: those are the first ones by rank."""
     low, high = 0, part.columns
     while low < high:
         middle = (low + high) >> 1
@@ -211,7 +239,7 @@ def large_enough(part: Part, size: int) -> int:
 
 @njit
 def touch_set(part: Part, column: int, begin: int, end: int) -> None:
-    """Notes what is read of a column: where its set is, its size, and the set itself."""
+    """Note what is read of a column: where its set begins, its size, and the set itself."""
     at = part.row[3 * SET_START + 2] + 4 * column
     touch(part.guard, at, at + 8)
     at = part.row[3 * SET_SIZE + 2] + 4 * column
@@ -223,8 +251,10 @@ def touch_set(part: Part, column: int, begin: int, end: int) -> None:
 def shared_by_table(
     sets: Array, at: np.uint64, end: np.uint64, value: np.uint64, first: np.uint64, table: Array
 ) -> int:
-    """The weight that packed groups share with a query, from a table of the weights of all groups;
-    those from `first` on count."""
+    """Sum the weights of the packed groups from `first` on, using a table of all groups' weights.
+
+    The sum is how many values the set shares with the query.
+    """
     total = np.uint64(0)
     size = np.uint64(table.shape[0])
     while at < end and value < first:

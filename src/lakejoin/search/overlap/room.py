@@ -1,4 +1,4 @@
-"""The arrays that one thread needs while it searches; made once, zero between searches."""
+"""The arrays that one thread needs while it searches: allocated once, zero between searches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Room:
-    """Room for segments of up to so many columns and groups, and for queries as they come."""
+    """Buffers for segments of up to `columns` columns and `groups` groups; they grow with the
+    queries.
+    """
 
     def __init__(self, columns: int, groups: int, blocks: int) -> None:
         self.pending = np.zeros(blocks, dtype=np.uint8)
@@ -23,14 +25,14 @@ class Room:
         by_column = [np.zeros(columns + 1, dtype=np.uint32) for _ in range(7)]
         table = np.zeros(groups + 1, dtype=np.uint32)
         self._kept: dict[int, tuple[Array, ...]] = {}
-        # In the order of `work`: counts, touched, alive, exact, table, first and two positions.
+        # In the order of the fields: counts, touched, alive, exact, table, first, two positions.
         self._hand_over(0, *by_column[:4], table, *by_column[4:])
         self._hand_over(PASSED, np.zeros(columns + 1, dtype=np.uint8))
         self._hand_over(TALLY, self.tally)
         self._values = self._best = -1
 
     def make(self, values: int, k: int) -> None:
-        """Makes it large enough for a query of so many values, and for exactly k answers."""
+        """Make room for a query of `values` values and for exactly k results."""
         if values > self._values:
             self._values = max(values, 1023)
             self._hand_over(QUERY, *np.zeros((6, self._values + 1), dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Compiled calls that search all segments at once."""
+"""Compiled entry points: each searches all segments in one call."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from lakejoin.search.overlap.work import (
 
 Array = np.ndarray[Any, Any]
 
-# The rows of a plan: segment s has the codes [begin[s], begin[s + 1]) of the query, and the hidden
-# columns [hidden[s], hidden[s + 1]); `order` says which segment comes first.
+# The rows of a plan: segment s has the query codes [begin[s], begin[s + 1]) and the hidden columns
+# [hidden[s], hidden[s + 1]); `order` is the order in which segments are searched.
 BEGIN, HIDDEN, ORDER = range(3)
 
 
 @njit
 def _hopeless(size: int, top: Top, found: int) -> bool:
-    """Whether no column that shares so many values would enter."""
+    """Whether no column that shares `size` values could enter the k best."""
     return found == top.rank.shape[0] and rank_of(size, size) < top.rank[0]
 
 
 @njit
 def _open(s: int, plan: Array, hidden: Array, work: Work, top: Top, found: int) -> bool:
-    """Hides the hidden columns of a segment; False where it has no column that could enter."""
+    """Hide the hidden columns of a segment; return False if no column could enter the k best."""
     size = plan[BEGIN, s + 1] - plan[BEGIN, s]
     if size == 0 or _hopeless(size, top, found):
         return False
@@ -62,14 +62,14 @@ def _hide(s: int, plan: Array, hidden: Array, work: Work, mark: int) -> None:
 
 @njit
 def _write(matrix: Array, pending: Array, top: Top, found: int, out: Array) -> None:
-    """Writes the segments, columns and scores of what was found, the best first."""
+    """Write the segments, columns and scores of the results, best first."""
     sort_best_first(top.rank, top.place, found)
     for j in range(found):
-        place = np.int64(top.place[j])
-        part = open_part(matrix, place >> 32, pending)
-        stand = place & 0xFFFFFFFF
-        note(part, BY_SIZE, 4 * stand, 4 * stand + 4)
-        out[0, j], out[1, j] = place >> 32, by_size_of(part)[stand]
+        key = np.int64(top.place[j])
+        part = open_part(matrix, key >> 32, pending)
+        rank = key & 0xFFFFFFFF
+        note(part, BY_SIZE, 4 * rank, 4 * rank + 4)
+        out[0, j], out[1, j] = key >> 32, by_size_of(part)[rank]
         out[2, j] = score_of(top.rank[j])
 
 
@@ -114,8 +114,8 @@ def run_stopping(
     for s in plan[ORDER, : matrix.shape[0]]:
         if _open(s, plan, hidden, work, top, found):
             part = open_part(matrix, s, pending)
-            own = codes[plan[BEGIN, s] : plan[BEGIN, s + 1]]
-            found = stop_early(part, own, query, work, top, found, leaders, costs, tally)
+            segment_codes = codes[plan[BEGIN, s] : plan[BEGIN, s + 1]]
+            found = stop_early(part, segment_codes, query, work, top, found, leaders, costs, tally)
             _hide(s, plan, hidden, work, 0)
     _write(matrix, pending, top, found, out)
     return found
@@ -169,27 +169,27 @@ def run_josie(
     return found
 
 
-# Each searches the segments in their order, with the k best of those before; apart from each other,
-# because compiling takes seconds and most users need only one.
+# Each searches the segments in the plan's order, starting from the k best so far. They are separate
+# functions because compiling one takes seconds and most users need only one.
 RUN = {"merge": run_merge, "stopping": run_stopping, "probe": run_probe, "josie": run_josie}
 
 
 @kernel
 def share(
-    matrix: Array, s: int, codes: Array, stands: Array, row: Array, pending: Array, out: Array
+    matrix: Array, s: int, codes: Array, ranks: Array, row: Array, pending: Array, out: Array
 ) -> None:
-    """How many of the query's values each of some columns of a segment holds."""
+    """Count the query's values that each of some columns of a segment contains."""
     part = open_part(matrix, s, pending)
     query, table = query_in(row), table_in(Work(row, pending))
     n = read_whole_query(part, codes, query)
     for j in range(n):
         table[query.group[j]] = query.weight[j]
-    for j in range(stands.shape[0]):
-        column = np.int64(stands[j])
+    for j in range(ranks.shape[0]):
+        column = np.int64(ranks[j])
         end = min(np.int64(set_start_of(part)[column + 1]), sets_of(part).shape[0])
         at = min(np.int64(set_start_of(part)[column]), end)
         touch_set(part, column, at, end)
-        none = np.uint64(0)
-        out[j] = shared_by_table(sets_of(part), np.uint64(at), np.uint64(end), none, none, table)
+        zero = np.uint64(0)
+        out[j] = shared_by_table(sets_of(part), np.uint64(at), np.uint64(end), zero, zero, table)
     for j in range(n):
         table[query.group[j]] = 0

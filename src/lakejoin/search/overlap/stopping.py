@@ -1,25 +1,24 @@
 """The early-stopping merge: count in the posting lists, and stop once few columns can still win.
 
 MergeList reads all lists, and in the global order (rising frequency) the last few are most of the
-work. This reads them in the same order, and before costly lists it takes a look:
+work. This algorithm reads them in the same order, but checks the following before costly lists:
 
-1. *Leaders.* The columns with the highest counts are likely winners. Their sets are read for their
-   exact scores, while that is cheap beside the lists ahead; so there is a k-th score to beat early.
+1. *Leaders.* The columns with the highest counts are likely winners. Their sets are read for exact
+   scores as long as that is cheap beside the lists ahead, so that a k-th score is known early.
 2. *Large enough.* A column with fewer values than the k-th score cannot win, and the lists name the
-   largest columns first: only the beginning of each list is read. Where reading the sets of all
-   columns that are large enough costs less than the lists ahead, that is done, and it is over.
+   largest columns first: only the beginning of each list is read. If reading the sets of all
+   columns that are large enough costs less than the lists ahead, that finishes the search.
 3. *Closing.* Once the weight ahead is below the k-th score (the prefix filter), no unseen column
-   can enter. From then on only the columns seen matter, and those drop out for good that the weight
-   ahead cannot lift to the k-th score. When reading the sets of those that remain costs less than
-   the lists ahead, that is done, and it is over.
+   can enter. From then on only seen columns matter, and those that the weight ahead cannot lift to
+   the k-th score are dropped. Once reading the sets of the remaining ones costs less than the lists
+   ahead, that finishes the search.
 
-The k-th score is that of all segments so far. Where it is at least half of what a query has in the
-next segment, only the prefix is looked up there to begin with, the rarest values without which no
-column can reach that score; in most segments no column does that far, and the rest of the query is
-not even looked up.
+The k-th score is that of all segments so far. If it is at least half of what the query has in the
+next segment, only the prefix is looked up there at first: the rarest values, without which no
+column can reach that score. In most segments no column reaches it, and the rest of the query is
+never looked up.
 
-The answer is exact whatever the costs are: they
-decide only what is read.
+The answer is exact whatever the costs are: they decide only what is read.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ from lakejoin.search.overlap.work import (
 Array = np.ndarray[Any, Any]
 
 
-LOOK_SHARE = 4.0  # lists read since the last look cost so many times as much as the look
-GROWTH = 3.0  # and so many times as much as all lists before
-LEAST = 4000.0  # the least cost ahead that is worth a look
-LEADER_SHARE = 0.05  # of the cost ahead that the leaders' sets may cost
-FINAL_SHARE = 0.7  # of the cost ahead that the last sets may be expected to cost
+LOOK_SHARE = 4.0  # read lists worth this many times the cost of a check between two checks
+GROWTH = 3.0  # and let the cost of lists read grow by this factor
+LEAST = 4000.0  # nanoseconds ahead below which a check does not pay
+LEADER_SHARE = 0.05  # of the cost ahead may be spent on the leaders' sets
+FINAL_SHARE = 0.7  # of the cost ahead may be expected for the last sets
 
 
 @njit
@@ -71,11 +70,11 @@ def stop_early(
     costs: ReadCosts,
     tally: Array,
 ) -> int:
-    """Searches one segment."""
+    """Search one segment."""
     k = top.rank.shape[0]
-    known = NOUGHT  # columns in `exact`; `seen` are those in `touched`, `watched` those in `alive`
+    known = NOUGHT  # length of `exact`; `seen` is that of `touched`, `watched` that of `alive`
     closed, done, filled = False, False, False
-    limit, share = part.columns, 1.0  # how many columns are large enough, and their share of all
+    limit, share = part.columns, 1.0  # columns that are large enough, and their share of all bytes
     n, at, seen, watched = NOUGHT, NOUGHT, NOUGHT, NOUGHT
     if found == k and 2 * least_score(top.rank, found) > codes.shape[0]:
         closed = True
@@ -170,10 +169,11 @@ def _read_prefix(
     limit: int,
     tally: Array,
 ) -> tuple[int, int, int, int]:
-    """Reads the lists of the rarest values, at first only as many as are needed for any column to
-    reach the k-th score; as long as columns in `alive` can, twice as many.
+    """Read the lists of the rarest values: first those without which no column reaches the k-th
+    score.
 
-    Returns the groups and the codes looked up, and how many columns were seen and are alive.
+    As long as columns in `alive` can still reach it, reads twice as many. Returns the groups and
+    codes looked up, and how many columns were seen and are alive.
     """
     least = least_score(top.rank, found)
     n, at, seen, watched = NOUGHT, NOUGHT, NOUGHT, NOUGHT
@@ -195,10 +195,10 @@ def _read_prefix(
 def _next_look(
     i: int, n: int, query: Groups, closed: bool, worth: float, least: int, costs: ReadCosts
 ) -> int:
-    """How far to read: until a look has been paid for and may find out something new."""
+    """Return up to which list to read: until a check is paid for and may bring something new."""
     length, rest = query.length, query.rest
-    a_list, an_entry = costs.list, costs.entry
-    spent = i * a_list + (query.ahead[0] - query.ahead[i]) * an_entry
+    list_cost, entry_cost = costs.list, costs.entry
+    spent = i * list_cost + (query.ahead[0] - query.ahead[i]) * entry_cost
     if closed:
         goal = 0.8 * rest[i]
     else:
@@ -206,7 +206,7 @@ def _next_look(
         goal = np.float64(least if rest[i] >= least else 0)
     read = 0.0
     while i < n:
-        read += a_list + length[i] * an_entry
+        read += list_cost + length[i] * entry_cost
         i += 1
         if closed:
             if read >= worth and rest[i] <= goal:
@@ -232,17 +232,17 @@ def _read_leaders(
     costs: ReadCosts,
     tally: Array,
 ) -> tuple[int, int]:
-    """Takes the exact scores of the columns with the highest counts, the highest first."""
+    """Score the columns with the highest counts exactly, highest first."""
     least = least_score(top.rank, found)
-    # By equation 3.4 a column's score is likely its count times this.
+    # By equation 3.4 the likely score of a column is its count times this.
     share = query.rest[0] / (query.rest[0] - query.rest[i])
-    number = _lead(work, seen, max(1, np.int64(least / share)), leaders)
-    order = np.sort(leaders.rank[:number])
-    columns = exact_in(work)[known : known + number]
-    for j in range(number):
-        columns[j] = order[number - 1 - j] & np.uint64(0xFFFFFFFF)
+    leader_count = _lead(work, seen, max(1, np.int64(least / share)), leaders)
+    order = np.sort(leaders.rank[:leader_count])
+    columns = exact_in(work)[known : known + leader_count]
+    for j in range(leader_count):
+        columns[j] = order[leader_count - 1 - j] & np.uint64(0xFFFFFFFF)
     taken, found = take_columns(
-        part, i, query, work, columns, number, top, found, budget, costs, tally
+        part, i, query, work, columns, leader_count, top, found, budget, costs, tally
     )
     for j in range(taken):
         passed_in(work)[columns[j]] = 2
@@ -251,23 +251,23 @@ def _read_leaders(
 
 @njit
 def _lead(work: Work, seen: int, least: int, leaders: Top) -> int:
-    """The columns with the highest counts, as (count, column) in one number each."""
+    """Collect the columns with the highest counts, as (count, column) in one number each."""
     counts, passed, touched = counts_in(work), passed_in(work), touched_in(work)
-    number = NOUGHT
+    leader_count = NOUGHT
     for j in range(np.uint64(seen)):
         column = np.uint64(touched[j])
         count = np.int64(counts[column])
         if count >= least and passed[column] == 0:
             rank = (np.uint64(count) << np.uint64(32)) | column
-            number = push(leaders.rank, leaders.place, number, rank, column)
-            if number == leaders.rank.shape[0]:
-                least = least_score(leaders.rank, number) + 1  # which of equals leads is all one
-    return number
+            leader_count = push(leaders.rank, leaders.place, leader_count, rank, column)
+            if leader_count == leaders.rank.shape[0]:
+                least = least_score(leaders.rank, leader_count) + 1  # ties may be broken either way
+    return leader_count
 
 
 @njit
 def _drop(least: int, limit: int, work: Work, watched: int) -> int:
-    """Keeps the columns in `alive` that have that count and are large enough."""
+    """Keep the columns in `alive` that have at least that count and are large enough."""
     counts, passed, alive = counts_in(work), passed_in(work), alive_in(work)
     kept = NOUGHT
     for j in range(np.uint64(watched)):
@@ -292,10 +292,10 @@ def _finish_alive(
     costs: ReadCosts,
     tally: Array,
 ) -> tuple[bool, int, int]:
-    """Takes the scores of the columns in `alive`, if that is likely cheaper than the lists ahead.
+    """Score the columns in `alive` exactly, if that is likely cheaper than the lists ahead.
 
-    The sets may be longer than the mean: having cost as much as the lists ahead, this ends, and the
-    columns not taken yet remain in `alive`.
+    Their sets may be longer than the mean: once that has cost as much as the lists ahead, stop and
+    leave the remaining columns in `alive`.
     """
     size = sets_of(part).shape[0] / max(1, part.columns)
     if watched * (costs.set + size * costs.byte) > FINAL_SHARE * ahead:

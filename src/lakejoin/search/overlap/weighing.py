@@ -1,4 +1,4 @@
-"""How many combinations of a key could each column serve? From posting lists: compiled."""
+"""Sum by column the weights of a query's values, from posting lists (bounds for composite keys)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def weigh_columns(
     out: Array,
     touched: Array,
 ) -> tuple[int, int]:
-    """Adds to each column of a segment the weights of the codes that it holds, and how many these
-    are (two rows); codes ascend. `touched` lists the columns that hold any.
+    """Add to each column of a segment the weights of the codes it contains, and how many these are.
 
-    Returns how many these are, and how many entries of posting lists there are; without room for
-    columns, the entries are only counted.
+    `out` has a row for each of the two; codes ascend. `touched` lists the columns that contain any.
+    Returns how many columns these are and how many entries the posting lists have; without room for
+    columns in `out`, the entries are only counted.
     """
     part = open_part(matrix, s, pending)
     query = query_in(row)
@@ -49,21 +49,21 @@ def weigh_columns(
     columns = by_size_of(part)
     short = short_lists_of(part)
     long = lists_of(part)
-    number = 0
+    touched_count = 0
     for i in range(n):
         weight = np.int64(0)
         begin = codes.shape[0] - query.rest[i]
         for j in range(begin, begin + query.weight[i]):
             weight += weights[j]
-        for place in range(query.begin[i], query.begin[i] + query.length[i]):
-            stand = np.int64(short[place]) if short.shape[0] > 0 else np.int64(long[place])
-            # A damaged byte must not lead out of the arrays; it is told once the block is verified.
-            if stand < part.columns:
-                column = np.int64(columns[stand])
+        for entry in range(query.begin[i], query.begin[i] + query.length[i]):
+            rank = np.int64(short[entry]) if short.shape[0] > 0 else np.int64(long[entry])
+            # A damaged byte must not lead outside the arrays; damage is reported on verification.
+            if rank < part.columns:
+                column = np.int64(columns[rank])
                 if column < out.shape[1]:
                     if out[1, column] == 0:
-                        touched[number] = column
-                        number += 1
+                        touched[touched_count] = column
+                        touched_count += 1
                     out[0, column] += weight
                     out[1, column] += query.weight[i]
-    return number, query.ahead[0]
+    return touched_count, query.ahead[0]

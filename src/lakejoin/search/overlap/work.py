@@ -1,4 +1,4 @@
-"""The room that one search works in, as compiled code sees it: arrays, by a row of addresses."""
+"""The buffers of one search as compiled code sees them: arrays, given by a row of addresses."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from lakejoin.kernels.memory import flags_at, longs_at, ranks_at, words_at
 
 Array = np.ndarray[Any, Any]
 
-# The arrays in the order of the row: for every column of a segment, for every group, …
+# The order of the arrays in the row: first those with an element per column of a segment (`TABLE`:
+# per group), …
 COUNTS, TOUCHED, ALIVE, EXACT, TABLE, FIRST, FIRST_POSITION, POSITION, PASSED = range(9)
-QUERY = 9  # … for every value of the query (the fields of `Groups`),
-TOP, LEADERS = 15, 17  # for each of the k best (rank and place), twice,
-TALLY = 19  # and what is counted.
+QUERY = 9  # … per value of the query (the fields of `Groups`),
+TOP, LEADERS = 15, 17  # per result (rank and key), for the k best and for the leaders,
+TALLY = 19  # and the counters.
 FIELDS = 20
 
 
-# Counts begin with a typed number: a plain 0 is a type of its own, for which all would be compiled
-# once more.
+# Counts start from a typed zero: a literal 0 is a type of its own, and numba would compile
+# everything once more for it.
 NOUGHT: int = np.int64(0)  # type: ignore[assignment]
 
 
 class Work(NamedTuple):
-    """The room of a search (see `Room`), and the blocks to verify.
+    """The buffers of a search (see `Room`), and the blocks to verify.
 
-    `counts` and the like are for every column of a segment, and zero between two searches; so is
-    `table`, the weight of every group. `touched`, `alive` and `exact` are lists of columns.
-    `passed` marks columns to pass over: 1 for hidden ones, 2 for those whose score was taken
-    already, which `exact` lists. `first` and the positions are for JOSIE alone: where a candidate
-    was met first (one more than the group), and its positions then and last.
+    `counts` and the like have an element per column of a segment and are zero between two searches;
+    so is `table`, the weight of every group. `touched`, `alive` and `exact` are lists of columns.
+    `passed` marks columns to skip: 1 for hidden ones, 2 for those whose exact score is already
+    taken, which `exact` lists. Only JOSIE uses `first` and the positions: where a candidate was
+    first seen (group + 1), and its position then and last.
     """
 
     row: Array
@@ -39,8 +40,11 @@ class Work(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """A query in one segment, group by group: its list begins at `begin` and has `length` entries;
-    `ahead[i]` is the length of all lists from the i-th on."""
+    """A query in one segment, group by group: list i begins at `begin[i]` and has `length[i]`
+    entries.
+
+    `ahead[i]` is the total length of the lists from the i-th on.
+    """
 
     group: Array
     weight: Array
@@ -51,7 +55,7 @@ class Groups(NamedTuple):
 
 
 class Top(NamedTuple):
-    """The k best columns of all segments so far, a heap."""
+    """The k best columns of all segments so far, as a heap."""
 
     rank: Array
     place: Array

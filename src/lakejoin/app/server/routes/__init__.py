@@ -1,1 +1,1 @@
-"""The paths of the API, by what they are about."""
+"""Routes of the REST API, grouped by what they do."""

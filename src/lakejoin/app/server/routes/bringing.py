@@ -1,4 +1,4 @@
-"""Bringing a table, and short links."""
+"""Routes for uploads and short links."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ from lakejoin.app.server.problems import Problem
 from lakejoin.app.server.services import Given, Services
 from lakejoin.app.server.streaming import answered
 
-router = APIRouter(tags=["bringing"])
-
-Told = dict[str, Any]
+router = APIRouter(tags=["uploads"])
 
 _FORM = 1
-_LONGEST = 200
+_MAX_NAME = 200
 
 
 @router.post(
@@ -36,7 +34,7 @@ _LONGEST = 200
         "requestBody": {
             "content": {"application/octet-stream": {"schema": {"type": "string"}}},
             "required": True,
-            "description": "the bytes of the file: CSV, TSV, JSON, Parquet, Arrow, Excel, SQLite …",
+            "description": "the file itself: CSV, TSV, JSON, Parquet, Arrow, Excel, SQLite …",
         }
     },
 )
@@ -45,22 +43,22 @@ async def upload(
     services: Given,
     name: Annotated[str, Query(min_length=1, max_length=1_000)] = "table.csv",
 ) -> Response:
-    """Brings a file; each table in it gets an id, which is the same for the same file."""
-    called = _plain_name(name)
+    """Upload a file; each table in it gets an id, which is the same for the same file."""
+    file_name = _plain_name(name)
     path = services.desk.uploads.folder / f"making-{secrets.token_hex(8)}.upload"
     try:
         with services.arriving():
-            id = await _received(request, path, called)
+            id = await _receive(request, path, file_name)
     except ClientDisconnect:
         path.unlink(missing_ok=True)
-        raise Problem("stopped", "the caller has gone") from None
+        raise Problem("stopped", "the caller disconnected") from None
     except BaseException:
         path.unlink(missing_ok=True)
         raise
 
-    async def work(listener: Listener) -> Told:
+    async def work(listener: Listener) -> dict[str, Any]:
         try:
-            return await _read(services, path, called, id, listener)
+            return await _read(services, path, file_name, id, listener)
         finally:
             path.unlink(missing_ok=True)
 
@@ -68,8 +66,8 @@ async def upload(
 
 
 @router.post("/links", response_model=answers.LinkId)
-async def link(services: Given, body: asked.Link) -> Told:
-    """Keeps the state of a page under a short name."""
+async def save_link(services: Given, body: asked.Link) -> dict[str, Any]:
+    """Store the state of the page under a short id."""
     id = made_id("link", body.state)
     shelf = services.desk.links
     data = json.dumps({"state": body.state}).encode()
@@ -78,59 +76,65 @@ async def link(services: Given, body: asked.Link) -> Told:
 
 
 @router.get("/links/{id}", response_model=answers.LinkState)
-async def linked(services: Given, id: str) -> Told:
-    """The state that a short link stands for."""
+async def open_link(services: Given, id: str) -> dict[str, Any]:
+    """The page state of a short link."""
 
-    def told() -> Told:
+    def read_state() -> dict[str, Any]:
         try:
-            plain = TableId.of(f"result:{id}").name  # of the same form, so no path is made of it
+            plain = TableId.of(
+                f"result:{id}"
+            ).name  # checks the format, so that it cannot be a path
         except Problem:
-            raise Problem("unknown", f"{id[:100]!r} is no link of this server") from None
-        kept = services.desk.links.read(plain)
-        if kept is None:
-            raise Problem("gone", "this link is no longer stored here: ask for it again")
-        state: Told = json.loads(kept)
+            raise Problem("unknown", f"{id[:100]!r} is not a link of this server") from None
+        data = services.desk.links.read(plain)
+        if data is None:
+            raise Problem(
+                "gone", "this link is no longer stored here; ask its sender for a new one"
+            )
+        state: dict[str, Any] = json.loads(data)
         return state
 
-    return await services.quick(told)
+    return await services.quick(read_state)
 
 
-async def _received(request: Request, path: Path, name: str) -> str:
-    """Writes the body to a file; the id that its content and name make."""
+async def _receive(request: Request, path: Path, name: str) -> str:
+    """Write the body to a file; returns the id hashed from its content and name."""
     digest = hashlib.sha256()
     with path.open("wb") as file:
         async for chunk in request.stream():
             digest.update(chunk)
             await asyncio.to_thread(file.write, chunk)
     if not path.stat().st_size:
-        raise Problem("input", f"{name} is empty: there is nothing to read")
+        raise Problem("input", f"{name} is empty")
     return made_id("upload", _FORM, name, digest.hexdigest())
 
 
-async def _read(services: Services, path: Path, name: str, id: str, listener: Listener) -> Told:
-    """The tables of the file; read again only if they are not kept."""
-    desk = services.desk
+async def _read(
+    services: Services, path: Path, name: str, id: str, listener: Listener
+) -> dict[str, Any]:
+    """The tables of the file, parsed unless they are stored already."""
+    workspace = services.desk
     key = made_id("parts", _FORM, id)
-    told = await services.quick(desk.answer, key)
-    if told and any(desk.uploads.get(one) is None for one in told["tables"]):
-        told = None
-    if told is None:
+    answer = await services.quick(workspace.answer, key)
+    if answer and any(workspace.uploads.get(table) is None for table in answer["tables"]):
+        answer = None
+    if answer is None:
         job = {"path": str(path), "name": name, "id": id}
-        told = await services.readers.run(job, services.settings.limits.upload_seconds, listener)
-        await services.quick(desk.keep_answer, key, told)
-    ids = [TableId("upload", one) for one in told["tables"]]
+        answer = await services.readers.run(job, services.settings.limits.upload_seconds, listener)
+        await services.quick(workspace.keep_answer, key, answer)
+    ids = [TableId("upload", table) for table in answer["tables"]]
 
-    def infos() -> list[Told]:
-        return [desk.tables.open(one).info() for one in ids]
+    def infos() -> list[dict[str, Any]]:
+        return [workspace.tables.open(id).info() for id in ids]
 
-    return {"tables": await services.quick(infos), "skipped": told["skipped"]}
+    return {"tables": await services.quick(infos), "skipped": answer["skipped"]}
 
 
 def _plain_name(name: str) -> str:
-    """The name of a file without its folders, or anything that is no letter to be seen.
+    """The name of a file without its folders and without unprintable characters.
 
     >>> _plain_name("../../etc/pass\\x00wd.csv")
     'passwd.csv'
     """
     last = name.replace("\\", "/").rpartition("/")[2]
-    return "".join(c for c in last if c.isprintable())[:_LONGEST].strip(". ") or "table"
+    return "".join(c for c in last if c.isprintable())[:_MAX_NAME].strip(". ") or "table"

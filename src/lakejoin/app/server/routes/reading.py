@@ -1,4 +1,4 @@
-"""What is there: the lake, its tables, their columns and rows; and downloads."""
+"""Routes that read: the lake, its tables, their columns and rows, and downloads."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ from lakejoin.app.server.tables import OpenTable
 
 router = APIRouter(tags=["tables"])
 
-Told = dict[str, Any]
-Table = Annotated[
+TableParam = Annotated[
     str, Query(min_length=1, max_length=4_100, description="`lake:NAME`, `upload:ID`, `result:ID`")
 ]
-Place = Annotated[int, Query(ge=0, le=100_000, description="its place in the table, from zero")]
+ColumnIndex = Annotated[int, Query(ge=0, le=100_000, description="index of the column, from zero")]
 
-_ROWS = 1_000
-_CELLS = 500_000  # of one answer, which is made in the server's own memory
-_CELL = 1_000_000
+_MAX_ROWS = 1_000
+_MAX_CELLS = 500_000  # of one response, which the server builds in memory
+_MAX_CELL = 1_000_000  # characters of a single cell
 
 
 @router.get("/info", response_model=answers.Info)
 async def info(services: Given) -> Response:
-    """What the lake holds, and the limits of this server."""
+    """What is in the lake, and the limits of this server."""
 
-    def told() -> Told:
+    def read_info() -> dict[str, Any]:
         lake = services.desk.lake()
         graph = lake.snapshot.manifest.graph is not None
         return {**lake.info(), "graph": graph, "limits": services.settings.limits.shown()}
 
-    return await services.quick_answer(told)
+    return await services.quick_answer(read_info)
 
 
 @router.get("/tables", response_model=answers.Tables)
@@ -49,108 +48,119 @@ async def tables(
     begin: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Response:
-    """The tables of the lake, all or those whose names fit a glob or hold a text."""
+    """The tables of the lake, all or those whose name matches a glob or contains a text."""
 
-    def told() -> Told:
-        found = services.desk.lake().snapshot.named(pattern or None)
-        entries = (part.catalog.table(number) for _, part, number in found[begin : begin + limit])
+    def list_tables() -> dict[str, Any]:
+        named = services.desk.lake().snapshot.named(pattern or None)
+        shown = named[begin : begin + limit]
+        entries = (segment.catalog.table(index) for _, segment, index in shown)
         rows = [
-            {"id": f"lake:{one.name}", "table": one.name, "rows": one.rows, "columns": one.width}
-            for one in entries
+            {
+                "id": f"lake:{entry.name}",
+                "table": entry.name,
+                "rows": entry.rows,
+                "columns": entry.width,
+            }
+            for entry in entries
         ]
-        return {"tables": rows, "total": len(found)}
+        return {"tables": rows, "total": len(named)}
 
-    return await services.quick_answer(told)
+    return await services.quick_answer(list_tables)
 
 
 @router.get("/find", response_model=answers.Found)
-async def found(
+async def find_tables(
     services: Given,
     text: Annotated[str, Query(max_length=200)],
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Response:
-    """The tables of which the name, a column or a value holds a text."""
+    """Tables whose name, column names or values contain a text."""
     return await services.long_answer(lambda: find(services.desk.lake(), text, limit))
 
 
 @router.get("/table", response_model=answers.Table)
-async def table(services: Given, table: Table) -> Response:
-    """What a table is, and what its columns look like."""
+async def table(services: Given, table: TableParam) -> Response:
+    """A table with the profiles of its columns."""
     return await services.quick_answer(lambda: services.desk.tables.open(table).info())
 
 
 @router.get("/rows", response_model=answers.Rows)
 async def rows(
     services: Given,
-    table: Table,
+    table: TableParam,
     begin: Annotated[int, Query(ge=0, le=10**12)] = 0,
     end: Annotated[int | None, Query(ge=0, le=10**12)] = None,
-    column: Annotated[list[Place] | None, Query(max_length=20_000)] = None,
+    column: Annotated[list[ColumnIndex] | None, Query(max_length=20_000)] = None,
 ) -> Response:
-    """Some rows of a table; long cells are cut, and end in `…`."""
+    """Some rows of a table; long cells are cut and end in `…`."""
 
-    def told() -> Told:
+    def read_rows() -> dict[str, Any]:
         opened = services.desk.tables.open(table)
-        last = min(opened.rows, begin + _ROWS if end is None else min(end, begin + _ROWS))
+        last = min(opened.rows, begin + _MAX_ROWS if end is None else min(end, begin + _MAX_ROWS))
         names = list(opened.column_names)
-        places = None if column is None else [_place(names, one, opened) for one in column]
-        width = len(names) if places is None else len(places)
-        if width * max(0, last - begin) > _CELLS:
-            told = f"{_CELLS:,} cells can be asked for at once: ask for fewer rows or columns"
-            raise Problem("too_large", told, limit="cells")
-        found = rows_of(opened.part(begin, max(begin, last), places))
-        shown = names if places is None else [names[place] for place in places]
-        head = {"table": opened.name, "columns": shown, "rows": found}
+        indexes = None if column is None else [_check_index(names, i, opened) for i in column]
+        width = len(names) if indexes is None else len(indexes)
+        if width * max(0, last - begin) > _MAX_CELLS:
+            message = f"more than {_MAX_CELLS:,} cells requested: ask for fewer rows or columns"
+            raise Problem("too_large", message, limit="cells")
+        cells = rows_of(opened.part(begin, max(begin, last), indexes))
+        shown = names if indexes is None else [names[index] for index in indexes]
+        head = {"table": opened.name, "columns": shown, "rows": cells}
         return {**head, "total": opened.rows, "begin": begin}
 
-    return await services.quick_answer(told)
+    return await services.quick_answer(read_rows)
 
 
 @router.get("/cell", response_model=answers.OneCell)
 async def cell(
-    services: Given, table: Table, row: Annotated[int, Query(ge=0, le=10**12)], column: Place
+    services: Given,
+    table: TableParam,
+    row: Annotated[int, Query(ge=0, le=10**12)],
+    column: ColumnIndex,
 ) -> Response:
-    """One cell as a whole."""
+    """One cell in full length."""
 
-    def told() -> Told:
+    def read_cell() -> dict[str, Any]:
         opened = services.desk.tables.open(table)
-        place = _place(list(opened.column_names), column, opened)
+        index = _check_index(list(opened.column_names), column, opened)
         if row >= opened.rows:
-            raise Problem("input", f"{opened.name} has {opened.rows:,} rows")
-        return {"value": cells_of(opened.part(row, row + 1, [place]).column(0), _CELL)[0]}
+            raise Problem("input", f"row {row:,} not found: {opened.name} has {opened.rows:,} rows")
+        return {"value": cells_of(opened.part(row, row + 1, [index]).column(0), _MAX_CELL)[0]}
 
-    return await services.quick_answer(told)
+    return await services.quick_answer(read_cell)
 
 
 @router.get("/distribution", response_model=answers.Distribution)
-async def distributed(services: Given, table: Table, column: Place) -> Response:
-    """How the values of a column are spread."""
+async def column_distribution(services: Given, table: TableParam, column: ColumnIndex) -> Response:
+    """The distribution of the values of a column."""
     return await services.long_answer(_distribution, services, table, column)
 
 
 @router.get("/export", response_class=StreamingResponse, responses=answers.EXPORT)
-async def export(services: Given, table: Table, format: Format = "csv") -> StreamingResponse:
-    """A table as a file. In CSV, texts that a spreadsheet would run as a formula get a `'`."""
+async def export(services: Given, table: TableParam, format: Format = "csv") -> StreamingResponse:
+    """Download a table. In CSV, texts that a spreadsheet would run as formulas start with `'`."""
     opened = await services.quick(services.desk.tables.open, table)
     name = file_name(opened.name, format)
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    pieces = await services.downloads.streamed(exported(opened, format))
-    return StreamingResponse(pieces, media_type=MEDIA[format], headers=headers)
+    chunks = await services.downloads.streamed(exported(opened, format))
+    return StreamingResponse(chunks, media_type=MEDIA[format], headers=headers)
 
 
-def _distribution(services: Services, table: str, column: int) -> Told:
+def _distribution(services: Services, table: str, column: int) -> dict[str, Any]:
     opened = services.desk.tables.open(table)
     key = made_id("distribution", 1, opened.identity, column)
-    if (kept := services.desk.answer(key)) is not None:
-        return kept
-    _place(list(opened.column_names), column, opened)
-    about = opened.info()["columns"][column]
-    told = distribution(opened.part(0, opened.rows, [column]).column(0), about)
-    services.desk.keep_answer(key, told)
-    return told
+    if (stored := services.desk.answer(key)) is not None:
+        return stored
+    _check_index(list(opened.column_names), column, opened)
+    profile = opened.info()["columns"][column]
+    summary = distribution(opened.part(0, opened.rows, [column]).column(0), profile)
+    services.desk.keep_answer(key, summary)
+    return summary
 
 
-def _place(names: list[str], place: int, table: OpenTable) -> int:
-    if not 0 <= place < len(names):
-        raise Problem("input", f"{table.name} has {len(names):,} columns, and none at {place}")
-    return place
+def _check_index(names: list[str], index: int, table: OpenTable) -> int:
+    if not 0 <= index < len(names):
+        raise Problem(
+            "input", f"no column at index {index}: {table.name} has {len(names):,} columns"
+        )
+    return index

@@ -1,4 +1,4 @@
-"""How the server is: health, and figures for Prometheus."""
+"""Routes for health and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from lakejoin import __version__
 from lakejoin.app.server import answers
 from lakejoin.app.server.services import Given
 
-router = APIRouter(tags=["server"])
+health_router = APIRouter(tags=["server"])
 
-_BEGIN = time.monotonic()
+_START = time.monotonic()
 
 
-@router.get("/health", response_model=answers.Health)
+@health_router.get("/health", response_model=answers.Health)
 async def health(services: Given) -> JSONResponse:
-    """Whether the server is there, and which version of the index it serves."""
+    """Whether the server is up, and which version of the index it serves."""
     manifest = services.desk.lake().snapshot.manifest
     index = {"version": manifest.version, "tables": manifest.totals.tables}
-    up = round(time.monotonic() - _BEGIN, 1)
+    up = round(time.monotonic() - _START, 1)
     return JSONResponse({"status": "ok", "version": __version__, "index": index, "uptime": up})
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
+@health_router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(services: Given) -> Response:
-    """Figures in the text form of Prometheus."""
+    """Metrics in Prometheus text format."""
     from lakejoin.app.server.measuring import shown
 
     text, kind = await services.quick(shown, services)

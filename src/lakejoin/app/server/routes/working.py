@@ -1,4 +1,4 @@
-"""What takes a while: searching, joining, SQL, chains; by JSON or as events."""
+"""Routes for long requests: search, join, SQL and chains, as JSON or as events."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ from lakejoin.app.server.work.joined import JoinAsked
 
 router = APIRouter(tags=["work"])
 
-Told = dict[str, Any]
-
 
 @router.post("/search", responses=answers.SEARCH)
 async def search(request: Request, services: Given, body: asked.Search) -> Response:
-    """The tables that join with one, the best first; as events, the answer gets better."""
+    """Tables that join with this one, best first; as events, with partial answers on the way."""
 
-    async def work(listener: Listener) -> Told:
+    async def work(listener: Listener) -> dict[str, Any]:
         plain = body.plain()
         key = await services.quick(_search_key, services, plain)
-        if (kept := await services.quick(services.desk.answer, key)) is not None:
-            return {**kept, "cached": True}
+        if (stored := await services.quick(services.desk.answer, key)) is not None:
+            return {**stored, "cached": True}
 
-        def told(what: str, said: Any) -> None:
-            listener(what, {**said, "cached": False} if what == "partial" else said)
+        def forward(event: str, data: Any) -> None:
+            listener(event, {**data, "cached": False} if event == "partial" else data)
 
         partial = listener is not nobody
-        answer = await services.job("search", told, search=plain, key=key, partial=partial)
+        answer = await services.job("search", forward, search=plain, key=key, partial=partial)
         await services.quick(services.desk.keep_answer, key, answer)
         return {**answer, "cached": False}
 
@@ -43,7 +41,7 @@ async def search(request: Request, services: Given, body: asked.Search) -> Respo
 
 @router.post("/explain", responses=answers.EXPLAIN)
 async def explain(request: Request, services: Given, body: asked.Explain) -> Response:
-    """One result of a search: matched and unmatched values side by side."""
+    """Matched and unmatched values of one search result."""
 
     async def work(listener: Listener) -> Any:
         plain = body.search.plain()
@@ -56,14 +54,14 @@ async def explain(request: Request, services: Given, body: asked.Explain) -> Res
 
 @router.post("/join", responses=answers.JOIN)
 async def join(request: Request, services: Given, body: asked.Join) -> Response:
-    """A preview of a join: how it is made, and some rows; nothing is kept."""
+    """Preview a join: how the tables join, and some rows; nothing is stored."""
 
-    async def work(listener: Listener) -> Told:
+    async def work(listener: Listener) -> dict[str, Any]:
         plain = body.plain()
         key = await services.quick(_join_key, services, plain)
-        if (kept := await services.quick(services.desk.answer, key)) is not None:
-            return kept
-        answer: Told = await services.job("preview", listener, join=plain)
+        if (stored := await services.quick(services.desk.answer, key)) is not None:
+            return stored
+        answer: dict[str, Any] = await services.job("preview", listener, join=plain)
         await services.quick(services.desk.keep_answer, key, answer)
         return answer
 
@@ -72,7 +70,7 @@ async def join(request: Request, services: Given, body: asked.Join) -> Response:
 
 @router.post("/predicate", responses=answers.PREDICATE)
 async def predicate(request: Request, services: Given, body: asked.Predicate) -> Response:
-    """Which columns of two tables to equate."""
+    """Suggest which columns of two tables to equate."""
     return await answered(
         request, lambda listener: services.job("predicate", listener, **body.plain())
     )
@@ -80,21 +78,21 @@ async def predicate(request: Request, services: Given, body: asked.Predicate) ->
 
 @router.post("/union", responses=answers.UNION)
 async def union(request: Request, services: Given, body: asked.Union) -> Response:
-    """Which tables have rows to append to this one."""
+    """Tables whose rows can be appended to this one."""
     return await answered(request, lambda listener: services.job("union", listener, **body.plain()))
 
 
 @router.post("/paths", responses=answers.PATHS)
 async def paths(request: Request, services: Given, body: asked.Paths) -> Response:
-    """How to get from one table of the lake to another by joins."""
+    """Join paths from one table to another."""
     return await answered(request, lambda listener: services.job("paths", listener, **body.plain()))
 
 
 @router.post("/sql", responses=answers.SQL)
 async def sql(request: Request, services: Given, body: asked.Sql) -> Response:
-    """Runs one SELECT-like statement over a table, called `result`; what it gives is kept."""
+    """Run one SELECT-like statement over a table, called `result`, and store the result."""
 
-    async def work(listener: Listener) -> Told:
+    async def work(listener: Listener) -> dict[str, Any]:
         table = await asyncio.to_thread(services.desk.tables.open, body.table)
         made = await services.chains.made(table, {"kind": "sql", "sql": body.sql}, listener)
         return made.info()
@@ -104,9 +102,9 @@ async def sql(request: Request, services: Given, body: asked.Sql) -> Response:
 
 @router.post("/chains", responses=answers.CHAINS)
 async def chains(request: Request, services: Given, body: asked.Chain) -> Response:
-    """The tables of a chain; only what is not kept is made."""
+    """The tables of a chain; only what is not stored is computed."""
 
-    async def work(listener: Listener) -> Told:
+    async def work(listener: Listener) -> dict[str, Any]:
         steps = [step.plain() for step in body.steps]
         return {"tables": await services.chains.tables(body.start, steps, listener)}
 
@@ -115,13 +113,15 @@ async def chains(request: Request, services: Given, body: asked.Chain) -> Respon
 
 @router.post("/code", responses=answers.CODE)
 async def code(request: Request, services: Given, body: asked.Code) -> Response:
-    """A chain as a Python script, a notebook, SQL or PySpark."""
+    """Export a chain as a Python script, a notebook, SQL or PySpark."""
 
     async def work(listener: Listener) -> Any:
         steps = [step.plain() for step in body.chain.steps]
         tables = await services.chains.tables(body.chain.start, steps, listener)
         about = {"start": body.chain.start, "steps": steps, "as": body.as_}
-        return await services.job("code", listener, tables=[one["id"] for one in tables], **about)
+        return await services.job(
+            "code", listener, tables=[table["id"] for table in tables], **about
+        )
 
     return await answered(request, work)
 
@@ -134,7 +134,7 @@ async def graph(
     hops: Annotated[int, Query(ge=1, le=4)] = 1,
     limit: Annotated[int, Query(ge=1, le=200)] = 30,
 ) -> Response:
-    """All joins of the lake in figures; with a table, what lies around it."""
+    """Statistics of the join graph; with a table, the joins around it."""
 
     async def work(listener: Listener) -> Any:
         if table is None:
@@ -144,15 +144,15 @@ async def graph(
     return await answered(request, work)
 
 
-def _search_key(services: Services, plain: Told) -> str:
-    """The same for the same search of the same rows in the same version of the index."""
-    desk = services.desk
-    mine = desk.tables.open(plain["table"])
+def _search_key(services: Services, plain: dict[str, Any]) -> str:
+    """Equal for the same search with the same rows in the same version of the index."""
+    workspace = services.desk
+    query_table = workspace.tables.open(plain["table"])
     rest = {key: value for key, value in plain.items() if key != "table"}
-    return made_id("search", 2, mine.identity, rest, desk.version)
+    return made_id("search", 2, query_table.identity, rest, workspace.version)
 
 
-def _join_key(services: Services, plain: Told) -> str:
+def _join_key(services: Services, plain: dict[str, Any]) -> str:
     left, right = (services.desk.tables.open(plain[side]) for side in ("left", "right"))
     settings = {**JoinAsked.of(plain).settings(), "rows": plain["rows"]}
     return made_id("preview", 1, left.identity, right.identity, settings)

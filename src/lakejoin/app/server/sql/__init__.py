@@ -1,1 +1,1 @@
-"""SQL from anybody over one table: checked, run by a confined process, ended at the limit."""
+"""Run untrusted SQL over one table: checked, in a sandboxed process, with limits."""

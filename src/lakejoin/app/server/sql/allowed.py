@@ -1,9 +1,10 @@
-"""What a statement may name: the table, and which functions.
+"""Which tables and functions a statement may use.
 
-Tables and table functions are allowed by name, since nearly all others read something: files, the
-network, settings, memory. Scalar functions and aggregates are refused by name: hundreds of them
-only compute, and the few others tell of the process or wait. None of them can reach out of the
-process (`confinement.py`), so a function that a newer DuckDB adds can at worst tell of DuckDB.
+Tables and table functions are an allow list, since nearly all others read something: files, the
+network, settings, memory. Scalar functions and aggregates are a deny list: hundreds of them only
+compute, and the few others reveal something about the process or wait. None can reach out of the
+process (`confinement.py`), so a function that a newer DuckDB adds can at worst reveal something
+about DuckDB.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ TABLE_FUNCTIONS = frozenset(
     {"unnest", "range", "generate_series", "json_each", "json_tree", "generate_subscripts"}
 )
 
-# They tell of the process, of its settings, of other statements, or wait, or take bytes for values.
-_REFUSED = frozenset((
+# They reveal the process, its settings or other statements, or wait, or reinterpret bytes.
+_DENIED = frozenset((
     "getenv", "current_setting", "set_config", "getvariable", "current_database",
     "current_schema", "current_schemas", "current_catalog", "current_user", "current_role",
     "session_user", "current_connection_id", "current_query", "current_query_id",
@@ -26,18 +27,18 @@ _REFUSED = frozenset((
     "combine", "variant_bytes_to_variant", "obj_description", "col_description",
     "shobj_description", "format_pg_type", "map_to_pg_oid", "which_secret", "add_parquet_key",
 ))  # fmt: skip
-_REFUSED_BEGINNINGS = (
+_DENIED_PREFIXES = (
     "__internal", "pg_", "has_", "inet_", "duckdb_", "pragma_", "read_", "parquet_", "sniff_",
     "arrow_scan", "pandas_scan", "python_", "sqlite_", "postgres_", "mysql_", "iceberg_", "delta_",
     "http_", "copy_", "import_", "export_", "force_", "enable_", "disable_",
 )  # fmt: skip
 _ALLOWED_ANYWAY = frozenset({"pg_typeof", "pg_size_pretty"})
-# Names that the catalog has besides `result`; a WITH clause may not hide one of them.
-_CATALOG_BEGINNINGS = ("duckdb_", "pg_", "sqlite_", "pragma_", "information_schema")
+# Names of DuckDB's catalog; a WITH clause may not shadow them.
+_CATALOG_PREFIXES = ("duckdb_", "pg_", "sqlite_", "pragma_", "information_schema")
 
 
 def plain(name: str) -> str:
-    """A name as DuckDB compares names: without regard to the case of A to Z.
+    """Fold a name as DuckDB compares names: only A to Z ignore case.
 
     >>> plain("Read_CSV"), plain("É")
     ('read_csv', 'É')
@@ -54,13 +55,13 @@ def may_call(function: str) -> bool:
     name = plain(function)
     if name in _ALLOWED_ANYWAY:
         return True
-    return name not in _REFUSED and not name.startswith(_REFUSED_BEGINNINGS)
+    return name not in _DENIED and not name.startswith(_DENIED_PREFIXES)
 
 
 def may_name(name: str) -> bool:
-    """Whether a WITH clause may give something this name: no file, nothing of the catalog.
+    """Whether a WITH clause may define this name: not a file, not a name of the catalog.
 
     >>> may_name("totals"), may_name("x.csv"), may_name("duckdb_settings")
     (True, False, False)
     """
-    return not any(c in "./\\:*?" for c in name) and not plain(name).startswith(_CATALOG_BEGINNINGS)
+    return not any(c in "./\\:*?" for c in name) and not plain(name).startswith(_CATALOG_PREFIXES)

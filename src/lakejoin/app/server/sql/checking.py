@@ -1,7 +1,7 @@
-"""Is a text exactly one statement that only reads the table? By sqlglot, before anything runs.
+"""Check with sqlglot that a text is exactly one statement that only reads the table.
 
-This is the first of several fences: DuckDB's own parser is asked as well (`second_opinion.py`), and
-whatever passes both runs in a process that can reach nothing (`confinement.py`).
+This is the first of several barriers: DuckDB's own parser checks again (`second_opinion.py`), and
+whatever passes both runs in a sandboxed process (`confinement.py`).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ LONGEST_SQL = 200_000  # characters
 _SELECT_LIKE = (
     exp.Query, exp.Values, exp.Pivot, exp.Summarize, exp.Describe, exp.Paren, exp.Table,
 )  # fmt: skip
-# Whatever does something else than read, wherever it stands.
-_NEVER = (
+# Nodes that do something other than read; refused wherever they are.
+_FORBIDDEN = (
     exp.Command, exp.DDL, exp.DML, exp.Drop, exp.Alter, exp.Copy, exp.Attach, exp.Detach, exp.Set,
     exp.Pragma, exp.Use, exp.Into, exp.Transaction, exp.Commit, exp.Rollback, exp.Kill, exp.Cache,
     exp.Install, exp.Export, exp.Execute, exp.Show, exp.Analyze, exp.LoadData,
 )  # fmt: skip
-_TELLABLE = (exp.Query, exp.Table, exp.Values, exp.Pivot)  # by SUMMARIZE and DESCRIBE
+_DESCRIBABLE = (exp.Query, exp.Table, exp.Values, exp.Pivot)  # by SUMMARIZE and DESCRIBE
 _PARAMETERS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
-_ONLY = "only one SELECT-like statement over the table `result` can be run here"
+_ONLY = "only a single SELECT-like statement over the table `result` can run here"
 
-# What sqlglot cannot parse it would otherwise print to the log.
+# sqlglot logs what it cannot parse.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A statement that may be run: its text without a last semicolon, and what it names.
+    """A statement that may run: its text without the last semicolon, and the names in it.
 
-    `names` are all names in it, as DuckDB compares them, where nothing like `*` or a whole row
-    stands for columns that it does not name; otherwise None.
+    `names` is None if the statement may use columns that it does not name, through `*` or a whole
+    row. Names are folded as DuckDB compares them.
     """
 
     sql: str
@@ -59,39 +59,47 @@ def check(sql: str) -> Checked:
     >>> check("copy result to 'x.csv'")
     Traceback (most recent call last):
         ...
-    lakejoin.app.server.sql.problem.SqlProblem: COPY is not possible: only one SELECT-like \
-statement over the table `result` can be run here
+    lakejoin.app.server.sql.problem.SqlProblem: COPY is not allowed: only a single \
+SELECT-like statement over the table `result` can run here
     """
     if len(sql) > LONGEST_SQL:
-        raise SqlProblem(f"a statement may have {LONGEST_SQL:,} characters, this has {len(sql):,}")
+        raise SqlProblem(
+            f"the statement has {len(sql):,} characters; at most {LONGEST_SQL:,} are allowed"
+        )
     if "\0" in sql:
-        raise SqlProblem("a statement holds no null character", place_at(sql, sql.index("\0")))
+        raise SqlProblem("the statement contains a null character", place_at(sql, sql.index("\0")))
     try:
-        return _checked(sql)
+        return _check(sql)
     except RecursionError:
-        raise SqlProblem("this statement is nested too deeply") from None
+        raise SqlProblem("the statement is nested too deeply") from None
 
 
-def _checked(sql: str) -> Checked:
+def _check(sql: str) -> Checked:
     tokens = _tokens(sql)
     _refuse_functions(sql, tokens)
     statement = _one_statement(sql, tokens)
     if not isinstance(statement, _SELECT_LIKE):
-        raise _refused(sql, tokens)
+        raise _statement_problem(sql, tokens)
     nodes = list(statement.walk())
     for node in nodes:
-        if isinstance(node, _NEVER) and not isinstance(node, exp.Query):
-            raise _refused(sql, tokens, node)
+        if isinstance(node, _FORBIDDEN) and not isinstance(node, exp.Query):
+            raise _statement_problem(sql, tokens, node)
         if isinstance(node, _PARAMETERS):
-            raise SqlProblem("a statement has no parameters here: write the value", _at(sql, node))
+            raise SqlProblem(
+                "parameters are not supported here: write the value itself", _position_of(sql, node)
+            )
         if isinstance(node, exp.CTE) and not may_name(node.alias):
-            raise SqlProblem(f"WITH may not call something {node.alias}", _at(sql, node))
-        if isinstance(node, exp.Summarize | exp.Describe) and not isinstance(node.this, _TELLABLE):
-            raise SqlProblem(f"only the table {TABLE} can be told of here", _at(sql, node))
+            raise SqlProblem(f"WITH may not define the name {node.alias}", _position_of(sql, node))
+        if isinstance(node, exp.Summarize | exp.Describe) and not isinstance(
+            node.this, _DESCRIBABLE
+        ):
+            raise SqlProblem(
+                f"only the table {TABLE} can be described here", _position_of(sql, node)
+            )
         if isinstance(node, exp.Table):
             _check_table(sql, node)
     pivots = any(isinstance(node, exp.Pivot) for node in nodes)
-    names = None if pivots or _means_more(statement, nodes) else _names(tokens)
+    names = None if pivots or _uses_unnamed_columns(statement, nodes) else _names(tokens)
     return Checked(_without_semicolon(sql, tokens), pivots, names)
 
 
@@ -99,119 +107,119 @@ def _tokens(sql: str) -> list[Token]:
     try:
         return list(sqlglot.tokenize(sql, read="duckdb"))
     except SqlglotError:
-        raise SqlProblem("this is not SQL: a quote or a comment is not closed") from None
+        raise SqlProblem("not valid SQL: a quote or a comment is not closed") from None
 
 
 def _one_statement(sql: str, tokens: list[Token]) -> exp.Expression:
     try:
-        found = [one for one in sqlglot.parse(sql, read="duckdb") if one is not None]
+        parsed = [node for node in sqlglot.parse(sql, read="duckdb") if node is not None]
     except ParseError as error:
-        raise _not_parsed(sql, tokens, error) from None
+        raise _syntax_problem(sql, tokens, error) from None
     except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError):
-        raise SqlProblem("this is not SQL that can be checked") from None
-    statements = [one for one in found if not isinstance(one, exp.Semicolon)]
+        raise SqlProblem("this SQL cannot be checked") from None
+    statements = [node for node in parsed if not isinstance(node, exp.Semicolon)]
     if not statements:
-        raise SqlProblem("there is no statement: try select * from result")
+        raise SqlProblem("no statement: try select * from result")
     if len(statements) > 1:
         inner = [token for token in tokens if token.token_type == TokenType.SEMICOLON]
-        place = place_at(sql, inner[0].start) if inner else None
-        raise SqlProblem(f"these are {len(statements)} statements: {_ONLY}", place)
+        position = place_at(sql, inner[0].start) if inner else None
+        raise SqlProblem(f"got {len(statements)} statements: {_ONLY}", position)
     return statements[0]
 
 
-def _not_parsed(sql: str, tokens: list[Token], error: ParseError) -> SqlProblem:
-    told = error.errors[0] if error.errors else {}
-    near = told.get("highlight") or ""
-    words = f"this is not SQL that can be checked, near {near[:60]!r}" if near else "this is no SQL"
+def _syntax_problem(sql: str, tokens: list[Token], error: ParseError) -> SqlProblem:
+    details = error.errors[0] if error.errors else {}
+    near = details.get("highlight") or ""
+    message = f"this SQL cannot be checked, near {near[:60]!r}" if near else "not valid SQL"
     if tokens[0].token_type in (TokenType.PIVOT, TokenType.UNPIVOT):
-        words += (
-            f"; to go on after {tokens[0].text.upper()}, put it in brackets: FROM ({sql[:20]} …)"
-        )
-    return SqlProblem(words, _line_place(sql, told, len(near)))
+        word = tokens[0].text.upper()
+        message += f"; to add clauses after {word}, put it in brackets: FROM ({sql[:20]} …)"
+    return SqlProblem(message, _error_position(sql, details, len(near)))
 
 
-def _line_place(sql: str, told: dict[str, object], length: int) -> Place | None:
-    """sqlglot tells the line, and the column at which the token ends."""
-    line, column = told.get("line"), told.get("col")
+def _error_position(sql: str, details: dict[str, object], length: int) -> Place | None:
+    """sqlglot reports the line, and the column at which the token ends."""
+    line, column = details.get("line"), details.get("col")
     if not isinstance(line, int) or not isinstance(column, int):
         return None
-    starts = [0, *(place + 1 for place, c in enumerate(sql) if c == "\n")]
+    starts = [0, *(offset + 1 for offset, c in enumerate(sql) if c == "\n")]
     return place_at(sql, starts[min(line, len(starts)) - 1] + max(column - length, 0))
 
 
 def _refuse_functions(sql: str, tokens: list[Token]) -> None:
-    """By the tokens, so that no rewriting of sqlglot's hides how a function was called."""
+    """Check functions by token, since sqlglot may rewrite calls in its tree."""
     for token, following in pairwise(tokens):
         if following.token_type != TokenType.L_PAREN or may_call(token.text):
             continue
         if token.token_type != TokenType.STRING:
-            raise _no_function(token.text, place_at(sql, token.start))
+            raise _function_problem(token.text, place_at(sql, token.start))
 
 
-def _no_function(name: str, place: Place | None) -> SqlProblem:
-    return SqlProblem(f"the function {plain(name)} cannot be used here", place)
+def _function_problem(name: str, position: Place | None) -> SqlProblem:
+    return SqlProblem(f"the function {plain(name)} is not allowed here", position)
 
 
 def _check_table(sql: str, table: exp.Table) -> None:
-    of = table.this
-    if isinstance(of, exp.Identifier):
-        name = of.name
-        if table.db or table.catalog or not (plain(name) == TABLE or _given_by_with(table, name)):
-            whole = ".".join(part for part in (table.catalog, table.db, name) if part)
-            place = _at(sql, of)
-            raise SqlProblem(
-                f"there is no table {whole[:100]} here: the table is called {TABLE}", place
-            )
-    elif isinstance(of, exp.Func):
-        names = [of.name] if isinstance(of, exp.Anonymous) else of.sql_names()
+    source = table.this
+    if isinstance(source, exp.Identifier):
+        name = source.name
+        if table.db or table.catalog or not (plain(name) == TABLE or _is_cte(table, name)):
+            full_name = ".".join(part for part in (table.catalog, table.db, name) if part)
+            message = f"table {full_name[:100]} not found: the table is called {TABLE}"
+            raise SqlProblem(message, _position_of(sql, source))
+    elif isinstance(source, exp.Func):
+        names = [source.name] if isinstance(source, exp.Anonymous) else source.sql_names()
         if not any(plain(name) in _table_functions() for name in names):
-            raise _no_function(names[0], _at(sql, of))
-    elif not isinstance(of, exp.Query | exp.Values | exp.Table | exp.Paren):
-        raise SqlProblem(f"only the table {TABLE} can be read here", _at(sql, table))
+            raise _function_problem(names[0], _position_of(sql, source))
+    elif not isinstance(source, exp.Query | exp.Values | exp.Table | exp.Paren):
+        raise SqlProblem(f"only the table {TABLE} can be read here", _position_of(sql, table))
 
 
 @lru_cache(maxsize=1)
 def _table_functions() -> frozenset[str]:
-    """The names of table functions, and those that sqlglot has for the same."""
+    """The allowed table functions, also under sqlglot's names for them."""
     return TABLE_FUNCTIONS | {"explode", "exploding_generate_series"}
 
 
-def _given_by_with(table: exp.Table, name: str) -> bool:
-    """Whether a WITH clause around the table gives the name."""
+def _is_cte(table: exp.Table, name: str) -> bool:
+    """Whether a WITH clause around the table defines the name."""
     node: exp.Expression | None = table
     while node is not None:
-        given = node.args.get("with_") or node.args.get("with")
-        if given is not None and any(plain(one.alias) == plain(name) for one in given.expressions):
+        clause = node.args.get("with_") or node.args.get("with")
+        if clause is not None and any(plain(c.alias) == plain(name) for c in clause.expressions):
             return True
         node = node.parent
     return False
 
 
-def _refused(sql: str, tokens: list[Token], node: exp.Expression | None = None) -> SqlProblem:
+def _statement_problem(
+    sql: str, tokens: list[Token], node: exp.Expression | None = None
+) -> SqlProblem:
     word = tokens[0].text.upper()
     if node is not None and node.parent is not None:
         word = type(node).__name__.upper()
-    place = (_at(sql, node) if node is not None else None) or place_at(sql, tokens[0].start)
-    return SqlProblem(f"{word[:40]} is not possible: {_ONLY}", place)
+    position = _position_of(sql, node) if node is not None else None
+    position = position or place_at(sql, tokens[0].start)
+    return SqlProblem(f"{word[:40]} is not allowed: {_ONLY}", position)
 
 
-def _at(sql: str, node: exp.Expression) -> Place | None:
-    for one in node.walk():
-        if "start" in one.meta:
-            return place_at(sql, int(one.meta["start"]))
+def _position_of(sql: str, node: exp.Expression) -> Place | None:
+    for descendant in node.walk():
+        if "start" in descendant.meta:
+            return place_at(sql, int(descendant.meta["start"]))
     return None
 
 
 def _without_semicolon(sql: str, tokens: list[Token]) -> str:
-    """The text up to its last token: it is put into another statement, which goes on after it."""
-    kept = list(tokens)
-    while kept and kept[-1].token_type == TokenType.SEMICOLON:
-        kept.pop()
-    return sql[: kept[-1].end + 1]
+    """The text up to its last token, without comments: it is embedded into another statement."""
+    rest = list(tokens)
+    while rest and rest[-1].token_type == TokenType.SEMICOLON:
+        rest.pop()
+    return sql[: rest[-1].end + 1]
 
 
-def _means_more(statement: exp.Expression, nodes: list[exp.Expression]) -> bool:
-    """Whether columns may be meant that the statement does not name."""
+def _uses_unnamed_columns(statement: exp.Expression, nodes: list[exp.Expression]) -> bool:
+    """Whether the statement may use columns that it does not name."""
     if not isinstance(statement, exp.Query):
         return True
     tables = {plain(node.alias_or_name) for node in nodes if isinstance(node, exp.Table)}

@@ -1,4 +1,4 @@
-"""What the child gives up, before and after it has opened its files."""
+"""Lock DuckDB's settings, and limit and sandbox the process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import duckdb
 from lakejoin.app.server.sql.syscalls import only_computing
 
 _OPEN_FILES = 64
-_ROOM = 512_000_000  # beside DuckDB's own memory: what Python, Arrow and stacks take
+_OVERHEAD = 512_000_000  # memory of Python, Arrow and stacks, besides DuckDB's own
 
-# Nothing of these can be set again: the last one locks them all.
+# The last one locks all settings.
 _LOCKS = (
     "SET python_enable_replacements = false",
     "SET python_scan_all_frames = false",
@@ -31,7 +31,7 @@ _LOCKS = (
 
 
 def connect(threads: int) -> duckdb.DuckDBPyConnection:
-    """An empty database in memory, whose threads run and which is not yet locked."""
+    """Open an empty in-memory database, not yet locked, with its threads running."""
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -51,31 +51,31 @@ def connect(threads: int) -> duckdb.DuckDBPyConnection:
 
 
 def lock(connection: duckdb.DuckDBPyConnection, memory: int) -> None:
-    """No files, no network, no extensions, no Python objects, no other settings, so much memory."""
+    """Disable files, network, extensions, Python objects and settings, and limit the memory."""
     connection.execute(f"SET memory_limit = '{int(memory)}B'")
     for statement in _LOCKS:
         connection.execute(statement)
 
 
 def forget_environment() -> None:
-    """What the process was told by its environment, it has read by now."""
+    """Clear the environment, which the process has read by now."""
     os.environ.clear()
 
 
 def limit_process(memory: int, mapped: int, written: int, cpu_seconds: float) -> None:
-    """Limits that the system keeps: memory besides what is mapped by now, files, processor time."""
+    """Set OS limits: memory besides what is already mapped, files, processor time."""
     _limit("RLIMIT_CORE", 0)
     _limit("RLIMIT_NOFILE", _OPEN_FILES)
     _limit("RLIMIT_FSIZE", written)
     _limit("RLIMIT_CPU", int(cpu_seconds) + 2)
-    _limit("RLIMIT_NPROC", 0)  # for root it does not count; the filter of system calls does
-    held = _address_space()
-    if held:
-        _limit("RLIMIT_AS", held + mapped + memory + memory // 2 + _ROOM)
+    _limit("RLIMIT_NPROC", 0)  # does not apply to root; the system call filter does
+    used = _address_space()
+    if used:
+        _limit("RLIMIT_AS", used + mapped + memory + memory // 2 + _OVERHEAD)
 
 
 def confine() -> str:
-    """Gives up what does not compute; the name of what keeps that."""
+    """Sandbox the process; returns the mechanism, or `none`."""
     return "seccomp" if only_computing() else "none"
 
 
@@ -94,7 +94,7 @@ def _limit(name: str, most: int) -> None:
 
 
 def _address_space() -> int:
-    """The bytes of address space that the process has, where the system tells."""
+    """The bytes of address space in use; 0 if the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except OSError:

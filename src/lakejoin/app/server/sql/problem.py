@@ -1,9 +1,9 @@
-"""What is wrong with a statement: one sentence, and where in the text."""
+"""Errors in SQL statements, with their position in the text."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lakejoin.app.server.problems import Problem
@@ -15,7 +15,7 @@ _LONGEST_SENTENCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a text: `line` and `column` from 1, `offset` in characters from 0."""
+    """A position in a text: `line` and `column` from 1, `offset` in characters from 0."""
 
     line: int
     column: int
@@ -23,7 +23,7 @@ class Place:
 
 
 def place_at(text: str, offset: int) -> Place:
-    """The place of a character.
+    """The position of the character at an offset.
 
     >>> place_at("select\\n  x", 9)
     Place(line=2, column=3, offset=9)
@@ -34,71 +34,71 @@ def place_at(text: str, offset: int) -> Place:
 
 
 class SqlProblem(Problem, InputError):
-    """A statement that cannot be run; `line`, `column` and `offset` say where, if that is known."""
+    """A statement that cannot run; `line`, `column` and `offset` say where, if known."""
 
-    def __init__(self, message: str, place: Place | None = None) -> None:
-        at = {"line": place.line, "column": place.column, "offset": place.offset} if place else None
+    def __init__(self, message: str, position: Place | None = None) -> None:
+        at = asdict(position) if position else None
         super().__init__("sql", message, **({"at": at} if at else {}))
-        self.line = place.line if place else None
-        self.column = place.column if place else None
-        self.offset = place.offset if place else None
+        self.line = position.line if position else None
+        self.column = position.column if position else None
+        self.offset = position.offset if position else None
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> SqlProblem:
-        """The problem that `to_dict` told."""
-        return cls(told["message"], Place(**told["at"]) if told.get("at") else None)
+    def of(cls, fields: dict[str, Any]) -> SqlProblem:
+        """Rebuild a problem from `to_dict`."""
+        return cls(fields["message"], Place(**fields["at"]) if fields.get("at") else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).of, (self.to_dict(),)
 
 
 def told_by_engine(error: Exception, sql: str, before: int = 0) -> Problem:
-    """DuckDB's error as a problem. `before` bytes stood before the statement when it was run.
+    """Convert DuckDB's error. `before` bytes preceded the statement when it ran.
 
-    >>> told = '{"exception_type": "Binder", "exception_message": "no column x", "position": "7"}'
-    >>> str(told_by_engine(ValueError("Binder Error: " + told), "select x")), told_by_engine(
-    ...     ValueError("Binder Error: " + told), "select x").more["at"]["column"]
+    >>> error = '{"exception_type": "Binder", "exception_message": "no column x", "position": "7"}'
+    >>> str(told_by_engine(ValueError("Binder Error: " + error), "select x")), told_by_engine(
+    ...     ValueError("Binder Error: " + error), "select x").more["at"]["column"]
     ('no column x', 8)
     """
-    told = _structured(str(error))
-    kind, message = told.get("exception_type", ""), told.get("exception_message", "")
+    details = _error_details(str(error))
+    kind, message = details.get("exception_type", ""), details.get("exception_message", "")
     if "Out of Memory" in kind or "bad_alloc" in message or "bad allocation" in message:
-        return Problem("memory", "this query takes more memory than a query may", limit="memory")
+        return Problem("memory", "the query exceeds the memory limit", limit="memory")
     if message.startswith(("Max expression depth", "memory exhausted")):
-        message = "this statement is nested too deeply"
-    return SqlProblem(_sentence(message, told), _place(told, sql, before))
+        message = "the statement is nested too deeply"
+    return SqlProblem(_sentence(message, details), _position(details, sql, before))
 
 
-def _structured(text: str) -> dict[str, str]:
+def _error_details(text: str) -> dict[str, str]:
     head, _, rest = text.partition(": ")
     if rest.startswith("{"):
         try:
-            told = json.loads(rest)
+            details = json.loads(rest)
         except ValueError:
             pass
         else:
-            return {str(key): str(value) for key, value in told.items()}
+            return {str(key): str(value) for key, value in details.items()}
     if not head.endswith("Error"):
         head, rest = "", text
     return {"exception_type": head.removesuffix(" Error"), "exception_message": rest}
 
 
-def _sentence(message: str, told: dict[str, str]) -> str:
-    """DuckDB's message in one line: what it suggests follows, what it lists at length is cut."""
+def _sentence(message: str, details: dict[str, str]) -> str:
+    """DuckDB's message in one line, with its suggestion but without long lists."""
     parts = [part.strip() for part in message.strip().split("\n")]
     first = parts[0].rstrip("!.:")
-    names = [name for name in told.get("candidates", "").split(",") if name][:_MOST_CANDIDATES]
-    if names and told.get("error_subtype") != "NO_MATCHING_FUNCTION":
+    names = [name for name in details.get("candidates", "").split(",") if name][:_MOST_CANDIDATES]
+    if names and details.get("error_subtype") != "NO_MATCHING_FUNCTION":
         first += "; did you mean " + " or ".join(names) + "?"
     elif len(parts) > 1 and parts[1].startswith("Did you mean"):
         first += "; did" + parts[1].removeprefix("Did")
     elif len(parts) > 1 and parts[1].startswith("Either add"):
         first += ": either" + parts[1].removeprefix("Either").rstrip(".")
-    return first[:_LONGEST_SENTENCE] or "this statement cannot be run"
+    return first[:_LONGEST_SENTENCE] or "this statement cannot run"
 
 
-def _place(told: dict[str, str], sql: str, before: int) -> Place | None:
-    position = told.get("position", "")
+def _position(details: dict[str, str], sql: str, before: int) -> Place | None:
+    position = details.get("position", "")
     if not position.isdecimal():
         return None
     data = sql.encode()

@@ -1,4 +1,4 @@
-"""Runs statements of anybody's in children that are kept warm: the way in from the server."""
+"""Run untrusted SQL statements in warm child processes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lakejoin.app.server.sql.problem import SqlProblem
 
 MODULE = "lakejoin.app.server.sql.child"
 
-_BESIDES = 700_000_000  # what a child holds besides DuckDB's memory: libraries, one batch, stacks
-_WARM_UP_SECONDS = 60.0  # a child that is still getting warm takes the job later
+_OVERHEAD = 700_000_000  # memory of a child besides DuckDB's: libraries, one batch, stacks
+_WARM_UP_SECONDS = 60.0  # added to the limit, as a child may still be warming up
 _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -29,20 +29,20 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class SqlLimits:
-    """What one statement may take and give."""
+    """Limits of one statement and its result."""
 
     memory: int = 1_000_000_000
     seconds: float = 30.0
     rows: int = 5_000_000
     bytes: int = 1_000_000_000
     threads: int = 2
-    must_confine: bool = False  # refuse to run where the system cannot confine a process
+    must_confine: bool = False  # refuse to run if the system cannot sandbox a process
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnAs:
-    """What a column of text holds: `integer`, `decimal`, `date` or `boolean`. The format of dates
-    is one of strptime's or one of a profile's, such as `d.m.y`."""
+    """What a text column contains: `integer`, `decimal`, `date` or `boolean`. The date format is
+    one of strptime or of a column profile, such as `d.m.y`."""
 
     type: str
     date_format: str = ""
@@ -50,9 +50,9 @@ class ColumnAs:
 
 @dataclass(frozen=True, slots=True)
 class SqlDone:
-    """What came of a statement: columns with DuckDB's types, rows, and the seconds that it took.
+    """The outcome of a statement: columns with DuckDB's types, number of rows, and seconds.
 
-    `confined` names what kept the process from reaching out: `seccomp`, or `none`.
+    `confined` is how the process was sandboxed: `seccomp` or `none`.
     """
 
     columns: list[str]
@@ -64,7 +64,7 @@ class SqlDone:
 
 
 class SqlRunner:
-    """Runs statements, each in a child of its own. `close` it in the end."""
+    """Runs each statement in a child of its own. Close it at the end."""
 
     def __init__(
         self, limits: SqlLimits | None = None, *, children: int = 2, module: str = MODULE
@@ -76,17 +76,17 @@ class SqlRunner:
 
     @property
     def pool(self) -> Pool | None:
-        """The children, once they were started."""
+        """The child processes, once started."""
         return self._pool
 
     async def start(self) -> None:
-        """Starts the children, which get warm while others are served."""
+        """Start the child processes, which warm up in the background."""
         if self._pool is None:
             kind = Kind(
                 self._module,
                 size=self._children,
                 jobs_each=1,
-                memory=self.limits.memory + _BESIDES,
+                memory=self.limits.memory + _OVERHEAD,
                 environment={**_ENVIRONMENT, "LAKEJOIN_SQL_THREADS": str(self.limits.threads)},
             )
             self._pool = Pool(kind)
@@ -102,30 +102,30 @@ class SqlRunner:
         seconds: float | None = None,
         listener: Listener | None = None,
     ) -> SqlDone:
-        """Runs a statement over the Arrow file `table`, and writes what it gives to the Arrow file
-        `output`, which appears only when all is well. Raises `SqlProblem` for a statement that is
-        wrong, and `Problem` of the kinds `time`, `memory`, `too_large`, `busy` and `died`."""
+        """Run a statement over the Arrow file `table` and write its result to the Arrow file
+        `output`, which appears only on success. Raises `SqlProblem` for an invalid statement, and
+        `Problem` of the kinds `time`, `memory`, `too_large`, `busy` and `died`."""
         await self.start()
         assert self._pool is not None
-        most = self.limits.seconds if seconds is None else seconds
-        half = output.with_name(output.name + ".part")
+        max_seconds = self.limits.seconds if seconds is None else seconds
+        partial = output.with_name(output.name + ".part")
         job = {
             "sql": sql,
             "table": os.fspath(table.resolve()),
-            "output": os.fspath(half.resolve()),
-            "types": {str(place): asdict(kind) for place, kind in types.items()},
+            "output": os.fspath(partial.resolve()),
+            "types": {str(index): asdict(kind) for index, kind in types.items()},
             "memory": self.limits.memory,
             "rows": self.limits.rows,
             "bytes": self.limits.bytes,
-            "cpu_seconds": most * self.limits.threads,
+            "cpu_seconds": max_seconds * self.limits.threads,
             "must_confine": self.limits.must_confine,
         }
         try:
-            done = await self._timed(self._pool, job, most, listener)
-            half.replace(output)
+            done = await self._run_timed(self._pool, job, max_seconds, listener)
+            partial.replace(output)
         finally:
             with suppress(FileNotFoundError):
-                half.unlink()
+                partial.unlink()
         return SqlDone(
             columns=[str(name) for name in done["columns"]],
             types=[str(kind) for kind in done["types"]],
@@ -136,41 +136,43 @@ class SqlRunner:
         )
 
     async def close(self) -> None:
-        """Ends all children."""
+        """Stop the child processes."""
         if self._pool is not None:
             await self._pool.close()
 
-    async def _timed(
-        self, pool: Pool, job: dict[str, Any], most: float, listener: Listener | None
+    async def _run_timed(
+        self, pool: Pool, job: dict[str, Any], max_seconds: float, listener: Listener | None
     ) -> dict[str, Any]:
-        """The time counts from when a warm child begins."""
+        """Run a job; the time counts from when a warm child starts on it."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(None) as limit:
 
-                def heard(what: str, told: Any) -> None:
-                    limit.reschedule(loop.time() + most)
+                def restart_timer(event: str, data: Any) -> None:
+                    limit.reschedule(loop.time() + max_seconds)
                     if listener is not None:
-                        listener(what, told)
+                        listener(event, data)
 
-                done: dict[str, Any] = await pool.run(job, _WARM_UP_SECONDS + most, heard)
+                done: dict[str, Any] = await pool.run(
+                    job, _WARM_UP_SECONDS + max_seconds, restart_timer
+                )
                 return done
         except TimeoutError:
-            told = f"this query took more than {most:g} seconds, and was stopped"
-            raise Problem("time", told, limit="seconds") from None
+            message = f"the query was stopped after {max_seconds:g} seconds, the time limit"
+            raise Problem("time", message, limit="seconds") from None
         except Problem as problem:
-            raise _told(problem) from None
+            raise _query_problem(problem) from None
 
 
-def _told(problem: Problem) -> Problem:
+def _query_problem(problem: Problem) -> Problem:
     match problem.kind:
         case "sql":
             return SqlProblem.of(problem.to_dict())
         case "memory":
-            told = "this query takes more memory than a query may, and was stopped"
-            return Problem("memory", told, limit="memory")
+            message = "the query was stopped: it exceeds the memory limit"
+            return Problem("memory", message, limit="memory")
         case "time":
-            return Problem("time", "this query took too long, and was stopped", limit="seconds")
+            return Problem("time", "the query was stopped: it took too long", limit="seconds")
         case "died":
-            return Problem("died", "this query made the process that ran it end: change the query")
+            return Problem("died", "the query crashed its process; change the query")
     return problem

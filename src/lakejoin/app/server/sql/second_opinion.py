@@ -1,7 +1,7 @@
-"""Is a statement what sqlglot took it for? By DuckDB's own parser, which is what will run it.
+"""Check a statement again with DuckDB's own parser, which is what will run it.
 
-Two parsers may read one text differently, and the difference is where a check is evaded. DuckDB
-gives its parse tree as JSON for a SELECT; in it, tables and functions are looked at once more.
+Two parsers may read the same text differently, and an attacker would use the difference. DuckDB
+gives its parse tree of a SELECT as JSON; tables and functions are checked in it once more.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from lakejoin.app.server.sql.allowed import TABLE, TABLE_FUNCTIONS, may_call, ma
 from lakejoin.app.server.sql.checking import Checked
 from lakejoin.app.server.sql.problem import Place, SqlProblem, place_at, told_by_engine
 
-_NO_SUCH = f"the table is called {TABLE}"
-
 
 def parse_errors(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raises `SqlProblem` where DuckDB cannot parse the text: its words for that are the best."""
+    """Raise `SqlProblem` if DuckDB cannot parse the text; its messages are the clearest."""
     try:
         connection.extract_statements(sql)
     except duckdb.Error as error:
@@ -28,75 +26,79 @@ def parse_errors(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def agree(connection: duckdb.DuckDBPyConnection, checked: Checked) -> None:
-    """Raises `SqlProblem` unless DuckDB reads the same in the statement as the check did."""
+    """Raise `SqlProblem` unless DuckDB's parse tree passes the same checks."""
     try:
-        _agree(connection, checked)
-    except duckdb.Error as error:  # the text without what sqlglot takes for a comment is no SQL
+        _check_parse(connection, checked)
+    except duckdb.Error as error:  # without what sqlglot takes for a comment, not valid SQL
         raise told_by_engine(error, checked.sql) from None
 
 
-def _agree(connection: duckdb.DuckDBPyConnection, checked: Checked) -> None:
+def _check_parse(connection: duckdb.DuckDBPyConnection, checked: Checked) -> None:
     statements = connection.extract_statements(checked.sql)
-    kinds = [one.type.name for one in statements]
-    # DuckDB rewrites a PIVOT as the making of a type, and a SELECT: it has no tree of that.
-    made = kinds[:-1] if checked.pivots else []
-    if kinds != [*made, "SELECT"] or any(kind != "CREATE" for kind in made):
-        raise SqlProblem("only one SELECT-like statement can be run here")
-    if made:
+    kinds = [statement.type.name for statement in statements]
+    # DuckDB rewrites a PIVOT as CREATE TYPE and SELECT, and has no parse tree of that.
+    created = kinds[:-1] if checked.pivots else []
+    if kinds != [*created, "SELECT"] or any(kind != "CREATE" for kind in created):
+        raise SqlProblem("only a single SELECT-like statement can run here")
+    if created:
         return
-    told = connection.execute("select json_serialize_sql(?)", [checked.sql]).fetchone()
-    tree: dict[str, Any] = json.loads(told[0]) if told else {"error": True}
+    row = connection.execute("select json_serialize_sql(?)", [checked.sql]).fetchone()
+    tree: dict[str, Any] = json.loads(row[0]) if row else {"error": True}
     if tree["error"] or len(tree["statements"]) != 1:
-        raise SqlProblem("this statement cannot be checked")
+        raise SqlProblem("this SQL cannot be checked")
     _check_tree(checked.sql, tree)
 
 
 def _check_tree(sql: str, tree: dict[str, Any]) -> None:
     nodes = list(_nodes(tree))
-    given = {plain(key) for node in nodes for key in _with_names(node)}
-    for name in given:
+    defined = {plain(name) for node in nodes for name in _cte_names(node)}
+    for name in defined:
         if not may_name(name):
-            raise SqlProblem(f"WITH may not call something {name}")
-    known = {TABLE, *given}
+            raise SqlProblem(f"WITH may not define the name {name}")
+    readable = {TABLE, *defined}
     for node in nodes:
         match node.get("type"):
             case "BASE_TABLE":
                 qualified = node.get("schema_name") or node.get("catalog_name")
-                if qualified or plain(node["table_name"]) not in known:
-                    name = node["table_name"]
-                    raise SqlProblem(f"there is no table {name} here: {_NO_SUCH}", _at(sql, node))
+                if qualified or plain(node["table_name"]) not in readable:
+                    message = f"table {node['table_name']} not found: the table is called {TABLE}"
+                    raise SqlProblem(message, _node_position(sql, node))
             case "TABLE_FUNCTION":
                 if plain(node["function"].get("function_name", "")) not in TABLE_FUNCTIONS:
-                    raise SqlProblem("this table function cannot be used here", _at(sql, node))
+                    raise SqlProblem(
+                        "this table function is not allowed here", _node_position(sql, node)
+                    )
             case "SHOW_REF":
                 if not node.get("query"):
-                    raise SqlProblem("only the table can be described here", _at(sql, node))
+                    raise SqlProblem(
+                        f"only the table {TABLE} can be described here", _node_position(sql, node)
+                    )
         if node.get("class") == "FUNCTION" and not may_call(node["function_name"]):
             name = node["function_name"]
-            raise SqlProblem(f"the function {name} cannot be used here", _at(sql, node))
+            raise SqlProblem(f"the function {name} is not allowed here", _node_position(sql, node))
         if node.get("class") == "PARAMETER":
-            raise SqlProblem("a statement has no parameters here: write the value")
+            raise SqlProblem("parameters are not supported here: write the value itself")
 
 
-def _with_names(node: dict[str, Any]) -> Iterator[str]:
-    given = node.get("cte_map")
-    if isinstance(given, dict):
-        yield from (str(one["key"]) for one in given.get("map", []))
+def _cte_names(node: dict[str, Any]) -> Iterator[str]:
+    ctes = node.get("cte_map")
+    if isinstance(ctes, dict):
+        yield from (str(cte["key"]) for cte in ctes.get("map", []))
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """All objects of a JSON tree. Without recursion: the tree is as deep as its author likes."""
-    waiting = [tree]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            yield one
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
+    """All objects of a JSON tree, without recursion: the author decides how deep it is."""
+    stack = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            yield item
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
 
 
-def _at(sql: str, node: dict[str, Any]) -> Place | None:
+def _node_position(sql: str, node: dict[str, Any]) -> Place | None:
     location = node.get("query_location")
     data = sql.encode()
     if not isinstance(location, int) or location > len(data):

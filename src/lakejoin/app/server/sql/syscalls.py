@@ -1,8 +1,8 @@
-"""Which system calls a process may make from now on: those that compute, and no others (Linux).
+"""Restrict a process to system calls that only compute (Linux).
 
-A seccomp filter is the fence that does not depend on DuckDB: after it no thread of the process can
-open a file, make a socket, start a process or a thread, signal another one, or make memory
-executable, whoever asks for it. Files that are open stay usable. It cannot be taken back.
+A seccomp filter is the barrier that does not depend on DuckDB: no thread of the process can open a
+file or a socket, start a process or a thread, signal another one, or make memory executable any
+more. Open files stay usable. It cannot be undone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Program(ctypes.Structure):
 
 
 def only_computing() -> bool:
-    """Gives up all other system calls, in all threads; whether this machine can do that."""
+    """Give up all other system calls, in all threads; returns whether this machine can do that."""
     machine = platform.machine()
     if sys.platform != "linux" or machine not in _MACHINES:
         return False
@@ -98,12 +98,12 @@ def only_computing() -> bool:
 
 
 def _filter(machine: str) -> bytes:
-    """The filter's instructions: each is (what, jump if so, jump if not, number)."""
+    """The BPF program; an instruction is (operation, jump if true, jump if false, operand)."""
     which, name = _MACHINES[machine]
     program = [
         (_LOAD, 0, 0, _MACHINE_AT),
         (_EQUAL, 1, 0, name),
-        (_RETURN, 0, 0, _KILL),  # calls by the numbers of another architecture
+        (_RETURN, 0, 0, _KILL),  # system calls of another architecture
         (_LOAD, 0, 0, _NUMBER_AT),
     ]
     for number in (numbers[which] for numbers in _CALLS.values()):
@@ -117,4 +117,4 @@ def _filter(machine: str) -> bytes:
             (_RETURN, 0, 0, _REFUSE),
         ]
     program.append((_RETURN, 0, 0, _REFUSE))
-    return b"".join(struct.pack("=HBBI", *one) for one in program)
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)

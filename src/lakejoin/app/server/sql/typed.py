@@ -1,7 +1,7 @@
-"""The table `result`: its columns' names, and which of them are numbers, dates or booleans.
+"""Define the view `result` over an Arrow table, with numbers, dates and booleans cast from text.
 
-The table's file is mapped and read where it lies: the view casts what a statement reads. A column
-is cast only if each of its cells can be, so that no cell is lost; otherwise it stays text.
+The file is memory-mapped and not copied: the view casts what a statement reads. A column is cast
+only if every cell can be, so that no cell is lost; otherwise it stays text.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import pyarrow as pa
 from lakejoin.app.server.sql.allowed import TABLE, plain
 from lakejoin.lake.nulls import LETTER_NULLS, SIGN_NULLS, SURE_NULLS
 
-_RAW = "table as it lies in its file"
+_RAW = "raw table"
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M", "T%H:%M:%S", "T%H:%M:%S.%f",
           "T%H:%M:%SZ", "T%H:%M:%S.%fZ", " %I:%M %p", " %I:%M:%S %p")  # fmt: skip
-# Day and month of the formats that a profile names; `%` says that a format is given as it is.
+# strptime formats for the names in column profiles; a name with `%` is a format itself.
 _WORDS = {
     "d month y": ("%d %B %Y", "%d %b %Y", "%d-%b-%Y", "%d. %B %Y"),
     "month d y": ("%B %d, %Y", "%b %d, %Y", "%b. %d, %Y", "%B %d %Y", "%b %d %Y"),
@@ -30,14 +30,14 @@ _TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The type that a column should have, with the format of its dates."""
+    """The type to cast a text column to, with its date format."""
 
     type: str
     date_format: str = ""
 
 
-class _Scanned:
-    """A table that gives a new stream each time it is read; nothing of it is copied."""
+class _ScannableTable:
+    """A table that gives DuckDB a new stream for each scan, without copying."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -47,22 +47,22 @@ class _Scanned:
 
 
 def different_names(names: Sequence[str]) -> list[str]:
-    """Names of columns, made different as DuckDB does when it reads a file.
+    """Make column names unique, as DuckDB does when it reads a file.
 
     >>> different_names(["a", "A", "", "a", "a_1"])
     ['a', 'A_1', 'column2', 'a_2', 'a_1_1']
     """
     taken: set[str] = set()
-    found = []
-    for place, given in enumerate(names):
-        name = given.replace("\0", "").strip() or f"column{place}"
-        tried, number = name, 0
-        while plain(tried) in taken:
+    unique = []
+    for index, original in enumerate(names):
+        name = original.replace("\0", "").strip() or f"column{index}"
+        candidate, number = name, 0
+        while plain(candidate) in taken:
             number += 1
-            tried = f"{name}_{number}"
-        taken.add(plain(tried))
-        found.append(tried)
-    return found
+            candidate = f"{name}_{number}"
+        taken.add(plain(candidate))
+        unique.append(candidate)
+    return unique
 
 
 def define(
@@ -71,28 +71,28 @@ def define(
     wanted: Mapping[int, Wanted],
     used: frozenset[str] | None,
 ) -> None:
-    """Makes the table `result`. Of columns that are not among the `used` ones (None: all may be)
-    nothing is found out, and they stay as they are."""
-    places = [f"c{place}" for place in range(table.num_columns)]
-    connection.register(_RAW, _Scanned(table.rename_columns(places)))
+    """Create the view `result`. Columns that are not in `used` (None: any may be) are neither
+    checked nor cast."""
+    raw_names = [f"c{index}" for index in range(table.num_columns)]
+    connection.register(_RAW, _ScannableTable(table.rename_columns(raw_names)))
     names = different_names(table.column_names)
-    text = {
-        place: kind
-        for place, kind in wanted.items()
-        if 0 <= place < len(names)
-        and _is_text(table.schema.field(place).type)
-        and (used is None or plain(names[place]) in used)
+    castable = {
+        index: kind
+        for index, kind in wanted.items()
+        if 0 <= index < len(names)
+        and _is_text(table.schema.field(index).type)
+        and (used is None or plain(names[index]) in used)
     }
-    chosen = _chosen(connection, text)
+    casts = _choose_casts(connection, castable)
     columns = ", ".join(
-        f"{chosen[place].value if place in chosen else f'c{place}'} AS {quoted(name)}"
-        for place, name in enumerate(names)
+        f"{casts[index].value if index in casts else f'c{index}'} AS {quoted(name)}"
+        for index, name in enumerate(names)
     )
     connection.execute(f"CREATE TEMP VIEW {TABLE} AS SELECT {columns} FROM {quoted(_RAW)}")
 
 
 def cast_of(column: str, kind: str, wanted: Wanted) -> str:
-    """The expression that reads a column, which is known to be of that kind, as SQL has it.
+    """The SQL expression that casts a column to `kind`.
 
     >>> print(cast_of('"d"', "DATE", Wanted("date", "d.m.y")))
     CAST(try_strptime(trim("d"), ['%d.%m.%Y']) AS DATE)
@@ -102,7 +102,7 @@ def cast_of(column: str, kind: str, wanted: Wanted) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it.
+    """Quote a name for SQL.
 
     >>> quoted('a "b" c')
     '"a ""b"" c"'
@@ -118,78 +118,80 @@ def _is_text(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Cast:
-    """A type, the expression that reads a cell as it, and one that tells if nothing is lost."""
+    """A type, the expression that casts a cell to it, and one that is true if nothing is lost."""
 
     type: str
     value: str
     faithful: str
 
 
-def _chosen(
-    connection: duckdb.DuckDBPyConnection, wanted: Mapping[int, Wanted]
+def _choose_casts(
+    connection: duckdb.DuckDBPyConnection, targets: Mapping[int, Wanted]
 ) -> dict[int, _Cast]:
-    """For each column the first cast that loses no cell. Cells are taken as they are; only in the
-    columns where that does not do, words for nulls are looked for, which takes longer."""
-    chosen = _first_faithful(connection, {p: _casts(f"c{p}", w) for p, w in wanted.items()})
-    others = {p: _casts(_present(f"c{p}"), w) for p, w in wanted.items() if p not in chosen}
+    """For each column the first cast that loses no cell. Words for nulls are slower to check, so
+    they are considered only for columns where that fails."""
+    chosen = _first_faithful(connection, {i: _casts(f"c{i}", kind) for i, kind in targets.items()})
+    others = {
+        i: _casts(_without_nulls(f"c{i}"), kind) for i, kind in targets.items() if i not in chosen
+    }
     return chosen | _first_faithful(connection, others)
 
 
 def _first_faithful(
     connection: duckdb.DuckDBPyConnection, choices: dict[int, list[_Cast]]
 ) -> dict[int, _Cast]:
-    """Counts in one pass over the table which cells each cast would lose."""
-    counted = [(place, cast) for place, casts in choices.items() for cast in casts]
-    if not counted:
+    """Count in one pass over the table how many cells each cast would lose."""
+    pairs = [(index, cast) for index, casts in choices.items() for cast in casts]
+    if not pairs:
         return {}
-    counts = ", ".join(f"count(*) FILTER (NOT ({cast.faithful}))" for _, cast in counted)
+    counts = ", ".join(f"count(*) FILTER (NOT ({cast.faithful}))" for _, cast in pairs)
     lost = connection.execute(f"SELECT {counts} FROM {quoted(_RAW)}").fetchone() or ()
     chosen: dict[int, _Cast] = {}
-    for (place, cast), cells in zip(counted, lost, strict=True):
+    for (index, cast), cells in zip(pairs, lost, strict=True):
         if cells == 0:
-            chosen.setdefault(place, cast)
+            chosen.setdefault(index, cast)
     return chosen
 
 
-def _present(column: str) -> str:
-    """A cell without the blanks around it; null where it is blank or a word for a null."""
+def _without_nulls(column: str) -> str:
+    """A cell without surrounding blanks; null if it is blank or a word for null."""
     words = (*SURE_NULLS, *LETTER_NULLS, *SIGN_NULLS)
     cell = f"nullif(trim({column}), '')"
-    return f"(CASE WHEN lower({cell}) IN ({_listed(words)}) THEN NULL ELSE {cell} END)"
+    return f"(CASE WHEN lower({cell}) IN ({_sql_list(words)}) THEN NULL ELSE {cell} END)"
 
 
-def _casts(cell: str, wanted: Wanted) -> list[_Cast]:
-    match wanted.type:
+def _casts(cell: str, target: Wanted) -> list[_Cast]:
+    match target.type:
         case "integer":
-            # 7.0 and +7 are no text of an integer, but numbers they are.
+            # 7.0 and +7 do not survive a cast to integer and back, but they are numbers.
             return [_integer(cell, "BIGINT"), _integer(cell, "HUGEINT"), _double(cell, 2.0**53)]
         case "decimal":
             return [_double(cell, sys.float_info.max)]
         case "boolean":
-            true, false = _listed(_TRUE), _listed(_FALSE)
+            true, false = _sql_list(_TRUE), _sql_list(_FALSE)
             word = f"lower({cell})"
             value = (
                 f"CASE WHEN {word} IN ({true}) THEN true WHEN {word} IN ({false}) THEN false END"
             )
             return [_no_nulls("BOOLEAN", cell, value)]
         case "date":
-            return _dates(cell, wanted.date_format)
+            return _dates(cell, target.date_format)
     return []
 
 
 def _integer(cell: str, kind: str) -> _Cast:
-    """Back to text it must be the same: 007, 1.5 and +7 are not integers."""
+    """Cast back to text it must be the same: 007, 1.5 and +7 are not integers."""
     number = f"TRY_CAST({cell} AS {kind})"
     same = f"coalesce(CAST({number} AS VARCHAR) = {cell}, false)"
     return _Cast(kind, number, f"{cell} IS NULL OR {same}")
 
 
 def _double(cell: str, most: float) -> _Cast:
-    """A number up to `most`; with zeros before it, it would be a code."""
+    """A number up to `most`; with leading zeros it would be an identifier."""
     number = f"TRY_CAST({cell} AS DOUBLE)"
-    code = f"starts_with({cell}, '0') AND substr({cell}, 2, 1) BETWEEN '0' AND '9'"
+    padded = f"starts_with({cell}, '0') AND substr({cell}, 2, 1) BETWEEN '0' AND '9'"
     within = f"coalesce(abs({number}) <= CAST({most!r} AS DOUBLE), false)"
-    return _Cast("DOUBLE", number, f"{cell} IS NULL OR ({within} AND NOT ({code}))")
+    return _Cast("DOUBLE", number, f"{cell} IS NULL OR ({within} AND NOT ({padded}))")
 
 
 def _no_nulls(kind: str, cell: str, value: str) -> _Cast:
@@ -197,13 +199,16 @@ def _no_nulls(kind: str, cell: str, value: str) -> _Cast:
 
 
 def _dates(cell: str, named: str) -> list[_Cast]:
-    """Days without times if all are, else points in time."""
+    """DATE if no cell has a time, else TIMESTAMP."""
     if "%" in named:
-        timed = any(part in named for part in ("%H", "%I", "%c", "%s"))
+        timed = any(code in named for code in ("%H", "%I", "%c", "%s"))
         days, times = [named], [""]
     else:
         timed = False
-        days, times = list(_WORDS.get(named, ())) or [_numbers(named or "y-m-d")], list(_TIMES)
+        days, times = (
+            list(_WORDS.get(named, ())) or [_numeric_format(named or "y-m-d")],
+            list(_TIMES),
+        )
     with_times = [day + time for day in days for time in times]
     casts = [_no_nulls("TIMESTAMP", cell, _strptime(cell, with_times))]
     if not timed:
@@ -211,14 +216,14 @@ def _dates(cell: str, named: str) -> list[_Cast]:
     return casts
 
 
-def _numbers(named: str) -> str:
-    """The format for a name like `d.m.y`."""
+def _numeric_format(named: str) -> str:
+    """The strptime format for a name like `d.m.y`."""
     return named.replace("y", "%Y").replace("m", "%m").replace("d", "%d")
 
 
 def _strptime(cell: str, formats: Sequence[str]) -> str:
-    return f"try_strptime({cell}, [{_listed(formats)}])"
+    return f"try_strptime({cell}, [{_sql_list(formats)}])"
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _sql_list(texts: Sequence[str]) -> str:
     return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)

@@ -1,7 +1,7 @@
-"""What a statement gives, as a file of simple columns: numbers, booleans, dates, times and text.
+"""Write the result of a statement to an Arrow file of numbers, booleans, dates, times and text.
 
-Only types that every reader of such a file knows leave the child. Whole numbers too large for 64
-bits, and all nested or rare types, become text as DuckDB prints them.
+Only types that every reader of Arrow files knows leave the child. Integers too large for 64 bits,
+and all nested or rare types, become text as DuckDB prints them.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from lakejoin.app.server.sql.problem import SqlProblem, told_by_engine
 from lakejoin.app.server.sql.typed import different_names
 
 _BATCH = 65_536
-_MOST_COLUMNS = 10_000
+_MAX_COLUMNS = 10_000
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-_LARGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}  # whole numbers that may not fit into 64 bits
+_LARGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}  # integers that may not fit into 64 bits
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _TIMESTAMPS |= {"TIMESTAMP WITH TIME ZONE"}
 
 
-class _TooLarge(Exception):
-    """These columns hold whole numbers that do not fit into 64 bits."""
+class _IntegerOverflow(Exception):
+    """These columns have integers that do not fit into 64 bits."""
 
-    def __init__(self, places: set[int]) -> None:
+    def __init__(self, columns: set[int]) -> None:
         super().__init__()
-        self.places = places
+        self.columns = columns
 
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """How much a statement may give."""
+    """The maximum size of a result."""
 
     rows: int
     bytes: int
@@ -44,7 +44,7 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: the columns with DuckDB's names of their types, and how many rows."""
+    """What was written: column names, DuckDB's type names, and the number of rows."""
 
     columns: list[str]
     types: list[str]
@@ -52,18 +52,18 @@ class Written:
 
 
 def write(connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: Most) -> Written:
-    """Runs the statement and writes what it gives to the file, as it comes."""
+    """Run the statement and stream its result to the file."""
     described = _run(connection, "DESCRIBE SELECT * FROM (\n", sql).fetchall()
-    names, types = different_names([one[0] for one in described]), [one[1] for one in described]
-    if len(names) > _MOST_COLUMNS:
-        told = f"this gives {len(names):,} columns, and {_MOST_COLUMNS:,} is the most"
-        raise Problem("too_large", told, limit="columns")
+    names, types = different_names([row[0] for row in described]), [row[1] for row in described]
+    if len(names) > _MAX_COLUMNS:
+        message = f"the result has {len(names):,} columns; at most {_MAX_COLUMNS:,} are allowed"
+        raise Problem("too_large", message, limit="columns")
     as_text: set[int] = set()
     while True:
         try:
             rows = _write_once(connection, sql, sink, most, names, types, as_text)
-        except _TooLarge as found:
-            as_text |= found.places
+        except _IntegerOverflow as overflow:
+            as_text |= overflow.columns
             sink.seek(0)
             sink.truncate()
         else:
@@ -71,7 +71,7 @@ def write(connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: Most
 
 
 def _run(connection: duckdb.DuckDBPyConnection, before: str, sql: str) -> Any:
-    """Runs the statement within another, which begins with `before`."""
+    """Run the statement inside another one that begins with `before`."""
     try:
         return connection.execute(f"{before}{sql}\n)")
     except duckdb.Error as error:
@@ -87,12 +87,12 @@ def _write_once(
     types: Sequence[str],
     as_text: set[int],
 ) -> int:
-    """One run of the statement. Beside a column of large numbers stands one that says which fit."""
+    """Run the statement once. Each column of large integers gets a flag column for overflow."""
     large = [p for p, kind in enumerate(types) if kind in _LARGE and p not in as_text]
-    wanted = [_simple(place, kind, place in as_text) for place, kind in enumerate(types)]
-    wanted += [f"#{p + 1} IS NOT NULL AND TRY_CAST(#{p + 1} AS BIGINT) IS NULL" for p in large]
-    listed = ", ".join(f"{one} AS c{place}" for place, one in enumerate(wanted))
-    before = f"SELECT {listed} FROM (\n"
+    expressions = [_simple(index, kind, index in as_text) for index, kind in enumerate(types)]
+    expressions += [f"#{p + 1} IS NOT NULL AND TRY_CAST(#{p + 1} AS BIGINT) IS NULL" for p in large]
+    columns = ", ".join(f"{text} AS c{index}" for index, text in enumerate(expressions))
+    before = f"SELECT {columns} FROM (\n"
     result = _run(connection, before, sql)
     rows = size = 0
     writer = None
@@ -103,26 +103,26 @@ def _write_once(
         )
         writer = pa.ipc.new_file(sink, schema)
         for batch in reader:
-            misfits = {p for at, p in enumerate(large, len(names)) if _any(batch.column(at))}
+            misfits = {p for at, p in enumerate(large, len(names)) if _any_true(batch.column(at))}
             if misfits:
-                raise _TooLarge(misfits)
+                raise _IntegerOverflow(misfits)
             rows, size = rows + batch.num_rows, size + batch.nbytes
-            _refuse_more(rows, size, most)
-            columns = batch.columns[: len(names)]
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+            _check_size(rows, size, most)
+            arrays = batch.columns[: len(names)]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
         writer.close()
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise _told(error, sql, len(before.encode())) from None
+        raise _write_problem(error, sql, len(before.encode())) from None
     return rows
 
 
-def _any(column: Any) -> bool:
+def _any_true(column: Any) -> bool:
     return bool(column.true_count)
 
 
-def _simple(place: int, kind: str, as_text: bool) -> str:
-    """The expression that makes a column simple."""
-    column = f"#{place + 1}"
+def _simple(index: int, kind: str, as_text: bool) -> str:
+    """The expression that casts a column to a type that every reader knows."""
+    column = f"#{index + 1}"
     if kind in ("BOOLEAN", "DATE", "DOUBLE", "BIGINT", "VARCHAR", "TIMESTAMP"):
         return column
     if kind in _WHOLE:
@@ -136,21 +136,23 @@ def _simple(place: int, kind: str, as_text: bool) -> str:
     return f"CAST({column} AS VARCHAR)"
 
 
-def _refuse_more(rows: int, size: int, most: Most) -> None:
+def _check_size(rows: int, size: int, most: Most) -> None:
     if rows > most.rows:
-        told = f"this gives more than {most.rows:,} rows: end the statement with LIMIT {most.rows}"
-        raise Problem("too_large", f"{told} or fewer", limit="rows")
+        message = f"the result has more than {most.rows:,} rows: add LIMIT {most.rows} or less"
+        raise Problem("too_large", message, limit="rows")
     if size > most.bytes:
-        told = f"this gives more than {most.bytes:,} bytes: choose fewer columns, or add a LIMIT"
-        raise Problem("too_large", told, limit="bytes")
+        message = (
+            f"the result has more than {most.bytes:,} bytes: select fewer columns or add a LIMIT"
+        )
+        raise Problem("too_large", message, limit="bytes")
 
 
-def _told(error: Exception, sql: str, before: int) -> Problem:
+def _write_problem(error: Exception, sql: str, before: int) -> Problem:
     if isinstance(error, duckdb.Error):
         return told_by_engine(error, sql, before)
     if isinstance(error, MemoryError) or "alloc" in str(error):
-        return Problem("memory", "this query takes more memory than a query may", limit="memory")
+        return Problem("memory", "the query exceeds the memory limit", limit="memory")
     text = str(error)
-    if "Error: " in text:  # DuckDB's, told through the stream of batches
+    if "Error: " in text:  # from DuckDB, through the stream of batches
         return told_by_engine(ValueError(text[text.index("{") :] if "{" in text else text), sql, 0)
-    return SqlProblem(f"what this gives cannot be written: {text.splitlines()[0][:200]}")
+    return SqlProblem(f"the result cannot be written: {text.splitlines()[0][:200]}")

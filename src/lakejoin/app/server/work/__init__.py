@@ -1,1 +1,1 @@
-"""What workers do: jobs that take long enough that a person may want to stop them."""
+"""Jobs of the worker processes: long work that can be cancelled."""

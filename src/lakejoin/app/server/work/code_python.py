@@ -1,4 +1,4 @@
-"""A chain as a Python script, or as a notebook with a cell for each step."""
+"""Write a chain as a Python script, or as a notebook with a cell for each step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from lakejoin.app.server.work.joined import JoinAsked
 from lakejoin.app.server.work.written import JoinStep, Source, SqlStep, Written
 
-_LEFT_OUT: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "on": None,
     "how": "inner",
     "by": None,
@@ -21,13 +21,13 @@ _LEFT_OUT: dict[str, Any] = {
 }
 
 
-def written(chain: Written) -> str:
-    """One script that gives the last table of the chain as `table`."""
+def write_script(chain: Written) -> str:
+    """Write one script that ends with the last table of the chain as `table`."""
     return "\n\n".join("\n".join(cell) for cell in _cells(chain)) + "\n"
 
 
-def notebook(chain: Written) -> str:
-    """The same as a Jupyter notebook."""
+def write_notebook(chain: Written) -> str:
+    """Write the same as a Jupyter notebook."""
     cells: list[dict[str, Any]] = [
         {
             "cell_type": "code",
@@ -51,24 +51,24 @@ def _cells(chain: Written) -> Iterator[list[str]]:
     if any(source.in_lake for source in chain.sources):
         lines += ["", f"lake = lakejoin.open({chain.index!r})"]
     yield lines
-    yield [f"table = {_read(chain.start)}.to_arrow()"]
+    yield [f"table = {_read_python(chain.start)}.to_arrow()"]
     for step in chain.steps:
-        yield list(_joined(step)) if isinstance(step, JoinStep) else list(_by_sql(step))
+        yield list(_join_lines(step)) if isinstance(step, JoinStep) else list(_sql_lines(step))
 
 
-def _read(source: Source) -> str:
+def _read_python(source: Source) -> str:
     name = source.table.name
     if source.in_lake:
         return f"lake.table({name!r})"
     file, mark, _ = name.partition("#")
     if not mark:
         return f"lakejoin.read({file!r})"
-    return f"next(one for one in lakejoin.read({file!r}) if one.name == {name!r})"
+    return f"next(table for table in lakejoin.read({file!r}) if table.name == {name!r})"
 
 
-def _joined(step: JoinStep) -> Iterator[str]:
-    options = "".join(f", {name}={value!r}" for name, value in _options(step.asked))
-    yield f"join = lakejoin.join(table, {_read(step.right)}{options})"
+def _join_lines(step: JoinStep) -> Iterator[str]:
+    options = "".join(f", {name}={value!r}" for name, value in _join_options(step.asked))
+    yield f"join = lakejoin.join(table, {_read_python(step.right)}{options})"
     yield "print(join)"
     if step.asked.columns is None:
         yield "table = join.table()"
@@ -78,24 +78,24 @@ def _joined(step: JoinStep) -> Iterator[str]:
         yield "table = table.select([name for name in table.column_names if name in columns])"
 
 
-def _options(asked: JoinAsked) -> Iterator[tuple[str, Any]]:
-    for name, usual in _LEFT_OUT.items():
-        value = getattr(asked, name)
-        if value != usual:
+def _join_options(request: JoinAsked) -> Iterator[tuple[str, Any]]:
+    for name, default in _DEFAULTS.items():
+        value = getattr(request, name)
+        if value != default:
             yield name, list(value) if isinstance(value, tuple) else value
 
 
-def _by_sql(step: SqlStep) -> Iterator[str]:
+def _sql_lines(step: SqlStep) -> Iterator[str]:
     yield "con = duckdb.connect()"
     yield 'con.register("table_before", table)'
     view = f"CREATE VIEW result AS SELECT *{replaced(step.types)} FROM table_before"
     yield f"con.execute({view!r})"
-    yield f"sql = {_text(step.sql)}"
+    yield f"sql = {_python_literal(step.sql)}"
     yield "table = con.execute(sql).to_arrow_table()"
 
 
 def replaced(types: dict[str, str]) -> str:
-    """What gives columns of text their types, behind a `*`.
+    """The clause after `*` that casts text columns.
 
     >>> replaced({"n": 'TRY_CAST("n" AS BIGINT)'})
     ' REPLACE (TRY_CAST("n" AS BIGINT) AS "n")'
@@ -107,12 +107,12 @@ def replaced(types: dict[str, str]) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(sql: str) -> str:
-    """A text over several lines, as Python has it."""
+def _python_literal(sql: str) -> str:
+    """A Python literal, over several lines if the text has them."""
     if "\n" in sql and '"""' not in sql and "\\" not in sql and not sql.endswith('"'):
         return f'"""\n{sql.strip()}\n"""'
     return repr(sql)

@@ -1,4 +1,4 @@
-"""A chain as PySpark: native expressions, no Python in them."""
+"""Write a chain as PySpark with native expressions only."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ _TYPES = {
 }
 
 
-def written(chain: Written) -> tuple[str, list[str]]:
-    """A script that gives the last table of the chain as `table`; what should be known of it."""
+def write_pyspark(chain: Written) -> tuple[str, list[str]]:
+    """Write a script that ends with the last table of the chain as `table`; also returns notes."""
     functions: list[str] = []
-    lines = [f"table = {_read(chain.start)}"]
+    lines = [f"table = {_read_spark(chain.start)}"]
     notes: list[str] = []
     for number, step in enumerate(chain.steps, 1):
         if isinstance(step, JoinStep):
             assert step.join is not None, "the join itself writes its code"
             body = step.join.to_pyspark_code().strip()
             functions.append(body.replace("def join(", f"def join_{number}("))
-            lines.append(f"table = join_{number}(table, {_read(step.right)})")
+            lines.append(f"table = join_{number}(table, {_read_spark(step.right)})")
             if step.asked.columns is not None:
-                kept = [one for one in step.join.schema.names if one in set(step.asked.columns)]
-                lines.append(f"table = table.select({_ticked(kept)})")
+                wanted = set(step.asked.columns)
+                columns = [_tick(name) for name in step.join.schema.names if name in wanted]
+                lines.append(f"table = table.select({', '.join(map(repr, columns))})")
         else:
-            sql, said = _spark_sql(step)
-            notes += said
+            sql, sql_notes = _spark_sql(step)
+            notes += sql_notes
             notes += [
-                f"{name!r} holds dates that Spark does not read by itself, and stays text"
+                f"column {name!r} stays text: Spark cannot parse its date format"
                 for name in step.types
                 if _STRPTIME in step.types[name]
             ]
-            lines += _typed(step)
+            lines += _cast_lines(step)
             lines.append('table.createOrReplaceTempView("result")')
             lines.append(f"table = spark.sql({sql!r})")
     head = ["import lakejoin", "from pyspark.sql import SparkSession", "", *functions, ""]
@@ -47,14 +48,14 @@ def written(chain: Written) -> tuple[str, list[str]]:
     return "\n".join([*head, *session, *lines]) + "\n", notes
 
 
-def _read(source: Source) -> str:
+def _read_spark(source: Source) -> str:
     name = source.table.name
     table = f"lake.table({name!r})" if source.in_lake else f"lakejoin.read({name!r})"
     return f"spark.createDataFrame({table}.to_arrow())"
 
 
-def _typed(step: SqlStep) -> list[str]:
-    """Columns of text that are numbers or dates get such a type, as the SQL expects it."""
+def _cast_lines(step: SqlStep) -> list[str]:
+    """Cast text columns of numbers or dates, as the SQL expects."""
     lines = []
     for name, cast in step.types.items():
         if _STRPTIME in cast:
@@ -68,7 +69,7 @@ def _typed(step: SqlStep) -> list[str]:
 
 
 def _spark_sql(step: SqlStep) -> tuple[str, list[str]]:
-    """The statement as Spark writes it."""
+    """Translate the statement to Spark SQL; also returns notes."""
     import sqlglot
     from sqlglot.errors import SqlglotError
 
@@ -76,13 +77,9 @@ def _spark_sql(step: SqlStep) -> tuple[str, list[str]]:
         text = sqlglot.transpile(step.sql, read="duckdb", write="spark", pretty=True)[0]
     except SqlglotError:
         return step.sql, [
-            "a statement of SQL stands as DuckDB has it: Spark may write it otherwise"
+            "the SQL could not be translated from DuckDB to Spark: check it before you run it"
         ]
-    return text, ["SQL was turned from DuckDB's into Spark's by rules: look it over"]
-
-
-def _ticked(names: list[str]) -> str:
-    return ", ".join(repr(_tick(name)) for name in names)
+    return text, ["the SQL was translated automatically from DuckDB to Spark: check it"]
 
 
 def _tick(name: str) -> str:

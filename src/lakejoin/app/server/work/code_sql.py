@@ -1,4 +1,4 @@
-"""A chain as one query that DuckDB runs."""
+"""Write a chain as one DuckDB query."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from lakejoin.app.server.work.code_python import quoted, replaced
 from lakejoin.app.server.work.written import JoinStep, Source, SqlStep, Written
 
 
-def written(chain: Written) -> str:
-    """A `WITH` of all sources and steps, and what is chosen of the last."""
-    parts: list[tuple[str, str]] = []
+def write_sql(chain: Written) -> str:
+    """Write one query with a WITH clause for each source and step."""
+    ctes: list[tuple[str, str]] = []
     notes: list[str] = []
     for source in chain.sources:
-        reader = _reader(source)
+        reader = _reader_function(source)
         if reader:
-            parts.append((source.called, f"SELECT * FROM {reader}"))
+            ctes.append((source.called, f"SELECT * FROM {reader}"))
             notes.append(f"{source.called} is {source.table.name}")
         else:
-            notes.append(f"first: con.register({source.called!r}, {_registered(source)})")
+            notes.append(f"run first: con.register({source.called!r}, {_arrow_source(source)})")
     before = chain.start.called
     for number, step in enumerate(chain.steps, 1):
         name = f"step_{number}"
         if isinstance(step, JoinStep):
-            parts += _joined(name, before, step)
+            ctes += _join_clauses(name, before, step)
         else:
-            parts += _by_sql(name, before, step)
+            ctes += _sql_clauses(name, before, step)
         before = name
     comments = "".join(f"-- {_line(note)}\n" for note in notes)
-    if not parts:
+    if not ctes:
         return f"{comments}SELECT * FROM {quoted(before)};\n"
-    listed = ",\n".join(f"{quoted(name)} AS (\n{_indented(body)}\n)" for name, body in parts)
-    return f"{comments}WITH {listed}\nSELECT * FROM {quoted(before)};\n"
+    clauses = ",\n".join(f"{quoted(name)} AS (\n{_indented(body)}\n)" for name, body in ctes)
+    return f"{comments}WITH {clauses}\nSELECT * FROM {quoted(before)};\n"
 
 
-def _joined(name: str, before: str, step: JoinStep) -> Iterator[tuple[str, str]]:
+def _join_clauses(name: str, before: str, step: JoinStep) -> Iterator[tuple[str, str]]:
     assert step.join is not None, "the join itself writes its SQL"
     whole = step.join.to_sql(before, step.right.called).strip().removesuffix(";")
     if step.asked.columns is None:
         yield name, whole
         return
-    kept = [one for one in step.join.schema.names if one in set(step.asked.columns)]
+    columns = [name for name in step.join.schema.names if name in set(step.asked.columns)]
     yield f"{name}_joined", whole
-    yield name, f"SELECT {', '.join(map(quoted, kept))} FROM {quoted(f'{name}_joined')}"
+    yield name, f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(f'{name}_joined')}"
 
 
-def _by_sql(name: str, before: str, step: SqlStep) -> Iterator[tuple[str, str]]:
-    """The statement stands in brackets, with what it calls `result` beside it."""
+def _sql_clauses(name: str, before: str, step: SqlStep) -> Iterator[tuple[str, str]]:
+    """The statement in brackets, after a WITH clause that defines `result`."""
     view = f"SELECT *{replaced(step.types)} FROM {quoted(before)}"
     statement = step.sql.strip().rstrip(";")
     yield name, f"WITH result AS (\n{_indented(view)}\n)\nFROM (\n{_indented(statement)}\n)"
 
 
-def _reader(source: Source) -> str:
-    """The table function that reads its file as we do, if there is one."""
+def _reader_function(source: Source) -> str:
+    """The DuckDB call that reads the file as lakejoin does; empty if there is none."""
     from lakejoin.search.origins import origin_of
     from lakejoin.search.sql import reader_of
 
@@ -64,12 +64,12 @@ def _reader(source: Source) -> str:
     lake = table.table
     names = list(table.column_names)
     origin = origin_of(lake.lakes, lake.entry)
-    text_only = origin.format != "parquet"  # whose columns have types, where ours are texts
+    text_only = origin.format != "parquet"  # DuckDB gives its columns types; lakejoin reads text
     lowered = [name.lower() for name in names]
     return reader_of(origin, names) if text_only and len(set(lowered)) == len(names) else ""
 
 
-def _registered(source: Source) -> str:
+def _arrow_source(source: Source) -> str:
     name = source.table.name
     if source.in_lake:
         return f"lakejoin.open({source.index!r}).table({name!r}).to_arrow()"

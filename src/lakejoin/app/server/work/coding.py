@@ -1,8 +1,7 @@
-"""The job that writes a chain as code: a Python script, a notebook, SQL or PySpark.
+"""The job that exports a chain as code: a Python script, a notebook, SQL or PySpark.
 
-A chain is a table and steps after it; in code, a source for each table that is read, and one
-statement or function for each step. What a step does is written by what made it: the join writes
-its own SQL and its own PySpark, so that they give the same rows.
+The code has a source for each table that is read, and one statement or function for each step. A
+join writes its own SQL and PySpark, so that the code gives the same rows.
 """
 
 from __future__ import annotations
@@ -13,48 +12,48 @@ from typing import Any
 from lakejoin.app.server.child_side import Tell
 from lakejoin.app.server.desk import Desk
 from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.work import code_python, code_spark, code_sql
+from lakejoin.app.server.work.code_python import write_notebook, write_script
+from lakejoin.app.server.work.code_spark import write_pyspark
+from lakejoin.app.server.work.code_sql import write_sql
 from lakejoin.app.server.work.joined import JoinAsked, joined
 from lakejoin.app.server.work.sql_types import sql_types
 from lakejoin.app.server.work.written import JoinStep, Source, SqlStep, Written
 
-Told = dict[str, Any]
 
-
-def code(desk: Desk, job: Told, tell: Tell) -> Told:
-    """A chain as code, what the file is called, and what should be known of it."""
+def code(workspace: Desk, job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Export a chain; returns the code, a file name and notes for the user."""
     target = job["as"]
-    chain = _chain(desk, job, target in ("sql", "pyspark"), tell)
+    chain = _chain(workspace, job, target in ("sql", "pyspark"), tell)
     notes = [
-        f"{one.table.name} was brought to the server: the code expects it beside itself"
-        for one in chain.sources
-        if not one.in_lake
+        f"{source.table.name} was uploaded: put the file next to the code before you run it"
+        for source in chain.sources
+        if not source.in_lake
     ]
-    tell("progress", {"doing": "writing"})
+    tell("progress", {"doing": "writing the code"})
     if target == "sql":
-        return {"code": code_sql.written(chain), "filename": "chain.sql", "notes": notes}
+        return {"code": write_sql(chain), "filename": "chain.sql", "notes": notes}
     if target == "pyspark":
-        text, more = code_spark.written(chain)
-        return {"code": text, "filename": "chain_spark.py", "notes": notes + more}
+        text, spark_notes = write_pyspark(chain)
+        return {"code": text, "filename": "chain_spark.py", "notes": notes + spark_notes}
     if target == "notebook":
-        text = code_python.notebook(chain)
+        text = write_notebook(chain)
         return {"code": text, "filename": "chain.ipynb", "notes": notes}
-    return {"code": code_python.written(chain), "filename": "chain.py", "notes": notes}
+    return {"code": write_script(chain), "filename": "chain.py", "notes": notes}
 
 
-def _chain(desk: Desk, job: Told, with_joins: bool, tell: Tell) -> Written:
+def _chain(workspace: Desk, job: dict[str, Any], with_joins: bool, tell: Tell) -> Written:
     tables: Sequence[str] = job["tables"]
-    start = Source("start", desk.tables.open(tables[0]), desk.index)
+    start = Source("start", workspace.tables.open(tables[0]), workspace.index)
     steps: list[JoinStep | SqlStep] = []
     for number, (left, step) in enumerate(zip(tables, job["steps"], strict=False), 1):
         if step["kind"] == "sql":
-            mine = desk.tables.open(left)
-            steps.append(SqlStep(step["sql"], sql_types(mine.part(0, mine.rows), mine.info())))
+            table = workspace.tables.open(left)
+            steps.append(SqlStep(step["sql"], sql_types(table.part(0, table.rows), table.info())))
             continue
-        asked = JoinAsked.of({**step, "left": left})
-        right = Source(f"table_{number}", desk.tables.open(asked.right), desk.index)
-        join = joined(desk, asked, tell) if with_joins else None
+        request = JoinAsked.of({**step, "left": left})
+        right = Source(f"table_{number}", workspace.tables.open(request.right), workspace.index)
+        join = joined(workspace, request, tell) if with_joins else None
         if join is not None and not join:
             raise Problem("no_join", join.no_join)
-        steps.append(JoinStep(asked, right, join))
-    return Written(start, tuple(steps), desk.index)
+        steps.append(JoinStep(request, right, join))
+    return Written(start, tuple(steps), workspace.index)

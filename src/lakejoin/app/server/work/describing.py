@@ -1,4 +1,4 @@
-"""Jobs that look at tables: what the columns of a new one are, and one of the lake as a file."""
+"""Jobs that profile a new table, or write a table of the lake as an Arrow file."""
 
 from __future__ import annotations
 
@@ -20,62 +20,62 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 16
 
-Told = dict[str, Any]
 
-
-def describe(desk: Desk, job: Told, tell: Tell) -> Told:
-    """Writes a note beside rows that SQL has made, and keeps both under the id given."""
+def describe(workspace: Desk, job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Profile the rows that SQL has written, and store them with the profile under the job's id."""
     made = Path(job["path"])
-    tell("progress", {"doing": "looking at the columns"})
-    note_of_rows(desk, made.with_suffix(desk.results.endings[0]), job["name"], job["about"])
-    desk.results.keep(job["id"], made)
+    tell("progress", {"doing": "profiling the columns"})
+    note_of_rows(
+        workspace, made.with_suffix(workspace.results.endings[0]), job["name"], job["about"]
+    )
+    workspace.results.keep(job["id"], made)
     return {}
 
 
-def as_arrow(desk: Desk, job: Told, tell: Tell) -> Told:
-    """A table of the lake as an Arrow file, kept under the id given, for what reads only files."""
+def as_arrow(workspace: Desk, job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Write a table of the lake as an Arrow file under the job's id, for code that reads files."""
     import pyarrow as pa
 
-    table = desk.tables.open(job["table"])
-    with desk.results.making() as made:
-        path = made.with_suffix(desk.results.endings[0])
+    table = workspace.tables.open(job["table"])
+    with workspace.results.making() as made:
+        path = made.with_suffix(workspace.results.endings[0])
         schema = table.part(0, 0).schema
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
             for begin in range(0, table.rows, _BATCH):
                 tell("progress", {"doing": f"reading: {begin:,} of {table.rows:,} rows"})
                 writer.write_table(table.part(begin, begin + _BATCH))
-                check_size(file.tell(), desk.limits.result_bytes)
+                check_size(file.tell(), workspace.limits.result_bytes)
         made.with_suffix(NOTE).write_text(json.dumps(table.info()), "utf-8")
-        desk.results.keep(job["id"], made)
+        workspace.results.keep(job["id"], made)
     return {}
 
 
 def check_size(size: int, most: int) -> None:
-    """A problem if a file that is being made is larger than may be kept."""
+    """Raise a problem if a file that is being written exceeds the limit."""
     if size > most:
         raise Problem(
             "too_large",
-            f"this has more than the {most / 1e9:g} GB that are kept here: take fewer rows or "
-            "columns, or take the code and run it elsewhere",
+            f"the result is larger than {most / 1e9:g} GB, the limit here: select fewer rows or "
+            "columns, or run the exported code elsewhere",
         )
 
 
-def note_of_rows(desk: Desk, path: Path, name: str, about: Told) -> None:
-    """Writes what the columns of an Arrow file are beside it."""
+def note_of_rows(workspace: Desk, path: Path, name: str, about: dict[str, Any]) -> None:
+    """Profile the columns of an Arrow file, and write the description next to it."""
     rows = mapped(path)
-    rows.validate(full=True)  # what strangers' SQL ran beside wrote it, and the server will map it
-    rules = desk.lake().snapshot.manifest.options.rules
-    note = note_of(name, rows.column_names, profiles_of(rows, rules), rows.num_rows, **about)
+    rows.validate(full=True)  # an SQL child wrote it, and the server will map it
+    rules = workspace.lake().snapshot.manifest.options.rules
+    note = note_of(name, rows.column_names, _profile_columns(rows, rules), rows.num_rows, **about)
     path.with_suffix(NOTE).write_text(json.dumps(note), "utf-8")
 
 
-def profiles_of(rows: pa.Table, rules: Any) -> Sequence[ColumnProfile]:
-    """What each column looks like, by the rules of the index."""
+def _profile_columns(rows: pa.Table, rules: Any) -> Sequence[ColumnProfile]:
+    """Profile each column by the rules of the index."""
     from lakejoin.search.own_table import Frame, OwnTable
 
     table = OwnTable(Frame(rows), rules)
-    found = []
-    for place in range(rows.num_columns):  # one after the other: each is encoded in memory
-        found.append(table.profile(place))
+    profiles = []
+    for index in range(rows.num_columns):  # one at a time, as each is encoded in memory
+        profiles.append(table.profile(index))
         table.forget()
-    return found
+    return profiles

@@ -1,4 +1,4 @@
-"""A join that was asked for: its settings, and the join itself."""
+"""A requested join: its settings, and how to compute it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JoinAsked:
-    """How two tables, named by their ids, are to be joined; `columns` of the result are kept."""
+    """How to join two tables, given by id; `columns` are those to keep in the result."""
 
     left: str
     right: str
@@ -31,29 +31,29 @@ class JoinAsked:
     columns: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, asked: Mapping[str, Any]) -> JoinAsked:
-        """As a request has it; what is not known or null is left out.
+    def of(cls, fields: Mapping[str, Any]) -> JoinAsked:
+        """From the JSON of a request, ignoring unknown and null fields.
 
-        >>> asked = {"left": "lake:a", "right": "lake:b", "on": [{"left": "x", "right": "y"}]}
-        >>> JoinAsked.of({**asked, "rows": 5, "tau": None}).on
+        >>> fields = {"left": "lake:a", "right": "lake:b", "on": [{"left": "x", "right": "y"}]}
+        >>> JoinAsked.of({**fields, "rows": 5, "tau": None}).on
         (('x', 'y'),)
         """
-        known = {name: asked[name] for name in cls.__slots__ if asked.get(name) is not None}
-        if "on" in known:
-            known["on"] = tuple((one["left"], one["right"]) for one in known["on"]) or None
+        settings = {name: fields[name] for name in cls.__slots__ if fields.get(name) is not None}
+        if "on" in settings:
+            settings["on"] = tuple((p["left"], p["right"]) for p in settings["on"]) or None
         for name in ("aggregate", "columns"):
-            if name in known:
-                known[name] = tuple(known[name])
-        return cls(**known)
+            if name in settings:
+                settings[name] = tuple(settings[name])
+        return cls(**settings)
 
     def settings(self) -> dict[str, Any]:
-        """Everything but the tables: what the identity of a result is made of."""
+        """Everything except the tables, for the id of the result."""
         return {key: value for key, value in asdict(self).items() if key not in ("left", "right")}
 
 
-def joined(desk: Desk, asked: JoinAsked, tell: Tell | None = None) -> Join:
-    """The join of two tables; false if there is none."""
-    left, right = desk.tables.open(asked.left), desk.tables.open(asked.right)
+def joined(workspace: Desk, asked: JoinAsked, tell: Tell | None = None) -> Join:
+    """Join two tables; the result is falsy if there is no join."""
+    left, right = workspace.tables.open(asked.left), workspace.tables.open(asked.right)
 
     def progress(doing: str) -> None:
         if tell is not None:

@@ -1,4 +1,4 @@
-"""Jobs that join: a preview of what would be made, and the making of it."""
+"""Jobs that preview a join, and that compute and store it."""
 
 from __future__ import annotations
 
@@ -21,153 +21,155 @@ if TYPE_CHECKING:
 
     from lakejoin.joins.join import Join
 
-Told = dict[str, Any]
-
-_ROWS = 40
-_MOST = 500
-_CELLS = 200_000  # of a preview, about: the server holds it as a whole
+_PREVIEW_ROWS = 40
+_MAX_PREVIEW_ROWS = 500
+_MAX_PREVIEW_CELLS = 200_000  # about; the server keeps a preview in memory
 
 
-def preview(desk: Desk, job: Told, tell: Tell) -> Told:
+def preview(workspace: Desk, job: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """How two tables join, with the keys of `lakejoin join --json`, and some rows."""
-    asked = JoinAsked.of(job["join"])
-    found = joined(desk, asked, tell)
+    request = JoinAsked.of(job["join"])
+    join = joined(workspace, request, tell)
     left, right = (
-        Given(desk.tables.open(id).name, rows)
-        for id, rows in ((asked.left, found.left), (asked.right, found.right))
+        Given(workspace.tables.open(id).name, rows)
+        for id, rows in ((request.left, join.left), (request.right, join.right))
     )
-    if not found:
-        return report_of_none(found, left, right)
-    tell("progress", {"doing": "making some rows"})
-    report = report_of(found, left, right)
-    wide = found.left.num_columns + found.right.num_columns
-    rows = min(_MOST, int(job["join"].get("rows") or _ROWS), max(1, _CELLS // max(1, wide)))
-    shown = _preview(found, report, rows)
-    return {**report, "found": True, "preview": _kept(shown, asked.columns)}
+    if not join:
+        return report_of_none(join, left, right)
+    tell("progress", {"doing": "joining sample rows"})
+    report = report_of(join, left, right)
+    width = join.left.num_columns + join.right.num_columns
+    rows = min(
+        _MAX_PREVIEW_ROWS,
+        int(job["join"].get("rows") or _PREVIEW_ROWS),
+        max(1, _MAX_PREVIEW_CELLS // max(1, width)),
+    )
+    sample = _sample_rows(join, report, rows)
+    return {**report, "found": True, "preview": _select_columns(sample, request.columns)}
 
 
-def run(desk: Desk, job: Told, tell: Tell) -> Told:
-    """Makes the join and keeps it under the id that it was given."""
-    asked = JoinAsked.of(job["join"])
-    found = joined(desk, asked, tell)
-    if not found:
-        raise Problem("no_join", found.no_join)
-    limits = desk.limits
-    if len(found) > limits.result_rows:
+def run(workspace: Desk, job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Compute the join and store it under the job's id."""
+    request = JoinAsked.of(job["join"])
+    join = joined(workspace, request, tell)
+    if not join:
+        raise Problem("no_join", join.no_join)
+    limits = workspace.limits
+    if len(join) > limits.result_rows:
         raise Problem(
             "too_large",
-            f"the result would have {len(found):,} rows, more than the {limits.result_rows:,} that "
-            "are kept here: join on other columns, or take the code and run it elsewhere"
-            + "".join(f"; {warning}" for warning in found.warnings),
+            f"the result would have {len(join):,} rows, and the limit is "
+            f"{limits.result_rows:,}: join on other columns, or run the exported code elsewhere"
+            + "".join(f"; {warning}" for warning in join.warnings),
         )
-    places = _places(found.schema.names, asked.columns)
-    with desk.results.making() as made:
-        arrow = made.with_suffix(desk.results.endings[0])
-        _write(found, places, arrow, limits.result_bytes, tell)
-        tell("progress", {"doing": "looking at the columns"})
-        names = tuple(desk.tables.open(one).name for one in (asked.left, asked.right))
-        name = f"{_short(names[0])} ⋈ {_short(names[1])}"
-        about = {"made": job["made"], "notes": list(found.warnings)}
-        note_of_rows(desk, arrow, name, about)
-        desk.results.keep(job["id"], made)
-    return {"rows": len(found)}
+    indexes = _column_indexes(join.schema.names, request.columns)
+    with workspace.results.making() as made:
+        arrow = made.with_suffix(workspace.results.endings[0])
+        _write(join, indexes, arrow, limits.result_bytes, tell)
+        tell("progress", {"doing": "profiling the columns"})
+        names = [workspace.tables.open(id).name for id in (request.left, request.right)]
+        name = f"{_short_name(names[0])} ⋈ {_short_name(names[1])}"
+        about = {"made": job["made"], "notes": list(join.warnings)}
+        note_of_rows(workspace, arrow, name, about)
+        workspace.results.keep(job["id"], made)
+    return {"rows": len(join)}
 
 
-def _write(found: Join, places: Sequence[int], path: Path, most: int, tell: Tell) -> None:
+def _write(join: Join, indexes: Sequence[int], path: Path, max_bytes: int, tell: Tell) -> None:
     import pyarrow as pa
 
-    schema = pa.schema([found.schema.field(place) for place in places])
+    schema = pa.schema([join.schema.field(index) for index in indexes])
     done = 0
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        for batch in found.batches():
-            tell("progress", {"doing": f"writing: {done:,} of {len(found):,} rows"})
-            writer.write_batch(
-                pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
-            )
+        for batch in join.batches():
+            tell("progress", {"doing": f"writing: {done:,} of {len(join):,} rows"})
+            columns = [batch.column(index) for index in indexes]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
             done += batch.num_rows
-            check_size(file.tell(), most)
+            check_size(file.tell(), max_bytes)
 
 
-def _places(names: Sequence[str], wanted: Sequence[str] | None) -> list[int]:
-    if wanted is None:
+def _column_indexes(names: Sequence[str], columns: Sequence[str] | None) -> list[int]:
+    if columns is None:
         return list(range(len(names)))
-    missing = [name for name in wanted if name not in names]
-    if missing or not wanted:
-        raise InputError(f"the result has no column {missing[0]!r}" if missing else "no column")
-    return [place for place, name in enumerate(names) if name in set(wanted)]
+    if not columns:
+        raise InputError("select at least one column of the result")
+    if missing := [name for name in columns if name not in names]:
+        raise InputError(f"column {missing[0]!r} not found in the result")
+    return [index for index, name in enumerate(names) if name in set(columns)]
 
 
-# -- some rows ---------------------------------------------------------------------------------
+# -- preview -----------------------------------------------------------------------------------
 
 
-def _preview(found: Join, report: Told, limit: int) -> Told:
-    """Rows that meet, then rows of each side that do not: of all three some."""
-    if found.options.aggregate:
-        return _aggregated(found, report, limit)
-    beside = max(1, limit // 5)
-    pairs = found.pairs(limit)
-    rows = list(_met(found, pairs))
+def _sample_rows(join: Join, report: dict[str, Any], limit: int) -> dict[str, Any]:
+    """Some matched rows, then some unmatched rows of each side."""
+    if join.options.aggregate:
+        return _aggregated_rows(join, report, limit)
+    unmatched_limit = max(1, limit // 5)
+    pairs = join.pairs(limit)
+    rows = list(_matched_rows(join, pairs))
     for side in ("left", "right"):
-        alone = found.unmatched(side, beside, nearest=False).column("row")
-        rows += _alone(found, side, alone)
-    return {"columns": _columns(found, report), "rows": rows}
+        unmatched = join.unmatched(side, unmatched_limit, nearest=False).column("row")
+        rows += _unmatched_rows(join, side, unmatched)
+    return {"columns": _preview_columns(join, report), "rows": rows}
 
 
-def _met(found: Join, pairs: pa.Table) -> Iterator[Told]:
-    left = rows_of(found.left.take(pairs.column("left_row")))
-    right = rows_of(found.right.take(pairs.column("right_row")))
-    for mine, theirs in zip(left, right, strict=True):
-        yield {"cells": mine + theirs, "met": "both"}
+def _matched_rows(join: Join, pairs: pa.Table) -> Iterator[dict[str, Any]]:
+    left = rows_of(join.left.take(pairs.column("left_row")))
+    right = rows_of(join.right.take(pairs.column("right_row")))
+    for left_cells, right_cells in zip(left, right, strict=True):
+        yield {"cells": left_cells + right_cells, "met": "both"}
 
 
-def _alone(found: Join, side: str, places: Any) -> Iterator[Told]:
-    here, there = (found.left, found.right) if side == "left" else (found.right, found.left)
-    nothing: list[Any] = [None] * there.num_columns
-    for row in rows_of(here.take(places)):
-        yield {"cells": row + nothing if side == "left" else nothing + row, "met": side}
+def _unmatched_rows(join: Join, side: str, rows: Any) -> Iterator[dict[str, Any]]:
+    table, other = (join.left, join.right) if side == "left" else (join.right, join.left)
+    nulls: list[Any] = [None] * other.num_columns
+    for cells in rows_of(table.take(rows)):
+        yield {"cells": cells + nulls if side == "left" else nulls + cells, "met": side}
 
 
-def _columns(found: Join, report: Told) -> list[Told]:
-    wide = found.left.num_columns
+def _preview_columns(join: Join, report: dict[str, Any]) -> list[dict[str, Any]]:
+    left_width = join.left.num_columns
     keys = {
-        *(found.left.column_names.index(name) for name in report["left_columns"]),
-        *(wide + found.right.column_names.index(name) for name in report["right_columns"]),
+        *(join.left.column_names.index(name) for name in report["left_columns"]),
+        *(left_width + join.right.column_names.index(name) for name in report["right_columns"]),
     }
     return [
-        {"name": name, "side": "left" if place < wide else "right", "key": place in keys}
-        for place, name in enumerate(found.schema.names)
+        {"name": name, "side": "left" if index < left_width else "right", "key": index in keys}
+        for index, name in enumerate(join.schema.names)
     ]
 
 
-def _aggregated(found: Join, report: Told, limit: int) -> Told:
-    """The first rows of one row for each of mine; which met is not told apart."""
-    table = found.table(limit)
-    wide = found.left.num_columns
+def _aggregated_rows(join: Join, report: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The first rows of an aggregated join; all of them count as matched."""
+    table = join.table(limit)
+    left_width = join.left.num_columns
     columns = [
         {
             "name": name,
-            "side": "left" if place < wide else "right",
-            "key": place < wide and name in report["left_columns"],
+            "side": "left" if index < left_width else "right",
+            "key": index < left_width and name in report["left_columns"],
         }
-        for place, name in enumerate(table.column_names)
+        for index, name in enumerate(table.column_names)
     ]
     cells = [cells_of(column) for column in table.columns]
     rows = [{"cells": list(row), "met": "both"} for row in zip(*cells, strict=True)]
     return {"columns": columns, "rows": rows}
 
 
-def _kept(preview: Told, wanted: Sequence[str] | None) -> Told:
-    """Only the columns that the result is to have."""
-    places = _places([one["name"] for one in preview["columns"]], wanted)
+def _select_columns(sample: dict[str, Any], columns: Sequence[str] | None) -> dict[str, Any]:
+    """Keep only the columns that the result will have."""
+    indexes = _column_indexes([column["name"] for column in sample["columns"]], columns)
     return {
-        "columns": [preview["columns"][place] for place in places],
+        "columns": [sample["columns"][index] for index in indexes],
         "rows": [
-            {**row, "cells": [row["cells"][place] for place in places]} for row in preview["rows"]
+            {**row, "cells": [row["cells"][index] for index in indexes]} for row in sample["rows"]
         ],
     }
 
 
-def _short(name: str) -> str:
-    """The last part of a name, without what says that it is a file."""
+def _short_name(name: str) -> str:
+    """The file name without its endings."""
     last = name.rpartition("/")[2]
     return last.partition(".")[0] or last

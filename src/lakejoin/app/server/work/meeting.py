@@ -1,4 +1,4 @@
-"""How two columns meet that are known already, without a search."""
+"""Compare two known columns, without a search."""
 
 from __future__ import annotations
 
@@ -16,30 +16,33 @@ if TYPE_CHECKING:
 def met(
     snapshot: Snapshot, mine: OpenTable, column: str, table: str, other_column: str
 ) -> Result | None:
-    """How a column of mine meets one of a table of the lake, as a search would tell it; None if
-    they share nothing, or the table is a copy of mine."""
+    """Compare a column of the query table with one of a lake table, as a search would; None if they
+    share nothing or the tables are copies."""
     from lakejoin.lake.names import find_column
     from lakejoin.search.searcher import Searcher
 
-    own = _own(snapshot, mine)
-    number, entry = _placed(snapshot, table)
-    names = [one.name for one in snapshot.segments[number].catalog.columns_of(entry)]
-    theirs = entry.first + find_column(names, other_column, table)
-    place = find_column(own.names, column, own.name)
-    found = Searcher(snapshot).results_of(own, place, [(number, theirs)])
-    return found[0] if found else None
+    query_table = _query_table(snapshot, mine)
+    segment_index, entry = _locate_table(snapshot, table)
+    columns = snapshot.segments[segment_index].catalog.columns_of(entry)
+    names = [column.name for column in columns]
+    lake_column = entry.first + find_column(names, other_column, table)
+    column_index = find_column(query_table.names, column, query_table.name)
+    results = Searcher(snapshot).results_of(
+        query_table, column_index, [(segment_index, lake_column)]
+    )
+    return results[0] if results else None
 
 
-def _own(snapshot: Snapshot, mine: OpenTable) -> MyTable:
+def _query_table(snapshot: Snapshot, mine: OpenTable) -> MyTable:
     from lakejoin.search.known_table import KnownTable
     from lakejoin.search.meant import table_of
 
     if isinstance(mine, OfLake):
-        return KnownTable(snapshot, *_placed(snapshot, mine.name))
+        return KnownTable(snapshot, *_locate_table(snapshot, mine.name))
     return table_of(mine.given(), snapshot)[0]
 
 
-def _placed(snapshot: Snapshot, name: str) -> tuple[int, TableEntry]:
-    """The number of the segment in which a table of the lake lies, and what it is there."""
+def _locate_table(snapshot: Snapshot, name: str) -> tuple[int, TableEntry]:
+    """The index of the segment of a lake table, and its entry there."""
     segment, entry = snapshot.table(name)
-    return next(n for n, one in enumerate(snapshot.segments) if one is segment), entry
+    return next(i for i, other in enumerate(snapshot.segments) if other is segment), entry

@@ -1,4 +1,4 @@
-"""Jobs that search: which tables join with one, and which values meet."""
+"""Jobs that search for tables to join, and list matched and unmatched values."""
 
 from __future__ import annotations
 
@@ -22,45 +22,44 @@ if TYPE_CHECKING:
     from lakejoin.search.answer import Answer
     from lakejoin.search.result import Result
 
-Told = dict[str, Any]
-
 _OPTIONS = ("k", "min", "tau", "within", "measure", "metric")
-_REMEMBERED = 4  # answers, so that one can be opened without another search
-_EXPLAINED = 50
-_remembered: OrderedDict[str, Any] = OrderedDict()
+_MAX_RECENT = 4  # answers kept to explain results without another search
+_EXPLAIN_LIMIT = 50
+_recent: OrderedDict[str, Any] = OrderedDict()
 
 
-def search(desk: Desk, job: Told, tell: Tell) -> Told:
-    """The answer to a search, as `lakejoin search --json` has it, with ids and what to join by."""
-    asked = job["search"]
-    mine = desk.tables.open(asked["table"])
-    for answer in _answers(desk, mine, asked, tell, job["partial"]):
-        told = _told(answer, mine)
-        if not told["final"]:
-            tell("partial", told)
+def search(workspace: Desk, job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Search, and answer with the keys of `lakejoin search --json` plus ids and join requests."""
+    request = job["search"]
+    query_table = workspace.tables.open(request["table"])
+    for answer in _answers(workspace, query_table, request, tell, job["partial"]):
+        fields = _answer_fields(answer, query_table)
+        if not fields["final"]:
+            tell("partial", fields)
     _remember(job["key"], answer)
-    return told
+    return fields
 
 
-def explain(desk: Desk, job: Told, tell: Tell) -> Told:
-    """One result: the values that meet and those that do not, side by side."""
-    asked, rank, limit = job["search"], int(job["rank"]), int(job.get("limit") or _EXPLAINED)
-    mine = desk.tables.open(asked["table"])
-    answer = _remembered.get(job["key"])
-    if answer is None and (told := _equal_values(desk, mine, job, limit)) is not None:
-        return told
+def explain(workspace: Desk, job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """List the matched and unmatched values of one result."""
+    request, rank = job["search"], int(job["rank"])
+    limit = int(job.get("limit") or _EXPLAIN_LIMIT)
+    query_table = workspace.tables.open(request["table"])
+    answer = _recent.get(job["key"])
+    if answer is None and (values := _equal_values(workspace, query_table, job, limit)) is not None:
+        return values
     if answer is None:
-        *_, answer = _answers(desk, mine, asked, tell)
+        *_, answer = _answers(workspace, query_table, request, tell)
         _remember(job["key"], answer)
     results = list(answer.misses if job.get("miss") and answer.by == "fused" else answer)
     if not 1 <= rank <= len(results):
-        raise InputError(f"there is no result {rank}: the search found {len(results):,}")
+        raise InputError(f"result {rank} not found: the search has {len(results):,} results")
     result = results[rank - 1]
     tell("progress", {"doing": "comparing values"})
     if answer.by == "fused":
-        return _explained_way(desk, mine, result, int(job.get("way") or 0), limit)
+        return _candidate_values(workspace, query_table, result, int(job.get("way") or 0), limit)
     return {
-        "result": _result(result, asked),
+        "result": _result_fields(result, request),
         **_values(result, limit),
         "sql": _sql(result),
     }
@@ -70,149 +69,162 @@ def explain(desk: Desk, job: Told, tell: Tell) -> Told:
 
 
 def _answers(
-    desk: Desk, mine: OpenTable, asked: Told, tell: Tell, partial: bool = False
+    workspace: Desk,
+    query_table: OpenTable,
+    request: dict[str, Any],
+    tell: Tell,
+    partial: bool = False,
 ) -> Iterator[Any]:
-    """One answer after the other, each better than the one before; the last one only, if nobody
-    sees the others."""
-    lake = desk.lake()
-    on = asked.get("on") or None
-    by = asked.get("by") or "fused"
-    options = {key: asked[key] for key in _OPTIONS if asked.get(key) is not None}
+    """Answers, each better than the previous one; only the last one unless `partial`."""
+    lake = workspace.lake()
+    on = request.get("on") or None
+    by = request.get("by") or "fused"
+    options = {key: request[key] for key in _OPTIONS if request.get(key) is not None}
     tell("progress", {"doing": "reading the table"})
     if by == "fused":
         if extra := set(options) - {"k"}:
-            raise InputError(f"{', '.join(sorted(extra))}: not for a search in every way")
+            raise InputError(f"{', '.join(sorted(extra))}: not available in a fused search")
         if not partial:
-            yield lake.search(mine.given(), on, options.get("k"), by="fused")
+            yield lake.search(query_table.given(), on, options.get("k"), by="fused")
             return
-        tell("progress", {"doing": "looking at sketches"})
-        for answer in lake.search_progressively(mine.given(), on, options.get("k")):
+        tell("progress", {"doing": "searching"})
+        for answer in lake.search_progressively(query_table.given(), on, options.get("k")):
             yield answer
-            tell("progress", {"doing": "looking closer"})
+            tell("progress", {"doing": "verifying results"})
         return
     tell("progress", {"doing": "searching"})
-    others = bool(asked.get("others", True))
-    yield lake.search(mine.given(), on, by=by, others=others, **options)
+    others = bool(request.get("others", True))
+    yield lake.search(query_table.given(), on, by=by, others=others, **options)
 
 
-def _told(answer: FusedAnswer | Answer, mine: OpenTable) -> Told:
+def _answer_fields(answer: FusedAnswer | Answer, query_table: OpenTable) -> dict[str, Any]:
     from lakejoin.discovery.fused.answer import FusedAnswer
 
-    told = answer.to_dict()
-    told["query"]["id"] = str(mine.id)
+    fields = answer.to_dict()
+    fields["query"]["id"] = str(query_table.id)
     if isinstance(answer, FusedAnswer):
         for key, results in (("results", answer.results), ("misses", answer.misses)):
-            told[key] = [_fused_result(one) for one in results]
-        return {**told, "final": answer.final}
-    told["results"] = [_result(one, told) for one in answer]
-    return {**told, "final": True}
+            fields[key] = [_fused_result_fields(result) for result in results]
+        return {**fields, "final": answer.final}
+    fields["results"] = [_result_fields(result, fields) for result in answer]
+    return {**fields, "final": True}
 
 
-def _fused_result(result: FusedResult) -> Told:
-    told = result.to_dict()
+def _fused_result_fields(result: FusedResult) -> dict[str, Any]:
+    fields = result.to_dict()
     right = f"lake:{result.table}"
-    for way, shown in zip(result.ways, told["ways"], strict=True):
-        shown["join"] = _join_by(way, right)
-    return {**told, "id": right}
+    for candidate, candidate_fields in zip(result.ways, fields["ways"], strict=True):
+        candidate_fields["join"] = _join_request(candidate, right)
+    return {**fields, "id": right}
 
 
-def _join_by(way: Way, right: str) -> Told:
-    """What to ask for to join by a way."""
+def _join_request(candidate: Way, right: str) -> dict[str, Any]:
+    """The request that joins by a candidate."""
     from lakejoin.app.pasting import join_options
 
-    options = join_options(way)
-    mine, theirs = way.columns, way.result.columns
-    paired = len(mine) == len(theirs) and bool(options.on)
-    pairs = [{"left": a, "right": b} for a, b in zip(mine, theirs, strict=True)] if paired else None
-    told: Told = {"right": right, "on": pairs, "by": options.by}
-    return {**told, "within": options.within} if options.within else told
+    options = join_options(candidate)
+    names, lake_names = candidate.columns, candidate.result.columns
+    pairs = None
+    if len(names) == len(lake_names) and options.on:
+        pairs = [{"left": a, "right": b} for a, b in zip(names, lake_names, strict=True)]
+    request: dict[str, Any] = {"right": right, "on": pairs, "by": options.by}
+    return {**request, "within": options.within} if options.within else request
 
 
-def _result(result: Result, asked: Told) -> Told:
+def _result_fields(result: Result, request: dict[str, Any]) -> dict[str, Any]:
     right = f"lake:{result.table}"
-    names = asked["query"]["columns"] if "query" in asked else asked.get("on") or []
+    names = request["query"]["columns"] if "query" in request else request.get("on") or []
     pairs = None
     if len(names) == len(result.columns):
         pairs = [{"left": a, "right": b} for a, b in zip(names, result.columns, strict=True)]
-    join: Told = {"right": right, "on": pairs, "by": None}
-    if asked.get("by") == "meaning":
-        join |= {"by": "meaning", "tau": asked.get("tau")}
-    elif asked.get("by") == "distance":
-        join |= {"by": "nearest", "within": asked.get("within")}
+    join: dict[str, Any] = {"right": right, "on": pairs, "by": None}
+    if request.get("by") == "meaning":
+        join |= {"by": "meaning", "tau": request.get("tau")}
+    elif request.get("by") == "distance":
+        join |= {"by": "nearest", "within": request.get("within")}
     return {**result.to_dict(), "id": right, "join": join}
 
 
 # -- values ------------------------------------------------------------------------------------
 
 
-def _explained_way(
-    desk: Desk, mine: OpenTable, result: FusedResult, place: int, limit: int
-) -> Told:
-    if not 0 <= place < len(result.ways):
-        raise InputError(f"there is no way {place}: {result.table} joins in {len(result.ways)}")
-    way = result.ways[place]
-    told = _fused_result(result)
-    if hasattr(way.result, "matches"):
-        return {"result": told, **_values(way.result, limit), "sql": _sql(way.result)}
-    return {"result": told, **_joined_values(desk, mine, told["ways"][place]["join"], limit)}
+def _candidate_values(
+    workspace: Desk, query_table: OpenTable, result: FusedResult, index: int, limit: int
+) -> dict[str, Any]:
+    if not 0 <= index < len(result.ways):
+        raise InputError(f"join {index} not found: {result.table} has {len(result.ways)} joins")
+    candidate = result.ways[index]
+    fields = _fused_result_fields(result)
+    if hasattr(candidate.result, "matches"):
+        return {"result": fields, **_values(candidate.result, limit), "sql": _sql(candidate.result)}
+    join = fields["ways"][index]["join"]
+    return {"result": fields, **_joined_values(workspace, query_table, join, limit)}
 
 
-def _equal_values(desk: Desk, mine: OpenTable, job: Told, limit: int) -> Told | None:
-    """The same without another search, where the answer is kept and values of one column are
-    equal: as another worker has searched, or somebody long ago."""
-    kept = None if job.get("miss") else desk.answer(job["key"])
-    results = kept["results"] if kept else []
-    place = int(job.get("way") or 0)
+def _equal_values(
+    workspace: Desk, query_table: OpenTable, job: dict[str, Any], limit: int
+) -> dict[str, Any] | None:
+    """The same without another search, if the answer is stored (another worker may have searched)
+    and the result is an equal match of one column."""
+    stored = None if job.get("miss") else workspace.answer(job["key"])
+    results = stored["results"] if stored else []
+    index = int(job.get("way") or 0)
     if not 1 <= int(job["rank"]) <= len(results):
         return None
-    shown = results[int(job["rank"]) - 1]
-    ways = shown.get("ways", [])
-    if not place < len(ways) or ways[place]["kind"] != "equal" or len(ways[place]["mine"]) > 1:
+    fields = results[int(job["rank"]) - 1]
+    candidates = fields.get("ways", [])
+    if not index < len(candidates):
         return None
-    way = ways[place]
-    found = met(desk.lake().snapshot, mine, way["mine"][0], shown["table"], way["theirs"][0])
-    if found is None:
+    candidate = candidates[index]
+    if candidate["kind"] != "equal" or len(candidate["mine"]) > 1:
         return None
-    return {"result": shown, **_values(found, limit), "sql": _sql(found)}
+    column, lake_column = candidate["mine"][0], candidate["theirs"][0]
+    result = met(workspace.lake().snapshot, query_table, column, fields["table"], lake_column)
+    if result is None:
+        return None
+    return {"result": fields, **_values(result, limit), "sql": _sql(result)}
 
 
-def _values(result: Any, limit: int) -> Told:
+def _values(result: Any, limit: int) -> dict[str, Any]:
     return {
-        "matches": _valued(result.matches(limit)),
-        "unmatched": _valued(result.unmatched(limit)),
+        "matches": _value_rows(result.matches(limit)),
+        "unmatched": _value_rows(result.unmatched(limit)),
         "matched": result.matched,
         "unmatched_total": result.query_size - result.matched,
     }
 
 
-def _valued(values: pa.Table) -> list[Told]:
-    """Rows of values; the parts of a combination stand together as `value`."""
-    numbers = ("partner", "distance", "mine", "theirs")
-    rows: list[Told] = values.to_pylist()
+def _value_rows(values: pa.Table) -> list[dict[str, Any]]:
+    """Values as JSON; `value` of a composite key is an object of its columns."""
+    measures = ("partner", "distance", "mine", "theirs")
+    rows: list[dict[str, Any]] = values.to_pylist()
     if "value" in values.column_names:
         return rows
-    told = []
+    combined = []
     for row in rows:
-        parts = {name: text for name, text in row.items() if name not in numbers}
-        told.append({"value": parts, **{name: row[name] for name in numbers if name in row}})
-    return told
+        key = {name: text for name, text in row.items() if name not in measures}
+        combined.append({"value": key, **{name: row[name] for name in measures if name in row}})
+    return combined
 
 
-def _joined_values(desk: Desk, mine: OpenTable, join: Told, limit: int) -> Told:
-    """The same by making the join, where values must be rewritten to meet."""
-    found = joined(desk, JoinAsked.of({**join, "left": str(mine.id), "how": "inner"}))
-    if not found:
-        raise Problem("input", found.no_join)
+def _joined_values(
+    workspace: Desk, query_table: OpenTable, join: dict[str, Any], limit: int
+) -> dict[str, Any]:
+    """The same by running the join, for joins that rewrite values."""
+    left = str(query_table.id)
+    done = joined(workspace, JoinAsked.of({**join, "left": left, "how": "inner"}))
+    if not done:
+        raise Problem("input", done.no_join)
     pairs = [
-        {"value": one.before, "partner": one.partner, "after": one.after}
-        for one in found.examples(limit)
+        {"value": example.before, "partner": example.partner, "after": example.after}
+        for example in done.examples(limit)
     ]
-    missing = found.unmatched("left", limit, nearest=False).to_pylist()
+    missing = done.unmatched("left", limit, nearest=False).to_pylist()
     return {
         "matches": pairs[:limit],
-        "unmatched": [{"value": one["value"]} for one in missing],
-        "matched": found.left_joined,
-        "unmatched_total": found.left.num_rows - found.left_joined,
+        "unmatched": [{"value": row["value"]} for row in missing],
+        "matched": done.left_joined,
+        "unmatched_total": done.left.num_rows - done.left_joined,
         "sql": None,
     }
 
@@ -220,12 +232,12 @@ def _joined_values(desk: Desk, mine: OpenTable, join: Told, limit: int) -> Told:
 def _sql(result: Any) -> str | None:
     try:
         return str(result.sql())
-    except InputError:  # of likeness there may be none
+    except InputError:  # some similarity matches have no SQL
         return None
 
 
 def _remember(key: str, answer: Any) -> None:
-    _remembered[key] = answer
-    _remembered.move_to_end(key)
-    while len(_remembered) > _REMEMBERED:
-        _remembered.popitem(last=False)
+    _recent[key] = answer
+    _recent.move_to_end(key)
+    while len(_recent) > _MAX_RECENT:
+        _recent.popitem(last=False)

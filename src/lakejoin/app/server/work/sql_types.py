@@ -1,8 +1,10 @@
-"""Which types SQL gives to columns of text, as a person would write it."""
+"""SQL casts for text columns, as a person would write them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from lakejoin.app.server.work.code_python import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -11,7 +13,7 @@ _DATES = ("DATE", "TIMESTAMP")
 
 
 def sql_types(rows: pa.Table, info: dict[str, Any]) -> dict[str, str]:
-    """The cast of each column of text that holds only numbers, dates or booleans.
+    """The cast of each text column that contains only numbers, dates or booleans.
 
     >>> import pyarrow as pa
     >>> about = [{"type": "integer", "date_format": ""}, {"type": "text", "date_format": ""}]
@@ -20,27 +22,29 @@ def sql_types(rows: pa.Table, info: dict[str, Any]) -> dict[str, str]:
     """
     import duckdb
 
-    from lakejoin.app.server.sql.typed import Wanted, cast_of, define, quoted
+    from lakejoin.app.server.sql.typed import Wanted, cast_of, define
 
-    wanted = {
-        place: Wanted(str(column["type"]), column["date_format"])
-        for place, column in enumerate(info["columns"])
+    targets = {
+        index: Wanted(str(column["type"]), column["date_format"])
+        for index, column in enumerate(info["columns"])
     }
     with duckdb.connect() as connection:
-        define(connection, rows, wanted, None)
-        found = {name: kind for name, kind, *_ in connection.execute("DESCRIBE result").fetchall()}
+        define(connection, rows, targets, None)
+        described = {
+            name: kind for name, kind, *_ in connection.execute("DESCRIBE result").fetchall()
+        }
     casts = {}
-    for place, (name, kind) in enumerate(found.items()):
-        if kind == "VARCHAR" or not _is_text(rows, place):
+    for index, (name, kind) in enumerate(described.items()):
+        if kind == "VARCHAR" or not _is_text(rows, index):
             continue
-        if kind in _DATES and wanted[place].date_format not in ("", "y-m-d"):
-            casts[name] = cast_of(quoted(name), kind, wanted[place])
+        if kind in _DATES and targets[index].date_format not in ("", "y-m-d"):
+            casts[name] = cast_of(quoted(name), kind, targets[index])
         else:
             casts[name] = f"TRY_CAST({quoted(name)} AS {kind})"
     return casts
 
 
-def _is_text(rows: pa.Table, place: int) -> bool:
+def _is_text(rows: pa.Table, index: int) -> bool:
     from lakejoin.lake.printing import is_text
 
-    return is_text(rows.schema.field(place).type)
+    return is_text(rows.schema.field(index).type)

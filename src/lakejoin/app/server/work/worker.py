@@ -1,4 +1,4 @@
-"""A worker: a process that searches and joins for the server, one job at a time."""
+"""The worker process, which searches and joins for the server, one job at a time."""
 
 from __future__ import annotations
 
@@ -28,27 +28,26 @@ JOBS: dict[str, Job] = {
     "arrow": describing.as_arrow,
     "code": coding.code,
 }
-_POLITE = 5  # the server itself, and whoever scrolls, goes first
+_NICENESS = 5  # the server itself goes first
 
 
 def prepare(setup: Message) -> Work:
-    """Opens the lake, and warms up beside the first jobs."""
+    """Open the lake, and warm up while the first jobs run."""
     with suppress(OSError, AttributeError):
-        os.nice(_POLITE)
-    desk = Desk.of(setup)
-    threading.Thread(target=_warm_up, args=[desk], daemon=True).start()
+        os.nice(_NICENESS)
+    workspace = Desk.of(setup)
+    threading.Thread(target=_warm_up, args=[workspace], daemon=True).start()
 
     def work(job: Message, tell: Tell) -> Any:
-        return JOBS[job["job"]](desk, job, tell)
+        return JOBS[job["job"]](workspace, job, tell)
 
     return work
 
 
-def _warm_up(desk: Desk) -> None:
-    """Loads what a search needs, by searching for a small table; whatever fails is told when
-    somebody asks."""
+def _warm_up(workspace: Desk) -> None:
+    """Load what a search needs by searching with a small table; real jobs report what fails."""
     with suppress(Exception):
-        lake = desk.lake()
+        lake = workspace.lake()
         small = {"warm": ["up", "one", "two", "three", "four", "five"], "n": [1, 2, 3, 4, 5, 6]}
         for _ in lake.search_progressively(small, k=3):
             pass

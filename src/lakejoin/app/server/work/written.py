@@ -1,4 +1,4 @@
-"""A chain, ready to be written as code: the tables that are read, and the steps."""
+"""The sources and steps of a chain that is exported as code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table that is read: what it is called in the code, and the table."""
+    """A table that is read, and its name in the code."""
 
     called: str
     table: OpenTable
@@ -22,14 +22,13 @@ class Source:
 
     @property
     def in_lake(self) -> bool:
-        """Whether it is a table of the lake, and not one that was brought."""
+        """Whether it is a table of the lake, not an upload."""
         return isinstance(self.table, OfLake)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """A step that joins: how it was asked for, with which table, and, where it is needed, the join
-    itself."""
+    """A join step: its request, the right table and, if the code needs it, the join itself."""
 
     asked: JoinAsked
     right: Source
@@ -38,7 +37,7 @@ class JoinStep:
 
 @dataclass(frozen=True, slots=True)
 class SqlStep:
-    """A step of SQL over what was there before; `types` are those that its columns of text get."""
+    """An SQL step over the previous table; `types` has the casts of its text columns."""
 
     sql: str
     types: dict[str, str]
@@ -46,7 +45,7 @@ class SqlStep:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A chain, ready to be written."""
+    """A chain that is exported as code."""
 
     start: Source
     steps: tuple[JoinStep | SqlStep, ...]

@@ -107,18 +107,18 @@ def pairing(rows: int, repeats: int) -> dict[str, Any]:
     """Pairing rows of two columns: ours and skrub's, in turns."""
     import pyarrow as pa
 
-    from lakejoin.joins.autojoin.rowpairs import row_pairs
+    from lakejoin.joins.learned.row_pairs import find_row_pairs
 
     source, target, order = publications(rows)
     title, whole = source["title"].combine_chunks(), target["publication"].combine_chunks()
     asked, keys = title.to_pylist(), whole.to_pylist()
-    row_pairs(title[:100], whole[:100])  # loads the library
+    find_row_pairs(title[:100], whole[:100])  # loads the library
     if importlib.util.find_spec("skrub"):
         skrub_join(asked[:100], keys[:100])
     found: dict[str, Any] = {"lakejoin": [], "skrub": []}
     for _ in range(repeats):
         begin = time.perf_counter()
-        ours = row_pairs(pa.array(asked), pa.array(keys), most=rows)
+        ours = find_row_pairs(pa.array(asked), pa.array(keys), most=rows)
         found["lakejoin"].append(time.perf_counter() - begin)
         if importlib.util.find_spec("skrub"):
             begin = time.perf_counter()

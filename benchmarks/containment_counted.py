@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search import containment
-from lakejoin.search.containment import Containment
-from lakejoin.search.hits import Excluded, Hits
-from lakejoin.search.overlap.costs import kept_costs
-from lakejoin.search.query import Query, query_of_lake_column
-from lakejoin.storage import Place
+from lakejoin.engines.containment import engine as containment
+from lakejoin.engines.containment.engine import ContainmentEngine
+from lakejoin.engines.hits import ExcludedColumns, Hits
+from lakejoin.engines.overlap.read_costs import load_costs
+from lakejoin.engines.query import Query, make_lake_query
+from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
 
 _RANGES = ((1, 10), (10, 100), (100, 1_001), (1_001, 10_000), (10_000, 1 << 40))
@@ -28,7 +28,7 @@ def counted(index: Path | None, each: int) -> dict[str, Any]:
     if index is None:
         print("counted: left out, it takes an --index")
         return {}
-    snapshot = Snapshot(Place.of(index))
+    snapshot = Snapshot(Location.of(index))
     rows = []
     for low, high in _RANGES:
         queries = _sample(snapshot, low, high, each)
@@ -51,7 +51,7 @@ def _sample(snapshot: Snapshot, low: int, high: int, each: int) -> list[Query]:
         for column in _between(segment.postings.set_sizes(), low, high)
     ]
     chosen = np.random.default_rng(5).permutation(len(places))[:each]
-    return [query_of_lake_column(snapshot, *places[i], "t") for i in chosen.tolist()]
+    return [make_lake_query(snapshot, *places[i], "t") for i in chosen.tolist()]
 
 
 def _between(sizes: np.ndarray[Any, Any], low: int, high: int) -> list[int]:
@@ -61,7 +61,7 @@ def _between(sizes: np.ndarray[Any, Any], low: int, high: int) -> list[int]:
 def _compared(snapshot: Snapshot, queries: list[Query], threshold: float) -> dict[str, Any]:
     milliseconds = {_UNBOUNDED: 0.0, 0: 0.0}
     found = {_UNBOUNDED: 0, 0: 0}
-    engine = Containment(threshold, costs=kept_costs(snapshot.place))
+    engine = ContainmentEngine(threshold, costs=load_costs(snapshot.place))
     containment.MOST_ENTRIES = _UNBOUNDED
     for query in queries:
         for most in milliseconds:
@@ -78,9 +78,9 @@ def _compared(snapshot: Snapshot, queries: list[Query], threshold: float) -> dic
     }
 
 
-def _timed(engine: Containment, query: Query, snapshot: Snapshot) -> tuple[float, Hits]:
+def _timed(engine: ContainmentEngine, query: Query, snapshot: Snapshot) -> tuple[float, Hits]:
     fresh = replace(query, home=None)  # nothing of it is looked up yet
-    nothing = Excluded([np.zeros(0, dtype=np.int64) for _ in snapshot.segments])
+    nothing = ExcludedColumns([np.zeros(0, dtype=np.int64) for _ in snapshot.segments])
     begin = time.process_time()
     hits = engine.search(fresh, snapshot.segments, nothing)
     return time.process_time() - begin, hits

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from lake_plan import SHAPES, Plan
-from lakejoin.kernels.hashing import finish
+from lakejoin.kernels.hashes import finish
 from lakejoin.kernels.sketching import sketch
 
 Array = np.ndarray[Any, Any]

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from containment_data import Sets, sketch_sets
-from lakejoin.search.hits import Excluded
-from lakejoin.search.lsh_ensemble import Ensemble, SketchedQuery
-from lakejoin.storage import Place
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.containment.lsh_ensemble import LshEnsemble, SketchedQuery
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.sketches import SCHEMES, Sketches, SketchOptions, write_sketches
 
@@ -48,7 +48,7 @@ class Indexed:
 
     def __init__(self, sets: Sets, signatures: Array, options: SketchOptions) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        place = Place.of(Path(self._folder.name)) / "sketches.lj"
+        place = Location.of(Path(self._folder.name)) / "sketches.lj"
         begin = time.process_time()
         with ArrayFileWriter(place) as out:
             write_sketches(out, signatures, sets.sizes, np.arange(len(sets)), options)
@@ -73,7 +73,7 @@ class Ours:
     """Our engine over indexed signatures."""
 
     indexed: Indexed
-    engine: Ensemble
+    engine: LshEnsemble
 
     @property
     def index_seconds(self) -> float:
@@ -89,7 +89,7 @@ class Ours:
         hits = self.engine.search_sketched(
             self.indexed.query(query),
             self.indexed.segments,  # type: ignore[arg-type]
-            Excluded([np.zeros(0, dtype=np.int64)]),
+            ExcludedColumns([np.zeros(0, dtype=np.int64)]),
         )
         return hits.column
 

@@ -15,7 +15,7 @@ import numpy as np
 from containment_data import Sets, generated, sample, sketch_sets, truth
 from containment_engines import Indexed, Ours, sketched
 from containment_plots import plot_errors
-from lakejoin.search.lsh_ensemble import Ensemble
+from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
 from lakejoin.store.sketches import SCHEMES, SketchOptions
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +66,7 @@ def schemes(lakes: Sequence[tuple[str, Sets]], each: int, plots: Path) -> dict[s
                 row["index_seconds"] = made.seconds
                 row["bytes_per_column"] = made.bytes / len(sets)
                 for threshold in (0.2, 0.5, 0.8):
-                    engine = Ours(made, Ensemble(threshold))
+                    engine = Ours(made, LshEnsemble(threshold))
                     measure(engine, queries, right, threshold)
                     row[str(threshold)] = measure(engine, queries, right, threshold)
                 rows.append(row)
@@ -93,7 +93,7 @@ def strings(data: Path, cells: float, places: int) -> dict[str, Any]:
     from rensa import RMinHash
 
     from kernel_group import pairs_of
-    from lakejoin.kernels.hashing import hash_strings
+    from lakejoin.kernels.hashes import hash_strings
     from lakejoin.store.dictionary import string_buffers
     from lakes import generate
 
@@ -172,7 +172,7 @@ def drawn_signatures(columns: int, places: int, family: int) -> tuple[Array, Arr
 
 def million(columns: int, places: int) -> dict[str, Any]:
     """A query over very many columns: web tables, and columns that are all different."""
-    from lakejoin.search.lsh_ensemble import SketchedQuery
+    from lakejoin.engines.containment.lsh_ensemble import SketchedQuery
 
     result: dict[str, Any] = {"columns": columns}
     web = generated("web-table", int(11.1 * columns))
@@ -216,7 +216,7 @@ def _timed(
         f"{made.seconds:.2f} s, {result['bytes_per_column']:.0f} bytes a column"
     )
     for threshold in (0.3, 0.5, 0.7, 0.9):
-        engine = Ours(made, replace(Ensemble(), min=threshold))
+        engine = Ours(made, replace(LshEnsemble(), min=threshold))
         for query in queries:  # checksums of what is read first, and bands
             engine.find(query)
         each = []

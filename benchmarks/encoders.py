@@ -32,8 +32,8 @@ import pyarrow as pa
 from encoder_sets import Labelled, halves, labelled_sets
 from harness import record
 from lakejoin.encoders import open_encoder
-from lakejoin.encoders.default import VOCABULARY, open_default, open_small, opened_words
-from lakejoin.encoders.mixed import Mix, open_characters
+from lakejoin.encoders.wordllama import VOCABULARY, open_default, open_small, open_words
+from lakejoin.encoders.mixed_encoder import Mix, open_characters
 from lakejoin.encoders.protocol import Encoder
 
 HERE = Path(__file__).parent
@@ -247,7 +247,7 @@ def _wordllama() -> Callable[[Any], object]:
     from tokenizers import Tokenizer
     from wordllama.inference import WordLlamaInference
 
-    words = opened_words(256)
+    words = open_words(256)
     tokenizer = Tokenizer.from_file(str(words.folder / VOCABULARY))
     model = WordLlamaInference(words.table, tokenizer)
     return lambda array: model.embed(array.to_pylist(), norm=True)

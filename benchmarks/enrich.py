@@ -36,12 +36,12 @@ import pyarrow as pa
 
 import lakejoin
 from harness import record
-from lakejoin.enrich.choosing import Chooser
-from lakejoin.enrich.forests import Forest, folds_by_key, score, without_gaps
-from lakejoin.enrich.linking import Wanted
-from lakejoin.enrich.preparing import Limits, prepared
-from lakejoin.enrich.target import Target, target_of
-from lakejoin.opened import Lake
+from lakejoin.enrich.column_choice import ColumnChooser
+from lakejoin.enrich.evaluation import Forest, make_folds, score_predictions, fill_gaps
+from lakejoin.enrich.links import LinkRequest
+from lakejoin.enrich.preparing import EnrichLimits, prepare_chooser
+from lakejoin.enrich.inputs import Target, make_target
+from lakejoin.lake import Lake
 
 FOLDS, TREES = 5, 100
 METHODS = {"equal": "equal", "fuzzy": "fuzzy", "meaning": "meaning", "all ways": "auto"}
@@ -111,33 +111,33 @@ def dividend(lake: Path) -> Task:
 TASKS: dict[str, Callable[[Path], Task]] = {"wine": wine, "salary": salary, "dividend": dividend}
 
 
-def chooser_of(lake: Lake, task: Task, by: str, noise: int | None = None) -> Chooser:
+def chooser_of(lake: Lake, task: Task, by: str, noise: int | None = None) -> ColumnChooser:
     """All that a choice needs, by one way to join; with a target of noise, if one is given."""
     place = task.rows.column_names.index(task.target)
     column = task.rows.column(place)
     if noise is not None:
         column = pa.array(np.random.default_rng(noise).normal(size=task.rows.num_rows))
-    target = target_of(column, task.target)
-    wanted = Wanted((task.on,), by)
-    return prepared(
-        lake, task.rows.remove_column(place), target, wanted, Limits(), lambda doing: None
+    target = make_target(column, task.target)
+    wanted = LinkRequest((task.on,), by)
+    return prepare_chooser(
+        lake, task.rows.remove_column(place), target, wanted, EnrichLimits(), lambda doing: None
     )
 
 
-def fold_scores(chooser: Chooser, how: str, repeats: int) -> tuple[list[float], list[int]]:
+def fold_scores(chooser: ColumnChooser, how: str, repeats: int) -> tuple[list[float], list[int]]:
     """The score of each fold, and how many columns were taken; `how` is none, chosen or all."""
     scores, taken = [], []
     for repeat in range(repeats):
-        folds = folds_by_key(chooser.gathered.keys, chooser.target, FOLDS, 100 + repeat)
+        folds = make_folds(chooser.gathered.keys, chooser.target, FOLDS, 100 + repeat)
         for learn, judge in folds:
             places = _taken(chooser, how, learn)
             taken.append(len(places))
             columns = np.concatenate([chooser.own, chooser.gathered.matrix[:, places]], axis=1)
-            scores.append(_score(without_gaps(columns), chooser.target, learn, judge, repeat))
+            scores.append(_score(fill_gaps(columns), chooser.target, learn, judge, repeat))
     return scores, taken
 
 
-def _taken(chooser: Chooser, how: str, learn: Array) -> list[int]:
+def _taken(chooser: ColumnChooser, how: str, learn: Array) -> list[int]:
     if how == "none":
         return []
     return chooser.usable(learn)[0] if how == "all" else list(chooser.choose(learn).places)
@@ -145,7 +145,7 @@ def _taken(chooser: Chooser, how: str, learn: Array) -> list[int]:
 
 def _score(columns: Array, target: Target, learn: Array, judge: Array, seed: int) -> float:
     forest = Forest(columns[learn], target.take(learn), seed, TREES)
-    return abs(score(target.values[judge], forest.told(columns[judge]), target))
+    return abs(score_predictions(target.values[judge], forest.told(columns[judge]), target))
 
 
 def measured(
@@ -198,7 +198,7 @@ def chosen_of_noise(lake: Lake, task: Task, targets: int) -> int:
 
 
 def _row(
-    task: Task, method: str, chooser: Chooser, how: str, repeats: int, begin: float
+    task: Task, method: str, chooser: ColumnChooser, how: str, repeats: int, begin: float
 ) -> dict[str, Any]:
     scores, taken = fold_scores(chooser, how, repeats)
     met = [float(one.mean()) for one in chooser.gathered.met.values()]

@@ -32,7 +32,7 @@ from fused_quality import Figures, Question, Ranked, line, measured, ranked
 from harness import record
 from lake_questions import Asked, of_company, of_databases, tables_of
 from lakejoin.errors import LakejoinError
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 
 _MOST = 100  # columns or tables that are asked for
 _HEAD = f"{'':30} questions     RR   P@5  P@10  R@20  above (in questions)  median seconds"

@@ -34,9 +34,9 @@ from typing import Any
 
 import lakejoin
 from harness import record
-from lakejoin.discovery.fused.answer import FusedAnswer
+from lakejoin.ranking.answer_more import FusedAnswer
 from lakejoin.errors import LakejoinError
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 
 _MOST = 200  # columns that are asked for
 

@@ -27,7 +27,7 @@ import lakejoin
 from enterprise_lake import MONTHS, Company, company
 from fused_lakes import indexed
 from harness import record
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 
 WIDTH = 10
 _QUERIES = 10

@@ -18,9 +18,9 @@ from scipy.optimize import minimize
 
 from autojoin_cases import Case, autofj
 from lakejoin.joins.fuzzy import fuzzy_matches
-from lakejoin.joins.fuzzy.candidates import Index
-from lakejoin.joins.fuzzy.evidence import doubts, evidence, pairs_of
-from lakejoin.joins.fuzzy.texts import column_of, corpus_of
+from lakejoin.joins.fuzzy.candidates import TextIndex
+from lakejoin.joins.fuzzy.pair_evidence import word_doubts, pair_features, candidate_pairs
+from lakejoin.joins.fuzzy.corpus import fold_column, build_corpus
 
 Array = np.ndarray[Any, Any]
 Table = tuple[Array, Array, Array]  # evidence of pairs, the text of each, whether it is right
@@ -38,15 +38,15 @@ def columns(case: Case) -> tuple[pa.Array, pa.Array, bool]:
 def evidence_of(case: Case) -> Table:
     """What is known of the pairs of a case."""
     texts, keys, turned = columns(case)
-    mine, theirs = column_of(texts), column_of(keys)
-    corpus, none = corpus_of(mine, theirs), np.zeros(0, np.int64)
-    index, asked = Index(corpus), np.arange(corpus.left)
-    pairs = pairs_of(corpus, asked, index.nearest(asked), none)
-    doubt = doubts(corpus, index, pairs, (none, none), 0)
+    mine, theirs = fold_column(texts), fold_column(keys)
+    corpus, none = build_corpus(mine, theirs), np.zeros(0, np.int64)
+    index, asked = TextIndex(corpus), np.arange(corpus.left)
+    pairs = candidate_pairs(corpus, asked, index.nearest(asked), none)
+    doubt = word_doubts(corpus, index, pairs, (none, none), 0)
     rows = [dict(zip(c.rows.tolist(), range(len(c.rows)), strict=True)) for c in (mine, theirs)]
     found = [(rows[0][t], rows[1][k]) for t, k in zip(pairs.texts, pairs.keys, strict=True)]
     right = [bool(case.pairs([pair[::-1] if turned else pair]) & case.true) for pair in found]
-    return evidence(corpus, pairs, doubt), pairs.texts, np.array(right, bool)
+    return pair_features(corpus, pairs, doubt), pairs.texts, np.array(right, bool)
 
 
 def loss(weights: Array, tables: Sequence[Table]) -> tuple[float, Array]:

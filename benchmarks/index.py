@@ -299,7 +299,7 @@ def _options() -> argparse.Namespace:
 
 
 def _demo_lake(data: Path) -> Path:
-    from lakejoin.app.demo_lake import make_demo_lake
+    from lakejoin.cli.demo_lake import make_demo_lake
 
     return make_demo_lake(data / "demo-lake").folder
 

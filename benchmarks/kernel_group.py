@@ -63,7 +63,7 @@ def contestants(
 
 
 def _lakejoin(text: pa.LargeStringArray, start: np.ndarray[Any, Any]) -> int:
-    from lakejoin.store.encode import group_texts
+    from lakejoin.store.segment_builder import group_texts
 
     _, offsets, data = text.buffers()
     offset = np.frombuffer(offsets, dtype=np.int64)[: len(text) + 1]

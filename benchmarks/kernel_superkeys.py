@@ -53,11 +53,11 @@ def values_of(index: str | None, cells: float, data: Path) -> tuple[Array, Array
         _, offsets, text = texts.buffers()
         used = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1]
         return np.array(used), np.frombuffer(text, dtype=np.uint8), "generated open-data-like lake"
-    from lakejoin.storage import Place
-    from lakejoin.store.rowfilters import searched_texts
+    from lakejoin.locations import Location
+    from lakejoin.store.row_filters import searched_texts
     from lakejoin.store.snapshot import Snapshot
 
-    segment = max(Snapshot(Place.of(index)).segments, key=lambda s: s.record.values)
+    segment = max(Snapshot(Location.of(index)).segments, key=lambda s: s.record.values)
     parts = [(offsets, data) for _, offsets, data in searched_texts(segment)]
     offsets = np.concatenate([part[:-1] for part, _ in parts] + [parts[-1][0][-1:]])
     return offsets - offsets[0], np.array(parts[0][1][offsets[0] : offsets[-1]]), "an index"
@@ -65,28 +65,28 @@ def values_of(index: str | None, cells: float, data: Path) -> tuple[Array, Array
 
 def filters(offsets: Array, data: Array) -> dict[str, Any]:
     """All kinds and sizes, with parameters for these values."""
-    from lakejoin.kernels.superkey_xash import CLASSES, LETTERS, count_classes
-    from lakejoin.store.rowfilters import (
+    from lakejoin.kernels.xash import CLASSES, CLASS_CHARACTERS, count_classes
+    from lakejoin.store.row_filters import (
         ENOUGH_HASHES,
         BloomFilter,
         SimHashFilter,
         XashFilter,
-        XashParts,
-        hashes_for,
-        ones,
+        XashFeatures,
+        best_hash_count,
+        ones_needed,
         xash_numbers,
     )
 
     counts = np.zeros(CLASSES, dtype=np.int64)
     count_classes(offsets, data, counts)
-    order = sorted(range(CLASSES), key=lambda c: (counts[c], LETTERS[c]))
+    order = sorted(range(CLASSES), key=lambda c: (counts[c], CLASS_CHARACTERS[c]))
     rank_of = np.empty(CLASSES, dtype=np.uint8)
     rank_of[order] = np.arange(CLASSES)
     made: dict[str, Any] = {}
     for bits in SIZES:
-        numbers = xash_numbers(bits, ones(bits, len(offsets) - 1), XashParts())
+        numbers = xash_numbers(bits, ones_needed(bits, len(offsets) - 1), XashFeatures())
         made[f"xash {bits}"] = XashFilter(bits, rank_of, numbers)
-        average, own = hashes_for(bits, COLUMNS), hashes_for(bits, COLUMNS, ENOUGH_HASHES)
+        average, own = best_hash_count(bits, COLUMNS), best_hash_count(bits, COLUMNS, ENOUGH_HASHES)
         for kind, hashes in (("bloom", average), ("fitted", own), ("lhbf", 2), ("hash", 1)):
             made[f"{kind} {bits}"] = BloomFilter(bits, np.array([hashes], dtype=np.uint8))
         made[f"simhash {bits}"] = SimHashFilter(bits)
@@ -95,7 +95,7 @@ def filters(offsets: Array, data: Array) -> dict[str, Any]:
 
 def hashing(offsets: Array, data: Array, repeats: int) -> dict[str, float]:
     """Million values a second, by kind and size."""
-    from lakejoin.kernels.superkey_xash import CLASSES, count_classes
+    from lakejoin.kernels.xash import CLASSES, count_classes
 
     count = len(offsets) - 1
     runs: dict[str, Run] = {}
@@ -173,19 +173,19 @@ def filtering(repeats: int) -> dict[str, dict[str, float]]:
 
 
 def _filtering(bits: int, repeats: int) -> dict[str, float]:
-    from lakejoin.kernels.superkey_hashes import bits_of_hashes
-    from lakejoin.store.rowfilters import ENOUGH_HASHES, hashes_for
+    from lakejoin.kernels.superkey_rows import write_hash_bits
+    from lakejoin.store.row_filters import ENOUGH_HASHES, best_hash_count
 
     words = bits // 64
     random = np.random.default_rng(bits)
-    hashes = hashes_for(bits, COLUMNS, ENOUGH_HASHES)
+    hashes = best_hash_count(bits, COLUMNS, ENOUGH_HASHES)
 
     def keys(count: int, values: int) -> Array:
         made = np.zeros((count, words), dtype=np.uint64)
         one = np.empty_like(made)
         for _ in range(values):
             drawn = random.integers(0, 1 << 63, count, dtype=np.uint64)
-            bits_of_hashes(drawn, hashes, one)
+            write_hash_bits(drawn, hashes, one)
             made |= one
         return made
 
@@ -218,10 +218,10 @@ def _filtering(bits: int, repeats: int) -> dict[str, float]:
 def _filter(
     rows: Array, value: Array, start: Array, keys: Array, common: Array, passed: Array
 ) -> int:
-    from lakejoin.kernels.superkey_filter import pass_rows
+    from lakejoin.kernels.superkey_filter import filter_rows
 
     address = rows.ctypes.data
-    return int(pass_rows(address, rows.shape[1], value, start, keys, common, passed, _LIMIT))
+    return int(filter_rows(address, rows.shape[1], value, start, keys, common, passed, _LIMIT))
 
 
 def _numpy(rows: Array, value: Array, keys: Array, passed: Array) -> None:

@@ -28,22 +28,22 @@ def build(index: Path, name: str, keep: bool) -> dict[str, Any]:
     import numpy as np
 
     from lakejoin.encoders import open_encoder
-    from lakejoin.storage import Place
+    from lakejoin.locations import Location
     from lakejoin.store.arrayfile import ArrayFileWriter
-    from lakejoin.store.compact import Compact, MatrixSource
-    from lakejoin.store.meaning import MeaningComponent, codes_with_meaning
+    from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
+    from lakejoin.store.meaning_vectors import MeaningComponent, codes_with_meaning
     from lakejoin.store.snapshot import Snapshot
 
     encoder = open_encoder(name)
-    Compact.made(MatrixSource(encoder.encode([f"{i} Main St" for i in range(200)])))  # compiles
+    CompactVectors.made(MatrixSource(encoder.encode([f"{i} Main St" for i in range(200)])))  # compiles
     component = MeaningComponent(lambda: encoder, encoder.identity, keep)
     before = high_water()
     texts = size = 0
     seconds = {"all": 0.0, "encoding": 0.0}
     with tempfile.TemporaryDirectory(prefix="lakejoin-") as folder:
-        for segment in Snapshot(Place.of(str(index))).segments:
+        for segment in Snapshot(Location.of(str(index))).segments:
             begin = time.process_time()
-            with ArrayFileWriter(Place.of(folder) / "vectors.lj") as out:
+            with ArrayFileWriter(Location.of(folder) / "vectors.lj") as out:
                 component.build(segment, out)
             seconds["all"] += time.process_time() - begin
             size += out.record.bytes

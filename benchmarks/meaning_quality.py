@@ -25,7 +25,7 @@ import numpy as np
 
 from encoder_sets import split_by_family
 from harness import record
-from lakejoin.search.tau import LARGEST
+from lakejoin.search.tau_choice import LARGEST_DISTANCE
 from meaning_quality_enriched import TASKS, enriched
 from meaning_quality_lake import Asked, LabelledLake, labelled_lake
 from meaning_quality_matching import OURS, Array, Meaning, similarities
@@ -95,8 +95,8 @@ def agrees(
     lake: LabelledLake, asked: list[Asked], best: dict[str, Array], similar: float, share: float
 ) -> None:
     """Ends the run where the real search finds other columns than the matrices say."""
-    from lakejoin.search.vectors.engine import Nearness, Space, VectorSearch
-    from lakejoin.store.compact import Compact, MatrixSource
+    from lakejoin.engines.meaning.engine import Nearness, VectorSpace, VectorSearch
+    from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
     from vectors_lists import MatrixLists
 
     encoder = Meaning().encoder
@@ -108,10 +108,10 @@ def agrees(
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     lists = MatrixLists(start, column[np.argsort(ids, kind="stable")], len(lake.names))
     source = MatrixSource(encoder.encode(distinct))
-    search = VectorSearch([Space(Compact.made(source), source, lists)])
+    search = VectorSearch([VectorSpace(CompactVectors.made(source), source, lists)])
     for one in asked:
         least = max(1, int(np.ceil(share * len(one.values) - 1e-9)))
-        nearness = Nearness(LARGEST * (1 - similar), least=least)
+        nearness = Nearness(LARGEST_DISTANCE * (1 - similar), least=least)
         found = np.sort(search.search(encoder.encode(one.values), nearness).column)
         near = best[one.name]
         sure, maybe = ((near >= similar + e).sum(axis=0) >= least for e in (1e-5, -1e-5))

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder_sets import Labelled, whole_sets
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
 from meaning_quality_matching import Array
 
@@ -107,7 +107,7 @@ def _names(sets: list[Labelled]) -> dict[str, set[str]]:
 
 def real_columns(index: Path, most: int) -> dict[str, list[str]]:
     """Text columns of an index, at random, with at least ten values."""
-    snapshot = Snapshot(Place.of(index))
+    snapshot = Snapshot(Location.of(index))
     places = [
         (s, c)
         for s, segment in enumerate(snapshot.segments)

@@ -34,12 +34,12 @@ import numpy as np
 import harness
 import nary_plots as plots
 import nary_report as report
-from lakejoin.search.mate import MateOptions
-from lakejoin.storage import Place
-from lakejoin.store.rowfilters import KINDS, XashParts
+from lakejoin.engines.composite import MateOptions
+from lakejoin.locations import Location
+from lakejoin.store.row_filters import FILTER_KINDS, XashFeatures
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
-from lakejoin.store.superkeys import SIZES, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import KEY_SIZES, SuperKeyComponent, SuperKeyOptions
 from nary_duckdb import make_cells
 from nary_lake import LONGEST_KEY, Counted, Plan, build
 from nary_measure import Lake, Run, duckdb, fetched, ours, with_keys
@@ -60,12 +60,12 @@ OURS = {
     "MCR": MateOptions("each", False),
 }
 PARTS = {
-    "length": XashParts(characters=False, location=False, rotation=False),
-    "characters": XashParts(length=False, location=False, rotation=False),
-    "characters, location": XashParts(length=False, rotation=False),
-    "characters, length": XashParts(location=False, rotation=False),
-    "characters, length, location": XashParts(rotation=False),
-    "XASH (with rotation)": XashParts(),
+    "length": XashFeatures(characters=False, location=False, rotation=False),
+    "characters": XashFeatures(length=False, location=False, rotation=False),
+    "characters, location": XashFeatures(length=False, rotation=False),
+    "characters, length": XashFeatures(location=False, rotation=False),
+    "characters, length, location": XashFeatures(rotation=False),
+    "XASH (with rotation)": XashFeatures(),
 }
 
 
@@ -78,7 +78,7 @@ class Effort:
     repeats: int
     peer_repeats: int
     sizes: tuple[float, ...]
-    bits: tuple[int, ...] = SIZES
+    bits: tuple[int, ...] = KEY_SIZES
     whole: bool = True
     plot: bool = True
 
@@ -98,7 +98,7 @@ def contenders(lake: Lake, cells: Path, effort: Effort) -> list[Run]:
 def filters(lake: Lake, effort: Effort) -> list[dict[str, Any]]:
     """Every row filter at every size, with both kinds of bounds."""
     rows = []
-    for kind in KINDS:
+    for kind in FILTER_KINDS:
         for bits in effort.bits:
             with with_keys(lake.segments, SuperKeyComponent(SuperKeyOptions(kind, bits))) as made:
                 for bounds in (False, True):
@@ -230,7 +230,7 @@ def run_real(folder: Path, data: Path, effort: Effort, out: Path | None) -> dict
     index = data / "nary-real"
     if not (index / "MANIFEST.json").exists():
         lakejoin.index(str(folder), index=str(index), parts=())
-    snapshot = Snapshot(Place.of(index))
+    snapshot = Snapshot(Location.of(index))
     lake = Lake("real", snapshot.segments, sampled(snapshot, effort.real_queries))
     found = measure(lake, index / "cells.duckdb", effort, effort.whole)
     show(found, False)

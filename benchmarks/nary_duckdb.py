@@ -27,9 +27,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.kernels.hashing import hash_strings
-from lakejoin.search.mate import KeyQuery
-from lakejoin.search.places import Places
+from lakejoin.kernels.hashes import hash_strings
+from lakejoin.engines.composite import KeyQuery
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.dictionary import string_buffers
 from lakejoin.store.rows import NULL
 from lakejoin.store.segment import Segment
@@ -68,7 +68,7 @@ def _with_base(segments: Sequence[Segment]) -> list[tuple[int, Segment]]:
 
 def _cells_of(segment: Segment, base: int) -> Iterator[pa.Table]:
     """The cells of a segment, some million at a time; tables are numbered from `base` on."""
-    hashes, places = segment.dictionary.hashes(), Places(segment)
+    hashes, places = segment.dictionary.hashes(), SegmentTables(segment)
     table = np.repeat(np.arange(segment.record.tables), places.width)
     waiting: list[tuple[Array, ...]] = []
     for column in np.flatnonzero(segment.indexed).tolist():

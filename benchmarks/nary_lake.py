@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.lake.columns import narrowed
+from lakejoin.values.column_encoder import narrow_ids
 from lakejoin.model import ColumnData, ColumnProfile, TableData, null_id
-from lakejoin.storage import Place
-from lakejoin.store.encode import SegmentBuilder
+from lakejoin.locations import Location
+from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
@@ -220,10 +220,10 @@ def encoded(made: Made, vocabulary: Vocabulary) -> TableData:
             missing = cells == 0
             nulls = int(missing.sum())
             distinct = distinct[1:]
-            cells = narrowed(np.where(missing, 0, cells - 1), len(distinct))
+            cells = narrow_ids(np.where(missing, 0, cells - 1), len(distinct))
             cells[missing] = null_id(cells.dtype)
         else:
-            cells = narrowed(cells, len(distinct))
+            cells = narrow_ids(cells, len(distinct))
         profile = ColumnProfile(
             vocabulary.types[domain], rows, nulls, len(distinct),
             len(distinct) / max(1, rows - nulls), 1, 24, 8.0, 0.5,
@@ -237,7 +237,7 @@ def encoded(made: Made, vocabulary: Vocabulary) -> TableData:
 
 def build(plan: Plan, folder: Path) -> Snapshot:
     """Writes the index of a plan's tables below `folder`, or opens the one that is there."""
-    place = Place.of(folder)
+    place = Location.of(folder)
     record = folder / "lake.json"
     wanted = {"kind": plan.kind, "cells": plan.cells, "queries": len(plan.queries),
               "seed": plan.seed, "version": VERSION}  # fmt: skip

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.mate import KeyCounters, Mate, MateOptions
+from lakejoin.engines.composite import KeyCounters, Mate, MateOptions
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.segment import ComponentRecord, Segment
-from lakejoin.store.superkeys import SuperKeyComponent
+from lakejoin.store.super_keys import SuperKeyComponent
 from nary_duckdb import DuckKeys, HashedKey
 from nary_queries import Asked
 

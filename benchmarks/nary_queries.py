@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from lakejoin.model import ColumnType, ValueRules
-from lakejoin.search.hits import Excluded
-from lakejoin.search.known_table import KnownTable
-from lakejoin.search.mate import KeyQuery, key_query
-from lakejoin.search.own_table import Frame, OwnTable
-from lakejoin.search.places import Places
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.search.table_lookup import IndexedTable
+from lakejoin.engines.composite import KeyQuery, key_query
+from lakejoin.search.external_table import FrameRows, ExternalTable
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.snapshot import Snapshot
 from nary_lake import Plan
 
@@ -32,7 +32,7 @@ class Asked:
     name: str
     group: str
     key: KeyQuery
-    excluded: Excluded | None = None
+    excluded: ExcludedColumns | None = None
     own: int | None = None
 
 
@@ -61,7 +61,7 @@ def longer(plan: Plan, sizes: Sequence[int]) -> list[Asked]:
 
 def _key(plan: Plan, query: Any, columns: int | None = None) -> KeyQuery:
     frame = plan.frame(query, columns)
-    return key_query(OwnTable(Frame(frame, query.name), ValueRules()), range(frame.num_columns))
+    return key_query(ExternalTable(FrameRows(frame, query.name), ValueRules()), range(frame.num_columns))
 
 
 def sampled(snapshot: Snapshot, each: int, seed: int = 1) -> list[Asked]:
@@ -100,7 +100,7 @@ def _drawn(snapshot: Snapshot, s: int, t: int, rng: np.random.Generator) -> Aske
     entry = segments[s].catalog.table(t)
     if entry.rows < 2 or t in segments[s].record.dead:
         return None
-    mine = KnownTable(snapshot, s, entry)
+    mine = IndexedTable(snapshot, s, entry)
     able = [
         place
         for place, profile in enumerate(mine.profiles())
@@ -110,8 +110,8 @@ def _drawn(snapshot: Snapshot, s: int, t: int, rng: np.random.Generator) -> Aske
         return None
     places = rng.choice(able, 2, replace=False).tolist()
     own = [
-        Places(segment).columns_of(np.array([t] if n == s else [], dtype=np.int64))
+        SegmentTables(segment).columns_of(np.array([t] if n == s else [], dtype=np.int64))
         for n, segment in enumerate(segments)
     ]
     number = sum(segment.record.tables for segment in segments[:s]) + t
-    return Asked(entry.name, "", key_query(mine, places), Excluded(own), number)
+    return Asked(entry.name, "", key_query(mine, places), ExcludedColumns(own), number)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.lake.columns import encode_column
+from lakejoin.values.column_encoder import encode_column
 from lakejoin.model import ColumnType
 
 Array = np.ndarray[Any, Any]

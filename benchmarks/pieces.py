@@ -33,14 +33,18 @@ import pyarrow as pa
 
 import lakejoin
 from harness import record
-from lakejoin.search.hits import Excluded
-from lakejoin.search.meant import table_of
-from lakejoin.search.mine import MyTable
-from lakejoin.search.places import Places
-from lakejoin.search.rewritable import Likely, likely_rewritten, partners_by_pieces
-from lakejoin.storage import Place
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.search.meant import resolve_table
+from lakejoin.engines.mine import QueryTable
+from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.engines.rewritten.engine import (
+    LikelyColumn,
+    find_rewritable_columns,
+    pair_by_rare_tokens,
+)
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.pieces import PiecesComponent, with_pieces
+from lakejoin.store.rare_tokens import RareTokensComponent, columns_with_rare_tokens
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from rewritings import KINDS, Case, TableCase, cases, table_cases
@@ -57,8 +61,8 @@ def cost(segments: Sequence[Segment]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         for segment in segments:
             begin = time.process_time()
-            with ArrayFileWriter(Place.of(Path(folder) / "pieces.lj")) as out:
-                PiecesComponent().build(segment, out)
+            with ArrayFileWriter(Location.of(Path(folder) / "pieces.lj")) as out:
+                RareTokensComponent().build(segment, out)
             seconds += time.process_time() - begin
             size += out.record.bytes
     rest = sum(
@@ -71,17 +75,17 @@ def cost(segments: Sequence[Segment]) -> dict[str, float]:
     return {"seconds": seconds, "bytes": size, "rest": rest, "pairs": pairs}
 
 
-def likely(snapshot: Snapshot, mine: MyTable) -> list[Likely]:
+def likely(snapshot: Snapshot, mine: QueryTable) -> list[LikelyColumn]:
     """What a search by pieces finds for the first column of a table."""
-    nothing = Excluded([np.zeros(0, dtype=np.int64) for _ in snapshot.segments])
-    return likely_rewritten(mine, [0], snapshot.segments, nothing, most=1000)
+    nothing = ExcludedColumns([np.zeros(0, dtype=np.int64) for _ in snapshot.segments])
+    return find_rewritable_columns(mine, [0], snapshot.segments, nothing, most=1000)
 
 
 def by_pieces(snapshot: Snapshot) -> Finder:
     """Columns by what they share with mine, as a search does it."""
 
     def find(values: pa.LargeStringArray) -> Sequence[Column]:
-        mine, _ = table_of({"mine": values}, snapshot)
+        mine, _ = resolve_table({"mine": values}, snapshot)
         return [(one.number, one.column) for one in likely(snapshot, mine)]
 
     return find
@@ -92,7 +96,7 @@ def by_tokens(snapshot: Snapshot) -> Finder:
     holders: dict[str, list[Column]] = defaultdict(list)
     columns = 0
     for number, segment in enumerate(snapshot.segments):
-        for column in with_pieces(segment).tolist():
+        for column in columns_with_rare_tokens(segment).tolist():
             columns += 1
             texts = segment.dictionary.texts.take(segment.postings.codes_of(column)).to_pylist()
             for token in _tokens(texts):
@@ -140,10 +144,10 @@ def recall(find: Finder, asked: Sequence[Case]) -> dict[str, Recall]:
 
 def in_tables(snapshot: Snapshot, asked: Iterable[TableCase]) -> Recall:
     """How often a table that held the rewritten column is found, all columns being asked for."""
-    places = [Places(segment) for segment in snapshot.segments]
+    places = [SegmentTables(segment) for segment in snapshot.segments]
     ranks = []
     for case in asked:
-        mine, _ = table_of(case.table, snapshot)
+        mine, _ = resolve_table(case.table, snapshot)
         excluded = [
             one.columns_of(np.array([case.home[1]] if n == case.home[0] else [], dtype=np.int64))
             for n, one in enumerate(places)
@@ -152,7 +156,7 @@ def in_tables(snapshot: Snapshot, asked: Iterable[TableCase]) -> Recall:
         for place in wanted:
             mine.query(place)
         begin = time.process_time()
-        found = likely_rewritten(mine, wanted, snapshot.segments, Excluded(excluded), most=4000)
+        found = find_rewritable_columns(mine, wanted, snapshot.segments, ExcludedColumns(excluded), most=4000)
         seconds = time.process_time() - begin
         order: dict[Column, int] = {}
         rank = 1000
@@ -179,12 +183,12 @@ def speed(snapshot: Snapshot, sizes: Sequence[int]) -> list[dict[str, float]]:
     for size in (sizes[0], *sizes):  # the first is to compile
         texts = [f"item {i * 7919:09} of store {i % 97}" for i in range(size)]
         values = pa.array(texts, pa.large_string())
-        mine, _ = table_of({"mine": values}, snapshot)
+        mine, _ = resolve_table({"mine": values}, snapshot)
         mine.query(0)
         begin = time.process_time()
         likely(snapshot, mine)
         columns = time.process_time() - begin
-        partners_by_pieces(few, values)
+        pair_by_rare_tokens(few, values)
         partners = time.process_time() - begin - columns
         told.append({"values": size, "columns": columns, "partners": partners})
     return told[1:]

@@ -71,12 +71,12 @@ class City:
 
 def opened(kind: str, sets: list[Array], folder: Path) -> Any:
     """The sets as a segment of an index keeps them."""
-    from lakejoin.storage import Place
+    from lakejoin.locations import Location
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-    from lakejoin.store.points import PointSet, PointSets, PointsWriter
-    from lakejoin.store.pointsets import distinct_points
+    from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
+    from lakejoin.store.point_detection import distinct_points
 
-    place = Place.of(folder) / f"{kind}-{len(sets)}.lj"
+    place = Location.of(folder) / f"{kind}-{len(sets)}.lj"
     with ArrayFileWriter(place) as out:
         writer = PointsWriter(out)
         for i, points in enumerate(sets):
@@ -125,11 +125,11 @@ class PlacesBench:
     def __init__(self, sets: int, size: int, folder: Path, seed: int = 1) -> None:
         from scipy.spatial import cKDTree  # type: ignore[import-untyped, unused-ignore]
 
-        from lakejoin.search.nearby import NearbySearch
+        from lakejoin.engines.distance import PointSetSearch
 
         self.city = City(seed)
         self.points = opened("place", [self.city.set_of(size) for _ in range(sets)], folder)
-        self.engine = NearbySearch([self.points])
+        self.engine = PointSetSearch([self.points])
         begin = time.process_time()
         self.trees = [cKDTree(unit(self.points.points(s))) for s in range(sets)]
         self.tree_seconds = time.process_time() - begin
@@ -139,11 +139,11 @@ class PlacesBench:
         """Seconds of each contender for hits and for pairs, and how many sets were found."""
         from scipy.spatial import cKDTree
 
-        from lakejoin.search.nearby.within import Within, haversine_limit
+        from lakejoin.engines.distance.distance_metrics import DistanceLimit, haversine_limit
 
         mine = self.city.places(query)
         metres = tau / 100 * EXTENT
-        within, least = Within(metres, "m"), math.ceil(share * len(mine))
+        within, least = DistanceLimit(metres, "m"), math.ceil(share * len(mine))
         chord = 2 * math.sqrt(haversine_limit(within))  # to the same micrometre
         vectors = unit(mine)
 
@@ -216,8 +216,8 @@ def numbers(sets: int, repeats: int, folder: Path) -> dict[str, Any]:
     import duckdb
     import pyarrow as pa
 
-    from lakejoin.search.nearby import NearbySearch, Within
-    from lakejoin.search.nearby.within import spans_of
+    from lakejoin.engines.distance import PointSetSearch, DistanceLimit
+    from lakejoin.engines.distance.distance_metrics import number_ranges
 
     random = np.random.default_rng(3)
     drawn = []
@@ -225,10 +225,10 @@ def numbers(sets: int, repeats: int, folder: Path) -> dict[str, Any]:
         values = np.exp(random.normal(3 + i % 5, 1.5, 10_000))
         drawn.append(np.unique(np.round(values, 2 if i % 2 else 0))[:, None])
     points = opened("number", drawn, folder)
-    engine = NearbySearch([points])
+    engine = PointSetSearch([points])
     mine = np.unique(np.round(np.exp(random.normal(4, 1.5, 2000)), 2))
-    within, least = Within(_SHARE, "share"), math.ceil(0.6 * len(mine))
-    low, high = spans_of(mine, within)
+    within, least = DistanceLimit(_SHARE, "share"), math.ceil(0.6 * len(mine))
+    low, high = number_ranges(mine, within)
     lake = pa.table({
         "s": np.repeat(np.arange(sets), points.sizes),
         "v": np.concatenate([points.points(s)[:, 0] for s in range(sets)]),

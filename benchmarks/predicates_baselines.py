@@ -28,8 +28,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakejoin.lake.columns import encode_query
-from lakejoin.lake.texts import TextTable
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.values.text_arrays import TextTable
 from lakejoin.model import null_id
 from predicates_data import Predicate
 

@@ -60,9 +60,9 @@ class Database:
 
     def read(self, table: str) -> pa.Table:
         """The rows of a table, as lakejoin reads its file."""
-        from lakejoin.joins.given import table_and_losses
+        from lakejoin.joins.given import read_input
 
-        return table_and_losses(self.tables[table])[0]
+        return read_input(self.tables[table])[0]
 
 
 def databases(folder: Path) -> Iterator[Database]:

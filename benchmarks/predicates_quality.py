@@ -45,7 +45,7 @@ from search_report import table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.predicates.coded import CodedTables
+    from lakejoin.joins.predicates.coded_tables import CodedTables
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("LAKEJOIN_TEST_DATA") or HERE.parents[1] / "shared" / "data")
@@ -102,7 +102,7 @@ class Measured:
 
 def measured(base: Database, most: int) -> Iterator[Measured]:
     """All cases of a database, by lakejoin and by the others."""
-    from lakejoin.lake.texts import TextTable
+    from lakejoin.values.text_arrays import TextTable
 
     dictionary = TextTable()
     tables = {name: base.read(name) for case in base.cases for name in (case.left, case.right)}
@@ -128,9 +128,9 @@ class Winners:
 
     @classmethod
     def of(cls, left: pa.Table, right: pa.Table, most: int) -> Winners:
-        from lakejoin.joins.predicates.coded import coded_tables
+        from lakejoin.joins.predicates.coded_tables import encode_tables
 
-        coded = coded_tables([left, right])
+        coded = encode_tables([left, right])
         begin = time.perf_counter()
         said, complete = best(coded, most)
         seconds = time.perf_counter() - begin
@@ -178,11 +178,11 @@ def best(coded: CodedTables, most: int) -> tuple[dict[str, Predicate], bool]:
 
 def relations(tables: Mapping[str, pa.Table]) -> dict[tuple[str, str], Predicate]:
     """The likeliest key relation of every two tables, in either order."""
-    from lakejoin.joins.predicates.references import TableGiven
-    from lakejoin.joins.predicates.relations import find_relations
+    from lakejoin.joins.predicates.column_references import NamedTable
+    from lakejoin.joins.predicates.key_relations import find_relations
 
     related: dict[tuple[str, str], Predicate] = {}
-    given = [TableGiven(name, partial(tables.__getitem__, name)) for name in tables]
+    given = [NamedTable(name, partial(tables.__getitem__, name)) for name in tables]
     for one in find_relations(given):
         pairs = frozenset(zip(one.columns, one.key_columns, strict=True))
         if (one.table, one.key_table) not in related:

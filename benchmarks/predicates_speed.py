@@ -53,8 +53,8 @@ from predicates_report import (
 )
 
 if TYPE_CHECKING:
-    from lakejoin.joins.predicates.coded import CodedTables
-    from lakejoin.joins.predicates.finding import FoundPredicates
+    from lakejoin.joins.predicates.coded_tables import CodedTables
+    from lakejoin.joins.predicates.finding import PredicateResults
 
 SCALES = (0.1, 0.3, 1.0)
 
@@ -86,13 +86,13 @@ def median(name: str, run: Callable[[], Any], repeats: int) -> Figures:
 
 def loaded(base: Database, case: Case) -> tuple[CodedTables, Figures]:
     """The coded tables of a case, and how long that took."""
-    from lakejoin.joins.predicates.coded import coded_tables
+    from lakejoin.joins.predicates.coded_tables import encode_tables
 
     clock = Clock()
     tables = [base.read(case.left), base.read(case.right)]
     figures = clock.taken("reading")
     clock = Clock()
-    coded = coded_tables(tables)
+    coded = encode_tables(tables)
     figures |= clock.taken("coding")
     figures["rows"] = sum(one.num_rows for one in tables)
     figures["columns"] = [one.num_columns for one in tables]
@@ -115,10 +115,10 @@ def ours(base: Database, case: Case, args: argparse.Namespace) -> Figures:
 
 def search(
     coded: CodedTables, name: str, rules: tuple[bool, bool] = (True, True)
-) -> FoundPredicates:
+) -> PredicateResults:
     """The best predicate by one preference or by all, with these rules."""
     from lakejoin.joins.predicates.finding import PredicateOptions, find_predicates
-    from lakejoin.joins.predicates.search import Pruning
+    from lakejoin.joins.predicates.predicate_search import Pruning
 
     prefer = ALIASES if name == "all five" else (name,)
     options = PredicateOptions(prefer=prefer, n=1, pruning=Pruning(*rules), most=None)
@@ -129,8 +129,8 @@ def warm(base: Database) -> None:
     """Imports and compiles all that is timed, on a small file and on made-up tables."""
     import pyarrow as pa
 
-    from lakejoin.joins.predicates.coded import coded_tables
-    from lakejoin.lake.texts import TextTable
+    from lakejoin.joins.predicates.coded_tables import encode_tables
+    from lakejoin.values.text_arrays import TextTable
 
     smallest = min(base.tables, key=lambda name: base.tables[name].stat().st_size)
     Side.of("", base.read(smallest), TextTable())
@@ -138,7 +138,7 @@ def warm(base: Database) -> None:
     many = pa.table({"x": [1, 1, 2, 3], "y": [1, 2, 2, 1], "z": [5, 5, 6, 6]})
     for left, right in ((keys, many), (many, keys), (many, many.select(["y", "z"]))):
         for rules in RULES.values():
-            search(coded_tables([left, right]), "all five", rules)
+            search(encode_tables([left, right]), "all five", rules)
 
 
 def without_rules(base: Database, case: Case, args: argparse.Namespace) -> Figures:
@@ -178,7 +178,7 @@ def limited(run: Callable[[], Any], limit: float) -> Figures:
 
 def baselines(base: Database, case: Case, args: argparse.Namespace) -> Figures:
     """FastFK and SMaSh, and what they need to have loaded: distinct values and their counts."""
-    from lakejoin.lake.texts import TextTable
+    from lakejoin.values.text_arrays import TextTable
 
     warm(base)
     clock = Clock()

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import record
 from lakejoin.errors import UnreadableFile
-from lakejoin.lake.read import Table, read
+from lakejoin.formats.file_reader import Table, read
 
 Rows = list[list[str]]
 Reader = Callable[[str], Rows]

@@ -25,10 +25,10 @@ from pyarrow import csv as pcsv
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import record
-from lakejoin.lake.files import list_files
-from lakejoin.lake.read import open_tables
-from lakejoin.lake.split import plan_pieces, resolve, scan_piece
-from lakejoin.lake.tables import TableStream
+from lakejoin.sources.lake_files import list_files
+from lakejoin.formats.file_reader import open_tables
+from lakejoin.formats.file_chunks import plan_chunks, resolve_chunks, scan_chunk
+from lakejoin.formats.table_stream import TableStream
 from lakejoin.model import SourceFile
 
 HEADER = "id,name,town,value,day,note\n"
@@ -36,9 +36,9 @@ HEADER = "id,name,town,value,day,note\n"
 
 def split(source: SourceFile, chunk_bytes: int) -> None:
     """Finds the chunks of a file, scanning them one after the other."""
-    plan = plan_pieces(source, chunk_bytes)
+    plan = plan_chunks(source, chunk_bytes)
     assert plan is not None
-    resolve(plan, [scan_piece(plan, number) for number in range(len(plan.cuts))])
+    resolve_chunks(plan, [scan_chunk(plan, number) for number in range(len(plan.cuts))])
 
 
 def lines(rng: np.random.Generator, count: int, stray: int = 0) -> str:

@@ -25,12 +25,12 @@ from statistics import mean
 import pyarrow as pa
 
 from harness import record
-from lakejoin.joins.given import subject, table_and_losses
-from lakejoin.joins.predicates.references import TableGiven, encoded_columns, references
-from lakejoin.joins.predicates.relations import find_relations
+from lakejoin.joins.given import table_subject, read_input
+from lakejoin.joins.predicates.column_references import NamedTable, encode_columns, find_references
+from lakejoin.joins.predicates.key_relations import find_relations
 
 Key = tuple[str, tuple[str, ...], str, tuple[str, ...]]
-Found = Callable[[Sequence[TableGiven]], set[Key]]
+Found = Callable[[Sequence[NamedTable]], set[Key]]
 
 _NOT_TABLES = ("foreign_keys", "primary_keys")
 _LINES = 100
@@ -41,7 +41,7 @@ class Truth:
     """The tables of a database, and its declared keys that have a value."""
 
     name: str
-    tables: tuple[TableGiven, ...]
+    tables: tuple[NamedTable, ...]
     keys: frozenset[Key]
 
 
@@ -89,11 +89,11 @@ def tpch(folder: Path) -> Truth:
     return Truth("TPC-H", tuple(map(_table, files)), frozenset(keys))
 
 
-def _table(path: Path) -> TableGiven:
+def _table(path: Path) -> NamedTable:
     def load() -> pa.Table:
-        return table_and_losses(path)[0]
+        return read_input(path)[0]
 
-    return TableGiven(path.name, load)
+    return NamedTable(path.name, load)
 
 
 def _key(row: dict[str, str]) -> Key:
@@ -101,17 +101,17 @@ def _key(row: dict[str, str]) -> Key:
     return row["child_table"], child, row["parent_table"], parent
 
 
-def ours(tables: Sequence[TableGiven]) -> set[Key]:
+def ours(tables: Sequence[NamedTable]) -> set[Key]:
     """What `lakejoin predicates` lists."""
     return {
-        (subject(one.table), one.columns, subject(one.key_table), one.key_columns)
+        (table_subject(one.table), one.columns, table_subject(one.key_table), one.key_columns)
         for one in find_relations(tables)
     }
 
 
-def by_names(tables: Sequence[TableGiven]) -> set[Key]:
+def by_names(tables: Sequence[NamedTable]) -> set[Key]:
     """Columns with the same name, where one is unique: the other refers to it."""
-    columns, _ = encoded_columns(tables)
+    columns, _ = encode_columns(tables)
     found = set()
     for parent in columns:
         for child in columns if parent.coded.profile.uniqueness == 1 else ():
@@ -120,11 +120,11 @@ def by_names(tables: Sequence[TableGiven]) -> set[Key]:
     return found
 
 
-def by_values(tables: Sequence[TableGiven]) -> set[Key]:
+def by_values(tables: Sequence[NamedTable]) -> set[Key]:
     """Columns whose values are all in a unique one: the smallest such."""
-    columns, size = encoded_columns(tables)
+    columns, size = encode_columns(tables)
     best: dict[int, tuple[int, Key]] = {}
-    for one in references(columns, size):
+    for one in find_references(columns, size):
         child, parent = one.child, one.parent
         if one.containment < 1 or parent.coded.profile.uniqueness < 1 or len(child.coded) < 2:
             continue

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.search.places import Places
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.catalog import TableEntry
 from lakejoin.store.dictionary import NOT_FOUND
 from lakejoin.store.segment import Segment
@@ -124,7 +124,7 @@ def table_cases(snapshot: Snapshot, most: int, seed: int = 0) -> Iterator[TableC
     """Tables of at least four columns, of which one that other tables hold too is rewritten."""
     chance = random.Random(seed)
     segments = snapshot.segments
-    places = [Places(segment) for segment in segments]
+    places = [SegmentTables(segment) for segment in segments]
     number_of = {id(segment): number for number, segment in enumerate(segments)}
     every = [(number_of[id(segment)], entry) for segment, entry in snapshot.tables()]
     chance.shuffle(every)

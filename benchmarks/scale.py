@@ -43,7 +43,7 @@ JOBS = {"batch": "batch", "graph": "graph", "open": "graph of open data"}
 def build(lake: Path, index: Path, memory: int) -> dict[str, Any]:
     """Indexes the lake in segments that take so much memory to finish."""
     import lakejoin
-    from lakejoin.spark.options import BuildOptions
+    from lakejoin.pipeline.options_more import BuildOptions
 
     options = BuildOptions(memory=memory, parts=())
     lakejoin.index(lake, index=index, master="local[2]", options=options)
@@ -54,11 +54,11 @@ def build(lake: Path, index: Path, memory: int) -> dict[str, Any]:
 def asked(index: Path, number: int) -> list[Any]:
     """Every n-th table of the lake, all its columns."""
     import lakejoin
-    from lakejoin.spark.searching import options_of
+    from lakejoin.spark.batch_search import batch_search_options
 
     names = [table.name for table in lakejoin.open(index).tables()]
     step = max(1, len(names) // number)
-    return [(name, "*", options_of("overlap", k=10)) for name in names[::step][:number]]
+    return [(name, "*", batch_search_options("overlap", k=10)) for name in names[::step][:number]]
 
 
 class _Watch:
@@ -82,17 +82,17 @@ def run(
     master: str, index: Path, queries: int, large: Path, workers: Sequence[int]
 ) -> dict[str, Any]:
     """What a cluster takes, once its workers are warm."""
-    from lakejoin.spark.build import Cluster
-    from lakejoin.spark.searching import search_batch
-    from lakejoin.spark.session import session
-    from lakejoin.storage import Place
+    from lakejoin.pipeline.build import Cluster
+    from lakejoin.spark.batch_search import search_batch
+    from lakejoin.spark.session import open_session
+    from lakejoin.locations import Location
     from lakejoin.store.snapshot import Snapshot
 
     settings = {"spark.executor.cores": "1", "spark.executor.memory": "1g"}
     wanted = asked(index, queries)
-    snapshot = Snapshot(Place.of(index))
+    snapshot = Snapshot(Location.of(index))
     with (
-        session(None, master, settings) as spark,
+        open_session(None, master, settings) as spark,
         tempfile.TemporaryDirectory(dir=index.parent) as scratch,
     ):
         warm = wanted[:: max(1, len(wanted) // 24)]
@@ -120,12 +120,12 @@ def run(
 
 def timed_graph(index: Path, copy: Path, cluster: Any, workers: Sequence[int]) -> dict[str, Any]:
     """What the graph of an index takes from nothing, in a copy of it; and how large it gets."""
-    from lakejoin.spark.graph import make_graph
-    from lakejoin.storage import Place
+    from lakejoin.spark.graph_build import make_graph
+    from lakejoin.locations import Location
 
     shutil.copytree(index, copy, copy_function=os.link)  # files of an index never change
     watch = _Watch(workers)
-    made = make_graph(Place.of(copy), None, cluster)
+    made = make_graph(Location.of(copy), None, cluster)
     took = watch.took()
     size = sum(path.stat().st_size for path in copy.glob("graph-*/*"))
     return {**took, "stages": dict(made.seconds), "pairs": made.pairs, "bytes": size}

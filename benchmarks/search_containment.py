@@ -39,14 +39,14 @@ from containment_engines import (
     sketched,
 )
 from harness import alternate, median_run, record
-from lakejoin.search.lsh_ensemble import Ensemble
+from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
 from lakejoin.store.sketches import SketchOptions
 
 HERE = Path(__file__).parent
 THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 11))
 PARTITIONS = (8, 16, 32)
-DEFAULT = Ensemble()
-PURE = Ensemble(recall=None, doubt=None)  # the thesis's bands, nothing dropped
+DEFAULT = LshEnsemble()
+PURE = LshEnsemble(recall=None, doubt=None)  # the thesis's bands, nothing dropped
 PLAIN = replace(PURE, plain=True)  # one partition: MinHash LSH
 
 

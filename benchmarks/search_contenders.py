@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lakejoin.search.overlap import OverlapIndex
+from lakejoin.engines.overlap import OverlapIndex
 from peer_sets import DuckPeer, PythonPeer, make_duckdb, make_tuned_duckdb
 from set_lakes import SetLake
 from set_queries import SetQuery

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.kernels.hashing import hash_strings
-from lakejoin.storage import Place
+from lakejoin.kernels.hashes import hash_strings
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import Dictionary, write_directory
 from lakejoin.store.texts import write_texts
@@ -48,11 +48,11 @@ def _open(segment: SegmentSets) -> Dictionary:
         offsets, data = _spell(tokens)
         hashes = np.empty(len(tokens), dtype=np.uint64)
         hash_strings(offsets, data, np.uint64(0), hashes)
-        with ArrayFileWriter(Place.of(str(partial))) as out:
+        with ArrayFileWriter(Location.of(str(partial))) as out:
             write_directory(out, 0, hashes)
             write_texts(out, "text", offsets, data, np.arange(len(tokens), dtype=np.uint32))
         partial.rename(path)
-    return Dictionary(ArrayFile(Place.of(str(path))))
+    return Dictionary(ArrayFile(Location.of(str(path))))
 
 
 def _texts(tokens: Array) -> pa.LargeStringArray:

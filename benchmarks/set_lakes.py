@@ -31,8 +31,8 @@ import numpy as np
 from numba import njit
 
 from lake_plan import DAYS, SHAPES, Plan
-from lakejoin.kernels.grouping import group
-from lakejoin.storage import Place
+from lakejoin.kernels.token_groups import group_pairs
+from lakejoin.locations import Location
 from lakejoin.store import postings
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.postings import Postings, PostingsComponent
@@ -63,7 +63,7 @@ class SetLake:
 
     def postings(self) -> list[Postings]:
         """Maps the posting lists of every segment afresh."""
-        return [Postings(ArrayFile(Place.of(str(file)))) for file in self.files()]
+        return [Postings(ArrayFile(Location.of(str(file)))) for file in self.files()]
 
     def files(self) -> list[Path]:
         """The files of the posting lists."""
@@ -152,7 +152,7 @@ def write_postings(folder: Path) -> None:
     """Writes the posting lists of every segment as the index would; mapped old ones stay valid."""
     for segment in _segments(folder):
         partial = segment.folder / "postings.partial"
-        with ArrayFileWriter(Place.of(str(partial))) as out:
+        with ArrayFileWriter(Location.of(str(partial))) as out:
             PostingsComponent().build(segment, out)
         partial.rename(segment.folder / "postings.lj")
 
@@ -185,7 +185,7 @@ def write_segment(folder: Path, plan: Plan, tables: Array) -> int:
         (plan.vocabulary, plan.shape.common_cells, plan.shape.null_cells, plan.seed),
     )
     columns = len(start) - 1
-    groups = group(lambda: hashes_of(token), start, np.ones(columns, dtype=bool))
+    groups = group_pairs(lambda: hashes_of(token), start, np.ones(columns, dtype=bool))
     folder.mkdir()
     arrays = {
         "tokens": token[groups.first_pair],

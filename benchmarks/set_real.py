@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import lakejoin
-from lakejoin.kernels.packing import transpose
-from lakejoin.storage import Place
+from lakejoin.kernels.packing import transpose_lists
+from lakejoin.locations import Location
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from set_lakes import SegmentSets, SetLake, open_lake, postings_stamp, write_postings
@@ -30,7 +30,7 @@ def real_sets(lake: Path, folder: Path) -> SetLake:
     lakejoin.index(str(lake), index=str(folder / "index"), parts=())
     start = time.perf_counter()
     base, bases = 0, []
-    segments = Snapshot(Place.of(str(folder / "index"))).segments
+    segments = Snapshot(Location.of(str(folder / "index"))).segments
     numbers = _numbers([segment.dictionary.hashes() for segment in segments])
     made = []
     for n, (segment, tokens) in enumerate(zip(segments, numbers, strict=True)):
@@ -61,7 +61,7 @@ def _write(folder: Path, segment: Segment, tokens: Array) -> SegmentSets:
     size = postings.set_sizes()
     sets = [postings.groups_of(column) for column in range(len(size))]
     start = np.concatenate(([0], np.cumsum([len(s) for s in sets]))).astype(np.int64)
-    list_start, columns = transpose(start, np.concatenate(sets), postings.groups)
+    list_start, columns = transpose_lists(start, np.concatenate(sets), postings.groups)
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {
         "tokens": tokens,

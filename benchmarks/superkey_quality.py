@@ -24,10 +24,10 @@ _DRAWS = 200
 
 def let_through(index: str) -> dict[str, list[float]]:
     """By kind and size the share that gets through: of all tables, then by `WIDTHS`."""
-    from lakejoin.storage import Place
+    from lakejoin.locations import Location
     from lakejoin.store.snapshot import Snapshot
 
-    segments = Snapshot(Place.of(index)).segments
+    segments = Snapshot(Location.of(index)).segments
     drawn = [(s, list(_draws(s, np.random.default_rng(i)))) for i, s in enumerate(segments)]
     found = {}
     for bits in SIZES:
@@ -61,12 +61,12 @@ def _draws(segment: Any, random: np.random.Generator) -> Iterator[tuple[int, int
 
 def _shares(segment: Any, draws: list[tuple[int, int, Array, Any]], kind: str, bits: int) -> Array:
     """(searched columns, share of the draws that the filter lets through) by table."""
-    from lakejoin.storage import Place
+    from lakejoin.locations import Location
     from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-    from lakejoin.store.superkeys import SuperKeyComponent, SuperKeyOptions, SuperKeys
+    from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions, SuperKeys
 
     with tempfile.TemporaryDirectory() as folder:
-        place = Place.of(folder) / "superkeys.lj"
+        place = Location.of(folder) / "superkeys.lj"
         with ArrayFileWriter(place) as out:
             SuperKeyComponent(SuperKeyOptions(kind, bits)).build(segment, out)
         kept = SuperKeys(ArrayFile(place, out.record))

@@ -36,7 +36,7 @@ from statistics import mean, median
 import lakejoin
 from harness import record
 from lakejoin.errors import LakejoinError
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 
 PARTS = 5
 LEVELS = ("same", "half", "all")  # of the names are changed

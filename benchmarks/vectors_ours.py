@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.hits import Excluded
-from lakejoin.search.vectors.engine import Nearness, Space, VectorSearch
-from lakejoin.store.compact import Compact, MatrixSource
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.meaning.engine import Nearness, VectorSpace, VectorSearch
+from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
 from vectors_data import Array, Lake
 from vectors_lists import MatrixLists
 from vectors_peers import Answer
@@ -22,11 +22,11 @@ class Prepared:
         self.lake = lake
 
     @cached_property
-    def space(self) -> Space:
+    def space(self) -> VectorSpace:
         """Compact form, vectors and lists, in memory."""
         source = MatrixSource(self.lake.vectors)
         lists = MatrixLists(*self.lake.lists, self.lake.columns)
-        return Space(Compact.made(source), source, lists)
+        return VectorSpace(CompactVectors.made(source), source, lists)
 
 
 class Ours:
@@ -45,7 +45,7 @@ class Ours:
 class Indexed:
     """Our default on an index: the vectors of the few survivors are computed from their texts."""
 
-    def __init__(self, spaces: list[Space], excluded: Excluded, origin: Array) -> None:
+    def __init__(self, spaces: list[VectorSpace], excluded: ExcludedColumns, origin: Array) -> None:
         self.search_of, self.excluded = VectorSearch(spaces), excluded
         self.order = np.lexsort((origin[1], origin[0]))
         self.keys = _key(*origin)[self.order]

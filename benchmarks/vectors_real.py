@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.search.hits import Excluded
-from lakejoin.search.meanings import Meanings
-from lakejoin.search.places import Places
-from lakejoin.search.vectors.texts import text_space
-from lakejoin.storage import Place
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.search.meanings import MeaningIndex
+from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.engines.meaning.texts import open_text_space
+from lakejoin.locations import Location
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from vectors_data import Array, Lake
@@ -29,8 +29,8 @@ Place2 = tuple[int, int]  # (segment, column)
 
 def real_lake(index: Path, queries: int, seed: int = 1) -> tuple[Lake, Callable[[], Indexed]]:
     """(the lake in memory, what makes the contender that searches the index itself)."""
-    snapshot = Snapshot(Place.of(index))
-    encoder = Meanings(snapshot).encoder()
+    snapshot = Snapshot(Location.of(index))
+    encoder = MeaningIndex(snapshot).encoder()
     columns = [(s, c) for s, one in enumerate(snapshot.segments) for c in _meant(one).tolist()]
     asked, excluded = _chosen(snapshot, columns, queries, seed)
     hidden = {(s, c) for s, own in enumerate(excluded.columns) for c in own.tolist()}
@@ -53,7 +53,7 @@ def real_lake(index: Path, queries: int, seed: int = 1) -> tuple[Lake, Callable[
     )
     origin = np.array(kept).T
     return lake, lambda: Indexed(
-        [text_space(one, encoder) for one in snapshot.segments], excluded, origin
+        [open_text_space(one, encoder) for one in snapshot.segments], excluded, origin
     )
 
 
@@ -68,9 +68,9 @@ def _meant(segment: Segment) -> Array:
 
 def _chosen(
     snapshot: Snapshot, columns: list[Place2], queries: int, seed: int
-) -> tuple[list[Place2], Excluded]:
+) -> tuple[list[Place2], ExcludedColumns]:
     """Columns to ask with, no two of a table, and all columns of their tables and of dead ones."""
-    places = [Places(one) for one in snapshot.segments]
+    places = [SegmentTables(one) for one in snapshot.segments]
     hidden: list[set[int]] = [set(one.record.dead) for one in snapshot.segments]
     asked: list[Place2] = []
     for i in np.random.default_rng(seed).permutation(len(columns)).tolist():
@@ -82,7 +82,7 @@ def _chosen(
             hidden[s].add(table)
         if len(asked) == queries:
             break
-    return asked, Excluded(
+    return asked, ExcludedColumns(
         [
             place.columns_of(np.array(sorted(own), dtype=np.int64))
             for place, own in zip(places, hidden, strict=True)

@@ -20,7 +20,7 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.spark.build import BuildOptions, BuildReport
+from lakejoin.pipeline.build import BuildOptions, BuildReport
 
 Index = Callable[..., BuildReport]
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -76,7 +76,7 @@ def index(tmp_path: Path) -> Index:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A real session on two cores, as `lakejoin index` would make it."""
-    from lakejoin.spark.session import session
+    from lakejoin.spark.session import open_session
 
-    with session(None, "local[2]", {}) as found:
+    with open_session(None, "local[2]", {}) as found:
         yield found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lakejoin.store.pieces import PiecesComponent
+from lakejoin.store.rare_tokens import RareTokensComponent
 from lakejoin.store.postings import PostingsComponent
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -38,7 +38,7 @@ def test_originals_are_found_and_costs_measured(tmp_path: Path) -> None:
         PlainTable("copy.csv", {"name": NAMES}),
         PlainTable("days.csv", {"day": [f"2014-03-{i:02}" for i in range(1, 31)]}),
     ]  # fmt: skip
-    lake = lake_of(tmp_path, [tables], components=(PostingsComponent(), PiecesComponent()))
+    lake = lake_of(tmp_path, [tables], components=(PostingsComponent(), RareTokensComponent()))
     segments = lake.snapshot.segments
     asked = list(cases(segments, 1))
     assert {len(case.originals) for case in asked if case.kind == "e-mail"} == {2}, "copies too"

@@ -35,7 +35,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def sides(left: dict[str, list[Any]], right: dict[str, list[Any]]) -> tuple[Any, Any]:
-    from lakejoin.lake.texts import TextTable
+    from lakejoin.values.text_arrays import TextTable
     from predicates_baselines import Side
 
     dictionary = TextTable()
@@ -148,12 +148,12 @@ def test_smash_takes_all_that_is_alike_and_filters_by_strength() -> None:
 
 
 def test_columns_without_names_are_called_like_no_other() -> None:
-    from lakejoin.signals.likely_names import names_alike
+    from lakejoin.signals.name_similarity import compare_names
     from predicates_quality import no_name
 
     left, right = ([no_name(side, place) for place in range(200)] for side in "qz")
     assert len({*left, *right}) == 400
-    assert not any(names_alike(a, b).alike for a in left[:40] for b in right[:40])
+    assert not any(compare_names(a, b).alike for a in left[:40] for b in right[:40])
 
 
 def test_quality_is_laid_out_as_in_the_paper(

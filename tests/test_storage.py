@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.storage import Place, Problem, remote, split_query
-from lakejoin.storage.remote import Remote, stamp
-from lakejoin.storage.uri import Address
+from lakejoin.locations import Location, Problem, remote_files, split_query
+from lakejoin.locations.remote_files import RemotePath, change_stamp
+from lakejoin.locations.uri import Address
 
 ODD_NAMES = ["a b.csv", "a#b.csv", "100%25.csv", "100%.csv", "why?.csv", "x?y=1", "x?=", "é ü.csv"]
 
@@ -45,9 +45,9 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str
             return pyarrow.fs.SubTreeFileSystem(str(tmp_path), local), "bucket"
 
     monkeypatch.setattr(pyarrow.fs, "FileSystem", Resolver)
-    remote._opened.cache_clear()
+    remote_files._opened.cache_clear()
     yield opened
-    remote._opened.cache_clear()
+    remote_files._opened.cache_clear()
 
 
 @pytest.mark.parametrize("query", ["", "?endpoint_override=localhost:9000&scheme=http"])
@@ -57,11 +57,11 @@ def test_names_of_objects_are_plain_text(
 ) -> None:
     for decoy in ("a", "why", "x", "100%.csv", "100.csv"):
         (tmp_path / "bucket" / decoy).write_text("another file")
-    lake = Place.of(f"s3://bucket{query}")
+    lake = Location.of(f"s3://bucket{query}")
     (lake / name).replace(b"this one")
     assert (tmp_path / "bucket" / name).read_text() == "this one"
     assert name in {entry.relative for entry in lake.walk()}
-    again = Place.of((lake / name).uri)
+    again = Location.of((lake / name).uri)
     assert again == lake / name
     assert again.name == name
     assert again.read_bytes() == b"this one"
@@ -92,9 +92,9 @@ def test_the_root_and_the_path(uri: str, root: str, base: str, path: str) -> Non
 
 @pytest.mark.parametrize("uri", ["gs://anonymous@bucket/a#b %25?.csv", "mock://x/a b"])
 def test_arrow_itself_opens_the_root_only(uri: str) -> None:
-    found = Remote.of(uri)
+    found = RemotePath.of(uri)
     assert found.path == uri.partition("@")[2] if "@" in uri else "a b"
-    assert Remote.of(uri).root is found.root
+    assert RemotePath.of(uri).root is found.root
 
 
 @given(
@@ -103,10 +103,10 @@ def test_arrow_itself_opens_the_root_only(uri: str) -> None:
 )
 def test_every_name_comes_back(base: str, names: list[str]) -> None:
     names = [f"{name}." for name in names]
-    place = Place.of(base)
+    place = Location.of(base)
     for name in names:
         place = place / name
-    assert Place.of(place.uri) == place
+    assert Location.of(place.uri) == place
     assert place.name == names[-1]
     head, query = split_query(place.uri)
     assert head.endswith("/".join(names))
@@ -115,27 +115,27 @@ def test_every_name_comes_back(base: str, names: list[str]) -> None:
 
 def test_a_query_that_arrow_refuses_is_named() -> None:
     with pytest.raises(InputError, match=r"cannot open s3://bucket/.*nonsense"):
-        Place.of("s3://bucket/x?nonsense=1").kind()
+        Location.of("s3://bucket/x?nonsense=1").kind()
     with pytest.raises(InputError, match="cannot open nothing://"):
-        Place.of("nothing://bucket/x").kind()
+        Location.of("nothing://bucket/x").kind()
 
 
 def test_one_place_has_one_spelling() -> None:
-    assert Place.of("memory://lk/") == Place.of("memory://lk") == Place.of("memory:///lk")
-    assert Place.of("s3://b/l/?region=eu") == Place.of("s3://b/l?region=eu")
-    assert (Place.of("memory://") / "a").uri == "memory://a"
-    assert Place.of("s3://bucket/").uri == "s3://bucket"
+    assert Location.of("memory://lk/") == Location.of("memory://lk") == Location.of("memory:///lk")
+    assert Location.of("s3://b/l/?region=eu") == Location.of("s3://b/l?region=eu")
+    assert (Location.of("memory://") / "a").uri == "memory://a"
+    assert Location.of("s3://bucket/").uri == "s3://bucket"
 
 
 def test_file_uris(tmp_path: Path) -> None:
     for name in ("a#b?.csv", "50%.csv", os.fsdecode(b"\xff.csv")):
         path = tmp_path / name
         path.write_text(name, errors="surrogateescape")
-        assert Place.of(path.as_uri()) == Place.of(path)
-    assert Place.of(f"file://{tmp_path}/a#b?.csv").kind() == "file"
-    assert Place.of(f"file://localhost{tmp_path}").kind() == "folder"
+        assert Location.of(path.as_uri()) == Location.of(path)
+    assert Location.of(f"file://{tmp_path}/a#b?.csv").kind() == "file"
+    assert Location.of(f"file://localhost{tmp_path}").kind() == "folder"
     with pytest.raises(InputError, match=r"file:///data/x\.csv"):
-        Place.of("file://data/x.csv")
+        Location.of("file://data/x.csv")
 
 
 # -- what tells a change -----------------------------------------------------------------------
@@ -143,27 +143,27 @@ def test_file_uris(tmp_path: Path) -> None:
 
 def test_a_change_of_equal_size_is_seen(memory: Any) -> None:
     memory.pipe_file("/lk/a b#.csv", b"1234")
-    (before,) = Place.of("memory://lk").walk()
-    assert before == Place.of("memory://lk/").walk().__next__()
-    one = Place.of("memory://lk/a b#.csv")
+    (before,) = Location.of("memory://lk").walk()
+    assert before == Location.of("memory://lk/").walk().__next__()
+    one = Location.of("memory://lk/a b#.csv")
     assert (one.entry().size, one.entry().mtime_ns) == (4, before.mtime_ns)
     memory.store["/lk/a b#.csv"].created += timedelta(microseconds=1)
-    (after,) = Place.of("memory://lk").walk()
+    (after,) = Location.of("memory://lk").walk()
     assert after.relative == before.relative == "a b#.csv"
     assert after.mtime_ns == before.mtime_ns + 1000
 
 
 def test_stamps() -> None:
     noon = datetime(2020, 1, 1, 12, 0, 0, 1, tzinfo=UTC)
-    assert stamp({"LastModified": noon}) == 1577880000_000001_000
-    assert stamp({"modified": noon.replace(tzinfo=None)}) == stamp({"LastModified": noon})
-    assert stamp({"mtime": noon.astimezone(timezone(timedelta(hours=5)))}) == stamp(
+    assert change_stamp({"LastModified": noon}) == 1577880000_000001_000
+    assert change_stamp({"modified": noon.replace(tzinfo=None)}) == change_stamp({"LastModified": noon})
+    assert change_stamp({"mtime": noon.astimezone(timezone(timedelta(hours=5)))}) == change_stamp(
         {"updated": noon, "created": noon - timedelta(days=1)}
     )
-    assert stamp({"ETag": '"x"', "created": noon}) == stamp({"etag": '"x"'})
-    assert 0 < stamp({"ETag": '"x"'}) < 1 << 63
-    assert 0 < stamp({"modificationTime": 1_700_000_000_000}) < 1 << 63
-    assert stamp({"mtime": None, "size": 3, "ETag": ""}) == 0
+    assert change_stamp({"ETag": '"x"', "created": noon}) == change_stamp({"etag": '"x"'})
+    assert 0 < change_stamp({"ETag": '"x"'}) < 1 << 63
+    assert 0 < change_stamp({"modificationTime": 1_700_000_000_000}) < 1 << 63
+    assert change_stamp({"mtime": None, "size": 3, "ETag": ""}) == 0
 
 
 def test_a_listing_that_tells_little_asks_the_files(
@@ -184,7 +184,7 @@ def test_a_listing_that_tells_little_asks_the_files(
     monkeypatch.setattr(memory, "find", find)
     monkeypatch.setattr(type(memory), "info", info)
     problems: list[Problem] = []
-    found = list(Place.of("memory://lk").walk(problems))
+    found = list(Location.of("memory://lk").walk(problems))
     assert [(e.relative, e.size, e.mtime_ns > 0) for e in found] == [
         ("a", 4, True),
         ("sub/c", 4, True),
@@ -197,7 +197,7 @@ def test_folders_that_are_not_entered(memory: Any, tmp_path: Path) -> None:
         memory.pipe_file(f"/lk/{name}", b"")
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    for place in (Place.of("memory://lk"), Place.of(tmp_path)):
+    for place in (Location.of("memory://lk"), Location.of(tmp_path)):
         found = {e.relative for e in place.walk(enter=lambda folder: folder not in ("a", "b/c"))}
         assert found == {"b/x", "x"}
 
@@ -207,7 +207,7 @@ def test_folders_that_are_not_entered(memory: Any, tmp_path: Path) -> None:
 
 def walked(root: Path) -> tuple[list[str], list[tuple[str, str]]]:
     problems: list[Problem] = []
-    found = [entry.relative for entry in Place.of(root).walk(problems)]
+    found = [entry.relative for entry in Location.of(root).walk(problems)]
     return found, [(p.relative, p.reason) for p in problems]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.spark.build import BuildOptions
+from lakejoin.pipeline.build import BuildOptions
 
 pytestmark = pytest.mark.usefixtures("scripts_importable")
 

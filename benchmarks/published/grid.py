@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.vectors.hits import VectorCounters
+from lakejoin.engines.meaning.hits import VectorCounters
 from published.grid_blocking import Scale, block, by_query, scale_of
 from published.grid_cells import Cells, Frame, cells_of, most_levels, ordered
 from published.grid_cost import best_levels
@@ -40,7 +40,7 @@ from published.metric import number_of, reach_of
 from published.pivots import choose_pivots, mapped, usual_pivots
 
 if TYPE_CHECKING:
-    from lakejoin.search.vectors.engine import Space
+    from lakejoin.engines.meaning.engine import VectorSpace
 
 Array = np.ndarray[Any, Any]
 
@@ -102,7 +102,7 @@ class GridMethod:
         )
 
     @classmethod
-    def of(cls, space: Space, metric: str = "l2", options: GridOptions | None = None) -> Self:
+    def of(cls, space: VectorSpace, metric: str = "l2", options: GridOptions | None = None) -> Self:
         """The grid of a segment's vectors."""
         return cls(load(space), metric, options)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 from published.grid_cells import Cells
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.vectors.hits import VectorCounters
+from lakejoin.engines.meaning.hits import VectorCounters
 from published.groups_building import (
     build_groups,
     build_lists,
@@ -40,7 +40,7 @@ from published.metric import Reach, distances, number_of, reach_of
 from published.pivots import choose_pivots, mapped
 
 if TYPE_CHECKING:
-    from lakejoin.search.vectors.engine import Space
+    from lakejoin.engines.meaning.engine import VectorSpace
 
 Array = np.ndarray[Any, Any]
 
@@ -88,7 +88,7 @@ class GroupMethod:
         self._tree = build_tree(mapped(self.centres, pivots, self._metric), widest)
 
     @classmethod
-    def of(cls, space: Space, metric: str = "l2", options: GroupOptions | None = None) -> Self:
+    def of(cls, space: VectorSpace, metric: str = "l2", options: GroupOptions | None = None) -> Self:
         """The groups of a segment's vectors."""
         return cls(load(space), metric, options)
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.memory import bare
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.mapped_arrays import borrow_array
 from published.grid_verifying import cannot_reach
 from published.groups_building import Groups, Lists
 from published.groups_dominance import accept_dominated, filter_dominated
@@ -207,18 +207,18 @@ def check_columns(
 ) -> None:
     """Algorithm 4 for some columns in turn: counts those that are still open."""
     groups = Groups(
-        bare(groups.first), bare(groups.column), bare(groups.centre), bare(groups.radius),
-        bare(groups.start), bare(groups.member), bare(groups.away),
+        borrow_array(groups.first), borrow_array(groups.column), borrow_array(groups.centre), borrow_array(groups.radius),
+        borrow_array(groups.start), borrow_array(groups.member), borrow_array(groups.away),
     )  # fmt: skip
-    lists = Lists(bare(lists.start), bare(lists.group))
-    keys = Lists(bare(keys.start), bare(keys.group))
+    lists = Lists(borrow_array(lists.start), borrow_array(lists.group))
+    keys = Lists(borrow_array(keys.start), borrow_array(keys.group))
     asked = Asked(
-        bare(asked.centre), bare(asked.radius), bare(asked.start), bare(asked.half),
-        bare(asked.of_centre), bare(asked.vectors), bare(asked.away), bare(asked.apart),
+        borrow_array(asked.centre), borrow_array(asked.radius), borrow_array(asked.start), borrow_array(asked.half),
+        borrow_array(asked.of_centre), borrow_array(asked.vectors), borrow_array(asked.away), borrow_array(asked.apart),
     )  # fmt: skip
     marks = Marks(
-        bare(marks.state), bare(marks.found), bare(marks.may), bare(marks.does),
-        bare(marks.times), bare(marks.touched), bare(marks.radii),
+        borrow_array(marks.state), borrow_array(marks.found), borrow_array(marks.may), borrow_array(marks.does),
+        borrow_array(marks.times), borrow_array(marks.touched), borrow_array(marks.radii),
     )  # fmt: skip
     for x in order:
         if marks.state[x] != OPEN:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 from published.grid_verifying import cannot_reach
 from published.groups_building import Groups, Lists
 from published.groups_state import OPEN, SETTLED, Asked, Goal, Marks, half

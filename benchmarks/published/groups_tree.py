@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 from published.groups_lemmas import subtree_far
 from published.metric import bounding
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.store.compact import matches_any
+from lakejoin.store.compact_vectors import can_match
 
 if TYPE_CHECKING:
-    from lakejoin.search.vectors.engine import Space
-    from lakejoin.store.compact import VectorSource
+    from lakejoin.engines.meaning.engine import VectorSpace
+    from lakejoin.store.compact_vectors import VectorSource
 
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +45,7 @@ class Loaded:
         return np.ascontiguousarray(self.vectors[ids])
 
 
-def load(space: Space) -> Loaded:
+def load(space: VectorSpace) -> Loaded:
     """Loads a space."""
     compact = space.compact
     compact.check(np.arange(len(compact.blocks)))
@@ -76,4 +76,4 @@ def _vectors(source: VectorSource) -> Array:
 def live(queries: Array, zeros: bool) -> Array:
     """The queries that can match anything."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
-    return queries[matches_any(queries, zeros)]
+    return queries[can_match(queries, zeros)]

@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
-from lakejoin.search.vectors.exact import METRICS, absolute, check_metric, limit, squared, straight
+from lakejoin.kernels.jit import kernel
+from lakejoin.engines.meaning.vector_distances import (
+    METRICS,
+    l1_distance,
+    check_metric,
+    limit,
+    squared_l2,
+    l2_radius,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +58,7 @@ def reach_of(radius: float, metric: int, largest: float) -> Reach:
     within = limit(radius)
     bound = within
     if metric == _ANGULAR:
-        bound = straight(within, "angular") if within < np.pi else np.inf
+        bound = l2_radius(within, "angular") if within < np.pi else np.inf
     return Reach(metric, within, bound + slack, bound - slack)
 
 
@@ -63,8 +70,8 @@ def bounding(metric: int, a: Array, b: Array) -> float:
     metric is a branch here and in `distance`.
     """
     if metric == _L1:
-        return absolute(a, b)
-    return np.sqrt(squared(a, b))
+        return l1_distance(a, b)
+    return np.sqrt(squared_l2(a, b))
 
 
 @njit

@@ -24,9 +24,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from lakejoin.api import index, join, open, predicates, relations
-    from lakejoin.client.remote import connect
+    from lakejoin.client.remote_lake import connect
     from lakejoin.enrich.transformer import LakeJoiner
-    from lakejoin.lake.read import read
+    from lakejoin.formats.file_reader import read
 
 
 def __getattr__(name: str) -> Any:
@@ -36,11 +36,11 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     if name == "connect":
-        from lakejoin.client.remote import connect
+        from lakejoin.client.remote_lake import connect
 
         return connect
     if name == "read":
-        from lakejoin.lake.read import read
+        from lakejoin.formats.file_reader import read
 
         return read
     if name == "LakeJoiner":

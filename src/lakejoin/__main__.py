@@ -1,6 +1,6 @@
 """Run the command line: for `python -m lakejoin`, and as the script for spark-submit."""
 
-from lakejoin.app.cli import main
+from lakejoin.cli.main import main
 
 if __name__ == "__main__":
     main()

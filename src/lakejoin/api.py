@@ -6,20 +6,20 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.lake_table import side_of
-from lakejoin.opened import Lake, PathLike, index_place, open_lake
+from lakejoin.lake_table import join_side
+from lakejoin.lake import Lake, PathLike, index_location, open_lake
 
 if TYPE_CHECKING:
-    from lakejoin.encoders.opening import Given
+    from lakejoin.encoders.factory import EncoderChoice
     from lakejoin.joins.join import Join
     from lakejoin.joins.options import Progress
-    from lakejoin.joins.predicates.database import Relations
-    from lakejoin.joins.predicates.described import Predicates
-    from lakejoin.joins.predicates.preferences import Wanted
+    from lakejoin.joins.predicates.database_relations import Relations
+    from lakejoin.joins.predicates.join_predicate import Predicates
+    from lakejoin.joins.predicates.preferences import PreferenceChoice
     from lakejoin.joins.sides import Side
-    from lakejoin.spark.build import BuildReport
-    from lakejoin.spark.options import BuildOptions
-    from lakejoin.spark.tasks import Listener
+    from lakejoin.pipeline.build import BuildReport
+    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.spark.task_runner import Listener
 
 
 def index(
@@ -30,7 +30,7 @@ def index(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     parts: str | Sequence[str] | None = None,
-    encoder: Given = None,
+    encoder: EncoderChoice = None,
     options: BuildOptions | None = None,
     listener: Listener | None = None,
 ) -> BuildReport:
@@ -49,8 +49,8 @@ def index(
     """
     from dataclasses import replace
 
-    from lakejoin.spark.build import Cluster, build_index
-    from lakejoin.spark.options import BuildOptions
+    from lakejoin.pipeline.build import Cluster, build_index
+    from lakejoin.pipeline.options_more import BuildOptions
 
     options = options or BuildOptions()
     if parts is not None:
@@ -60,7 +60,7 @@ def index(
     lakes = [lake] if isinstance(lake, str | os.PathLike) else list(lake)
     return build_index(
         [os.fspath(path) for path in lakes],
-        index_place(index),
+        index_location(index),
         options,
         Cluster(spark, master, conf or {}),
         listener or (lambda progress: None),
@@ -89,7 +89,7 @@ def join(
     precision: float = 0.9,
     within: float | str | None = None,
     tau: float | None = None,
-    encoder: Given = None,
+    encoder: EncoderChoice = None,
     progress: Progress | None = None,
 ) -> Join:
     """Find out how two tables join; returns a `Join`, which is false if no join was found.
@@ -100,7 +100,7 @@ def join(
 
     `by="auto"` finds columns with equal values, or learns programs that rewrite the values of one
     side, and then matches the remaining rows by similarity, as far as the estimated `precision`
-    allows. `by` may also be `equal`, `transform` or `fuzzy` alone. `meaning` joins each left row
+    allows. `by` may also be `equal`, `match_rewritten` or `fuzzy` alone. `meaning` joins each left row
     with the row nearest in meaning, within `tau`. `nearest` joins it with the nearest number, time
     or coordinates (two pairs of columns: latitude and longitude), at most `within` away. The
     default is `auto`; but if `on` is given and any rows match by equal values, nothing else is
@@ -116,16 +116,16 @@ def join(
     """
     from lakejoin.joins.join import NAMES
     from lakejoin.joins.joining import join_tables
-    from lakejoin.joins.on import pairs_given
+    from lakejoin.joins.join_inputs import parse_column_pairs
     from lakejoin.joins.options import JoinOptions
-    from lakejoin.joins.sides import rules_of
+    from lakejoin.joins.sides import common_value_rules
 
-    sides = side_of(left, NAMES[0]), side_of(right, NAMES[1])
+    sides = join_side(left, NAMES[0]), join_side(right, NAMES[1])
     left_rows, right_rows = (side.rows for side in sides)
     if isinstance(aggregate, Mapping):
         aggregate = [f"{column}={function}" for column, function in aggregate.items()]
     options = JoinOptions(
-        pairs_given(on, left_rows.column_names, right_rows.column_names),
+        parse_column_pairs(on, left_rows.column_names, right_rows.column_names),
         how,
         by,
         one_to_one,
@@ -135,7 +135,7 @@ def join(
         within,
         tau,
         encoder,
-        rules=rules_of(sides),
+        rules=common_value_rules(sides),
     )
     return join_tables(left_rows, right_rows, options, progress, (sides[0].name, sides[1].name))
 
@@ -144,7 +144,7 @@ def predicates(
     left: Any,
     right: Any,
     *more: Any,
-    prefer: Wanted | Sequence[Wanted] = "compact",
+    prefer: PreferenceChoice | Sequence[PreferenceChoice] = "compact",
     n: int = 5,
     most: int | None = 100_000,
     progress: Progress | None = None,
@@ -170,17 +170,17 @@ def predicates(
     >>> predicates(people, calls, prefer=lambda facts: -facts.outer)[0].pairs
     (('id', 'caller'),)
     """
-    from lakejoin.joins.predicates.described import best_predicates
+    from lakejoin.joins.predicates.join_predicate import best_predicates
     from lakejoin.joins.predicates.finding import PredicateOptions
-    from lakejoin.joins.sides import rules_of
+    from lakejoin.joins.sides import common_value_rules
 
     tables = left, right, *more
     by_id: dict[int, Side] = {}  # a table that is passed twice is read once
     for position, table in enumerate(tables, 1):
         if id(table) not in by_id:
-            by_id[id(table)] = side_of(table, f"table {position}")
+            by_id[id(table)] = join_side(table, f"table {position}")
     sides = [by_id[id(table)] for table in tables]
-    options = PredicateOptions(prefer, n, rules_of(sides), most=most)
+    options = PredicateOptions(prefer, n, common_value_rules(sides), most=most)
     return best_predicates(sides, options, progress)
 
 
@@ -198,17 +198,21 @@ def relations(
     >>> [(r.table, r.columns, r.key_table, r.key_columns) for r in found]
     [('roles', ('film_id',), 'films', ('film_id',))]
     """
-    from lakejoin.joins.predicates.database import related, tables_at, tables_given
-    from lakejoin.joins.predicates.references import TableGiven
+    from lakejoin.joins.predicates.database_relations import (
+        relate_tables,
+        read_tables,
+        tables_of_frames,
+    )
+    from lakejoin.joins.predicates.column_references import NamedTable
 
     if tables is None:
         tables = open()
     if isinstance(tables, Lake):
         lake_tables = [
-            TableGiven(table.name, table.to_arrow, table.entry.losses) for table in tables.tables()
+            NamedTable(table.name, table.to_arrow, table.entry.losses) for table in tables.tables()
         ]
-        return related(lake_tables, tables.snapshot.manifest.options.rules, progress)
+        return relate_tables(lake_tables, tables.snapshot.manifest.options.rules, progress)
     if isinstance(tables, Mapping):
-        return related(tables_given(tables), None, progress)
-    found, notes = tables_at(os.fspath(tables), progress, index_place(None).uri)
-    return related(found, None, progress, notes)
+        return relate_tables(tables_of_frames(tables), None, progress)
+    found, notes = read_tables(os.fspath(tables), progress, index_location(None).uri)
+    return relate_tables(found, None, progress, notes)

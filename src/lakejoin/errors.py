@@ -88,7 +88,7 @@ class BusyIndex(IndexProblem):
     """Another process is building this index."""
 
 
-class MissingPart(LakejoinError):
+class MissingDependency(LakejoinError):
     """An optional library, or Java, is not installed."""
 
     exit_code = 4
@@ -125,19 +125,19 @@ class BuildFailed(LakejoinError):
     exit_code = 5
 
 
-def disk_is_full(problem: BaseException) -> bool:
+def is_disk_full(problem: BaseException) -> bool:
     """Whether an error means that the disk is full.
 
-    >>> disk_is_full(OSError(errno.ENOSPC, "No space left on device"))
+    >>> is_disk_full(OSError(errno.ENOSPC, "No space left on device"))
     True
     """
     return isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def needed(library: str) -> Any:
+def import_optional(library: str) -> Any:
     """Import an optional library; if it is missing, raise an error that says how to install it.
 
-    >>> needed("json").dumps([1])
+    >>> import_optional("json").dumps([1])
     '[1]'
     """
     from importlib import import_module
@@ -145,4 +145,4 @@ def needed(library: str) -> Any:
     try:
         return import_module(library)
     except ImportError:
-        raise MissingPart(f"this needs {library}: pip install {library}") from None
+        raise MissingDependency(f"this needs {library}: pip install {library}") from None

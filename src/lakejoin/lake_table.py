@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.errors import needed
+from lakejoin.errors import import_optional
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,22 +60,22 @@ class LakeTable:
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""
-        needed("pandas")
+        import_optional("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
-        return needed("polars").from_arrow(self.to_arrow())
+        return import_optional("polars").from_arrow(self.to_arrow())
 
 
-def side_of(table: Any, default: str = "") -> Side:
+def join_side(table: Any, default: str = "") -> Side:
     """A table as one side of a join; a lake table is read only if its codes do not suffice."""
-    from lakejoin.joins.given import name_given, table_and_losses
-    from lakejoin.joins.sides import Side, side_of_rows
+    from lakejoin.joins.given import input_name, read_input
+    from lakejoin.joins.sides import Side, side_from_rows
 
     if isinstance(table, LakeTable):
         stored, snapshot = (table._segment, table.entry), table._snapshot
         rules = snapshot.manifest.options.rules
         losses = table.entry.losses
         return Side(table.name, table.to_arrow, stored, snapshot.place.uri, rules, losses)
-    return side_of_rows(name_given(table, default), *table_and_losses(table))
+    return side_from_rows(input_name(table, default), *read_input(table))

@@ -8,7 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from lakejoin.app.cli import cli
+from lakejoin.cli.main import cli
 from lakejoin.errors import InputError, LakejoinError
 
 

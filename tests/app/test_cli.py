@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conftest import Index
-from lakejoin.app.cli import cli, main
+from lakejoin.cli.main import cli, main
 
 COMMANDS = [
     *("index", "compact", "info", "tables", "columns", "show", "skipped", "check"),

@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 
 import lakejoin
 from conftest import Index
-from lakejoin.app import build_commands, demo
-from lakejoin.app.demo import TOUR, demo_command
-from lakejoin.app.demo_lake import DemoLake
-from lakejoin.errors import MissingPart
-from lakejoin.spark.build import BuildReport
+from lakejoin.cli import build_commands, demo_command as demo
+from lakejoin.cli.demo_command import TOUR, demo_command
+from lakejoin.cli.demo_lake import DemoLake
+from lakejoin.errors import MissingDependency
+from lakejoin.pipeline.build import BuildReport
 
 
 @pytest.fixture(autouse=True)
@@ -105,12 +105,12 @@ def test_stops_at_the_first_failure() -> None:
 
 def test_missing_packages_are_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(folder: Path, progress: object = None) -> DemoLake:
-        raise MissingPart("install the extra")
+        raise MissingDependency("install the extra")
 
     monkeypatch.setattr(demo, "make_demo_lake", make)
     calls, result = run()
     assert calls == []
-    assert isinstance(result.exception, MissingPart)
+    assert isinstance(result.exception, MissingDependency)
 
 
 def test_commands_can_be_pasted() -> None:

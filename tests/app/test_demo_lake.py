@@ -19,10 +19,10 @@ import pyarrow.parquet
 import pytest
 
 import lakejoin
-from lakejoin.app import demo_lake
-from lakejoin.app.demo_files import file_suffix, write_excel, write_sqlite, writer_for
-from lakejoin.app.demo_lake import MARKER, make_demo_lake
-from lakejoin.errors import InputError, MissingPart
+from lakejoin.cli import demo_lake
+from lakejoin.cli.demo_files import file_suffix, write_excel, write_sqlite, writer_for
+from lakejoin.cli.demo_lake import MARKER, make_demo_lake
+from lakejoin.errors import InputError, MissingDependency
 
 ABSENT = [name for name in (*demo_lake.SOURCES, "xlsxwriter") if find_spec(name) is None]
 needs_packages = pytest.mark.skipif(
@@ -213,7 +213,7 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         demo_lake, "find_spec", lambda name: None if name == "pycountry" else find_spec("json")
     )
-    with pytest.raises(MissingPart, match=r"\(pycountry\).*pip install 'lakejoin\[demo\]'"):
+    with pytest.raises(MissingDependency, match=r"\(pycountry\).*pip install 'lakejoin\[demo\]'"):
         make_demo_lake(tmp_path / "lake")
     assert not (tmp_path / "lake").exists()
 

@@ -14,11 +14,11 @@ import lakejoin
 from app.commands import INDEX, Command
 from fake_spark import FakeSpark
 from lakejoin import api
-from lakejoin.encoders import default, mixed
-from lakejoin.errors import MissingPart
-from lakejoin.spark import parts as spark_parts
-from lakejoin.spark import reading
-from lakejoin.storage import Place
+from lakejoin.encoders import wordllama, mixed_encoder
+from lakejoin.errors import MissingDependency
+from lakejoin.pipeline import options as spark_parts
+from lakejoin.pipeline import segment_tasks
+from lakejoin.locations import Location
 from lakejoin.store.manifest import read_manifest
 
 INFO = Command("info")
@@ -135,7 +135,7 @@ def test_parts_are_added_without_reading_the_lake(
 ) -> None:
     INDEX.answer(str(lake), "--index", place, "--with", "none")
     assert parts(place) == NEITHER
-    monkeypatch.setattr(reading, "tables_of", None)
+    monkeypatch.setattr(segment_tasks, "tables_of", None)
     added = INDEX.answer("--index", place, "--with", "meaning")
     note = "added to existing segments without reading files again: meaning"
     assert (added["version"], added["notes"]) == (2, [note])
@@ -151,14 +151,14 @@ def test_parts_are_added_without_reading_the_lake(
 
 def test_an_index_of_before_there_were_parts_gets_them_when_asked(lake: Path, place: str) -> None:
     INDEX.answer(str(lake), "--index", place, "--with", "none")
-    manifest = read_manifest(Place.of(place))
+    manifest = read_manifest(Location.of(place))
     older = replace(manifest, options=replace(manifest.options, parts=None, meaning=None))
     body = json.loads(older.to_bytes())
     del body["options"]["parts"], body["options"]["meaning"], body["checksum"]
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     digest = xxhash.xxh3_64_hexdigest(text.encode())
     Path(place, "MANIFEST.json").write_text(f'{text[:-1]},"checksum":"{digest}"}}\n')
-    assert read_manifest(Place.of(place)).options.parts is None
+    assert read_manifest(Location.of(place)).options.parts is None
     assert INDEX.answer("--index", place)["version"] == 1, "a refresh changes nothing"
     assert parts(place) == NEITHER
     INDEX.answer("--index", place, "--full")
@@ -168,16 +168,16 @@ def test_an_index_of_before_there_were_parts_gets_them_when_asked(lake: Path, pl
 def test_without_the_package_a_small_lake_is_indexed_all_the_same(
     lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(default, "find_spec", lambda name: None)
-    default.opened_words.cache_clear()
+    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    wordllama.open_words.cache_clear()
     try:
         (note,) = INDEX.answer(str(lake), "--index", place)["notes"]
         assert "pip install 'lakejoin[meaning]'; then add search by meaning with: " in note
         assert parts(place) == (["distance"], {"points"})
         result = INDEX.run("--index", place, "--with", "meaning")
-        assert isinstance(result.exception, MissingPart)
+        assert isinstance(result.exception, MissingDependency)
     finally:
-        default.opened_words.cache_clear()
+        wordllama.open_words.cache_clear()
     assert parts(place) == (["distance"], {"points"})
 
 
@@ -186,16 +186,16 @@ def test_without_the_package_new_texts_are_refused(
 ) -> None:
     INDEX.answer(str(lake), "--index", place)
     (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
-    monkeypatch.setattr(default, "find_spec", lambda name: None)
-    default.opened_words.cache_clear()
+    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    wordllama.open_words.cache_clear()
     try:
         result = INDEX.run("--index", place)
-        assert isinstance(result.exception, MissingPart)
+        assert isinstance(result.exception, MissingDependency)
         assert str(result.exception).endswith("with: lakejoin index --with none")
         INDEX.answer("--index", place, "--with", "none")
         assert parts(place) == NEITHER
     finally:
-        default.opened_words.cache_clear()
+        wordllama.open_words.cache_clear()
 
 
 def test_other_encoders_make_vectors_anew(lake: Path, place: str) -> None:
@@ -225,7 +225,7 @@ def test_an_encoder_that_has_changed_is_refused(
     lake: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     INDEX.answer(str(lake), "--index", place, "--encoder", "characters")
-    monkeypatch.setattr(mixed.MixedEncoder, "version", "2")
+    monkeypatch.setattr(mixed_encoder.MixedEncoder, "version", "2")
     assert INDEX.answer("--index", place)["version"] == 1, "nothing has to be encoded"
     (lake / "more.csv").write_text("x,y\na,b\nc,d\n")
     said = INDEX.refused("--index", place)

@@ -15,7 +15,7 @@ import lakejoin
 from app.commands import JOIN
 from conftest import Index
 from lakejoin.errors import NoJoin
-from lakejoin.lake.tables import Table
+from lakejoin.formats.table_stream import Table
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +138,7 @@ def test_stopped_leaves_the_old_file(tmp_path: Path) -> None:
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    yield from whole(self)\n"
         "joined.Joined.batches = batches\n"
-        "from lakejoin.app.cli import main\n"
+        "from lakejoin.cli.main import main\n"
         "main()\n"
     )
     done = subprocess.run(

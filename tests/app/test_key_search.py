@@ -118,12 +118,12 @@ def test_the_initial_column(here: Path, initial: str) -> None:
 
 
 def test_what_was_not_tried_is_explained() -> None:
-    from lakejoin.app.effort import read_and_pruned
-    from lakejoin.search.mate.hits import KeyCounters
+    from lakejoin.cli.effort import effort_sentences
+    from lakejoin.engines.composite.hits import KeyCounters
 
     sentence = "in 2 tables not every mapping of the columns was tried"
-    assert sentence in read_and_pruned(KeyCounters(cut_short=2))
-    assert not any("tried" in said for said in read_and_pruned(KeyCounters()))
+    assert sentence in effort_sentences(KeyCounters(cut_short=2))
+    assert not any("tried" in said for said in effort_sentences(KeyCounters()))
 
 
 @pytest.mark.parametrize("width", ["60", "80", "120"])
@@ -132,7 +132,7 @@ def test_it_fits(here: Path, monkeypatch: pytest.MonkeyPatch, width: str) -> Non
 
     from rich.console import Console
 
-    from lakejoin.app.answers import print_results
+    from lakejoin.cli.engine_output import print_results
 
     answer = lakejoin.open().search("mine.csv", on=["first", "last", "country"], by="overlap")
     file = StringIO()

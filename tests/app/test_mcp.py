@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 import lakejoin
 from app.commands import Command
 from fake_spark import FakeSpark
-from lakejoin.app.agents.serving import Current, answer
+from lakejoin.mcp.serving import CurrentLake, run_tool
 from lakejoin.errors import MissingIndex
 
 MOST = 4_000
@@ -228,20 +228,20 @@ def test_calls_at_once(agent: Agent) -> None:
 def test_a_new_version_is_taken_up(tmp_path: Path) -> None:
     written(tmp_path / "lake/a.csv", {"a": made_up(5, 4)})
     lakejoin.index(tmp_path / "lake", tmp_path / "index", spark=FakeSpark())
-    current = Current(str(tmp_path / "index"))
+    current = CurrentLake(str(tmp_path / "index"))
     kept = current.lake()
     assert current.lake() is kept
     written(tmp_path / "lake/b.csv", {"b": made_up(5, 5)})
     lakejoin.index(tmp_path / "lake", tmp_path / "index", spark=FakeSpark())
-    assert "b.csv: 5 rows" in answer(current, "describe", {})[0]
+    assert "b.csv: 5 rows" in run_tool(current, "describe", {})[0]
 
 
 def test_an_error_of_ours_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "lake/a.csv", {"a": made_up(5, 4)})
     lakejoin.index(tmp_path / "lake", tmp_path / "index", spark=FakeSpark())
-    current = Current(str(tmp_path / "index"))
-    monkeypatch.setattr(Current, "lake", lambda self: 1 / 0)
-    said = answer(current, "describe", {})
+    current = CurrentLake(str(tmp_path / "index"))
+    monkeypatch.setattr(CurrentLake, "lake", lambda self: 1 / 0)
+    said = run_tool(current, "describe", {})
     assert said == ("internal error: ZeroDivisionError: division by zero", True)
 
 

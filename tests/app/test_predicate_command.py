@@ -265,7 +265,7 @@ def test_stopped_it_says_so(tmp_path: Path) -> None:
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored\n"
         "from lakejoin.joins.predicates import described\n"
         "described.find_predicates = lambda *given: os.kill(os.getpid(), signal.SIGINT)\n"
-        "from lakejoin.app.cli import main\n"
+        "from lakejoin.cli.main import main\n"
         "main()\n"
     )
     command = [sys.executable, "-c", program, "predicate", "people.csv", "orders.csv"]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from lakejoin.app import printing
-from lakejoin.app.printing import fitted_widths, print_table
+from lakejoin.cli import terminal
+from lakejoin.cli.terminal import fitted_widths, print_table
 
 GAP = 3
 
@@ -37,7 +37,7 @@ def test_widths_fit(columns: list[tuple[int, bool]], room: int, least: int) -> N
 def printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
 ) -> list[str]:
-    monkeypatch.setattr(printing, "console", lambda: Console(width=width, highlight=False))
+    monkeypatch.setattr(terminal, "console", lambda: Console(width=width, highlight=False))
     heads = ["column", "distinct", "examples"]
     rows = [
         ["a long name of a column", "12,345,678", "one, two, three, " * 5],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.commands import OVERLAP
-from lakejoin.app.cli import main
+from lakejoin.cli.main import main
 from lakejoin.search.searcher import Searcher
 
 KEYS = [

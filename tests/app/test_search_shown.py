@@ -16,12 +16,12 @@ import pytest
 from rich.console import Console
 
 from app.commands import JOIN, OVERLAP
-from lakejoin.app.answers import TypedQuery, print_answer, print_results
-from lakejoin.app.waiting import STILL_SEARCHING, patience
+from lakejoin.cli.engine_output import TypedQuery, print_answer, print_results
+from lakejoin.cli.waiting import STILL_SEARCHING, explain_long_wait
 from lakejoin.search.answer import Answer
 from lakejoin.search.evidence import Evidence
-from lakejoin.search.hits import Counters
-from lakejoin.search.query import Query
+from lakejoin.engines.hits import Counters
+from lakejoin.engines.query import Query
 from lakejoin.search.result import Result as Found
 
 
@@ -186,10 +186,10 @@ def test_what_it_took_is_told() -> None:
 
 
 def test_a_long_wait_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    with patience(after=60):
+    with explain_long_wait(after=60):
         pass
     assert capsys.readouterr().err == ""
-    with patience(after=0.0):
+    with explain_long_wait(after=0.0):
         for _ in range(500):
             time.sleep(0.01)
             if said := capsys.readouterr().err:

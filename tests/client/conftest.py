@@ -14,9 +14,9 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.client.remote import RemoteLake
+from lakejoin.client.remote_lake import RemoteLake
 from lakejoin.errors import NoServer
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 
 _START_SECONDS = 120
 _CITIES = (

@@ -14,13 +14,13 @@ import pytest
 
 import lakejoin
 from lakejoin.client.connection import Address, Connection
-from lakejoin.client.remote import RemoteLake
+from lakejoin.client.remote_lake import RemoteLake
 from lakejoin.errors import (
     BusyServer,
     DamagedIndex,
     InputError,
     LakejoinError,
-    MissingPart,
+    MissingDependency,
     NoJoin,
     NoServer,
     ServerProblem,
@@ -94,7 +94,7 @@ def remote(stub: Stub) -> Iterator[RemoteLake]:
         (410, "gone", InputError),
         (413, "too_large", InputError),
         (404, "unknown", UnknownTable),
-        (501, "missing", MissingPart),
+        (501, "missing", MissingDependency),
         (500, "damaged", DamagedIndex),
         (400, "no_join", NoJoin),
         (503, "busy", BusyServer),
@@ -202,7 +202,7 @@ def test_no_proxy_for_this_machine(stub: Stub, monkeypatch: pytest.MonkeyPatch) 
 
 def test_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingPart, match=r"pip install 'lakejoin\[client\]'"):
+    with pytest.raises(MissingDependency, match=r"pip install 'lakejoin\[client\]'"):
         lakejoin.connect("127.0.0.1:1")
 
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 import lakejoin
-from lakejoin.client.remote import RemoteLake
+from lakejoin.client.remote_lake import RemoteLake
 from lakejoin.client.remote_table import RemoteTable
 from lakejoin.client.search_answers import Answers, FusedAnswer
 from lakejoin.errors import InputError, NoJoin, UnknownTable
-from lakejoin.opened import Lake, LakeTable
+from lakejoin.lake import Lake, LakeTable
 
 MAYORS = "sub/mayors of.csv"
 MINE = {"place": ["Bern", "Oslo", "Zug", "Paris"], "n": [1, 2, 3, 4]}
@@ -82,7 +82,7 @@ def test_tables(local: Lake, remote: RemoteLake) -> None:
 
 
 def test_lists_longer_than_a_page(remote: RemoteLake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakejoin.client.remote._PAGE", 2)
+    monkeypatch.setattr("lakejoin.client.remote_lake._PAGE", 2)
     assert len(remote.tables()) == 3
 
 

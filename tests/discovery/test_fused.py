@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import lakejoin
 from app.commands import SEARCH
 from fake_spark import FakeSpark
-from lakejoin.discovery.fused.answer import FusedAnswer
+from lakejoin.ranking.answer_more import FusedAnswer
 from lakejoin.errors import InputError
-from lakejoin.opened import Lake
-from lakejoin.search.fuse import Signals, weigh
+from lakejoin.lake import Lake
+from lakejoin.ranking.join_score import Signals, score_join
 from oracle.lakes import PlainTable
 from search.key_lakes import key_lake
 
@@ -254,7 +254,7 @@ def test_more_of_a_signal_never_scores_less(signals: Signals, which: str, more: 
     top = 300.0 if which == "rows" else 1.0
     before = getattr(signals, which)
     better = replace(signals, **{which: before + (top - before) * more})
-    one, other = weigh(signals), weigh(better)
+    one, other = score_join(signals), score_join(better)
     assert other.score >= one.score - 1e-9
     assert not other.accidental or one.accidental
     assert 0 <= one.score <= 1
@@ -265,8 +265,8 @@ def test_more_chance_never_scores_more(signals: Signals, more: float) -> None:
     from dataclasses import replace
 
     worse = replace(signals, chance=signals.chance + (1 - signals.chance) * more)
-    assert weigh(worse).score <= weigh(signals).score + 1e-9
-    assert not weigh(signals).accidental or weigh(worse).accidental
+    assert score_join(worse).score <= score_join(signals).score + 1e-9
+    assert not score_join(signals).accidental or score_join(worse).accidental
 
 
 # -- how it looks ----------------------------------------------------------------------------------

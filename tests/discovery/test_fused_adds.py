@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.discovery.fused import adds
-from lakejoin.discovery.fused.adds import Added, adds_measured, adds_of
-from lakejoin.discovery.fused.ways import Way
+from lakejoin.ranking import added_columns
+from lakejoin.ranking.added_columns import AddedColumn, measure_added_columns, list_added_columns
+from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.errors import InputError
-from lakejoin.opened import Lake
-from lakejoin.search.fuse import Signals
+from lakejoin.lake import Lake
+from lakejoin.ranking.join_score import Signals
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from search.key_lakes import key_lake, tables
 
@@ -22,13 +22,13 @@ NAMES = [f"name {n * 37 % 101}" for n in range(60)]
 LINES = [None if n % 3 else f"line {n}" for n in range(60)]
 
 
-def way_to(lake: Lake, mine: Any, *on: str, **replaced: Any) -> Way:
+def way_to(lake: Lake, mine: Any, *on: str, **replaced: Any) -> JoinCandidate:
     """The way by which the first table that is found joins."""
     result = lake.search(mine, list(on), k=1, by="overlap", others=True)[0]
-    return Way(on, result, Signals(2, 1.0, 0.02, result.containment), **replaced)
+    return JoinCandidate(on, result, Signals(2, 1.0, 0.02, result.containment), **replaced)
 
 
-def by_name(added: tuple[Added, ...]) -> dict[str, float | None]:
+def by_name(added: tuple[AddedColumn, ...]) -> dict[str, float | None]:
     return {one.name: one.full for one in added}
 
 
@@ -68,15 +68,15 @@ def test_fullness_is_that_of_brute_force(
         assert "no combination" in str(problem) or "no values" in str(problem)
         return
     for result in found:
-        way = Way(tuple(names), result, Signals(2, 1.0, 0.02, result.containment))
+        way = JoinCandidate(tuple(names), result, Signals(2, 1.0, 0.02, result.containment))
         joined = [int(name[1:]) for name in result.columns]
         expected = brute_force(mine, theirs, list(on), joined)
-        assert by_name(adds_measured(way)) == {
+        assert by_name(measure_added_columns(way)) == {
             f"c{place}": pytest.approx(expected[place])
             for place in range(len(theirs.columns))
             if place not in joined
         }
-        assert {one.name for one in adds_of(way)} == set(by_name(adds_measured(way)))
+        assert {one.name for one in list_added_columns(way)} == set(by_name(measure_added_columns(way)))
 
 
 def test_of_many_rows_some_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,10 +85,10 @@ def test_of_many_rows_some_are_looked_at(tmp_path: Path, monkeypatch: pytest.Mon
     theirs = PlainTable("theirs.csv", {"key": keys, "half": half, "all": keys[::-1]})
     lake = key_lake(tmp_path, [theirs])
     mine = {"key": keys[:3600] + [f"own {n}" for n in range(400)]}
-    exact = by_name(adds_measured(way_to(lake, mine, "key")))
+    exact = by_name(measure_added_columns(way_to(lake, mine, "key")))
     assert exact == {"half": pytest.approx(0.45, abs=0.03), "all": pytest.approx(0.9)}
-    monkeypatch.setattr(adds, "_CELLS", 300)
-    fewer = by_name(adds_measured(way_to(lake, mine, "key")))
+    monkeypatch.setattr(added_columns, "_CELLS", 300)
+    fewer = by_name(measure_added_columns(way_to(lake, mine, "key")))
     assert fewer == {"half": pytest.approx(0.45, abs=0.1), "all": pytest.approx(0.9)}
 
 
@@ -111,10 +111,10 @@ def test_what_says_nothing_new_goes_last(tmp_path: Path, segments: int) -> None:
         },
     )
     lake = key_lake(tmp_path, *([[mine, theirs]] if segments == 1 else [[theirs], [mine]]))
-    names = [one.name for one in adds_measured(way_to(lake, "mine.csv", "name"))]
+    names = [one.name for one in measure_added_columns(way_to(lake, "mine.csv", "name"))]
     assert names[:2] == ["line", "text"], "and in their order"
     assert len(names) == 6 and {"source", "area", "empty"} < set(names[2:])
-    full = by_name(adds_measured(way_to(lake, "mine.csv", "name")))
+    full = by_name(measure_added_columns(way_to(lake, "mine.csv", "name")))
     assert (full["line"], full["text"], full["empty"]) == (pytest.approx(1 / 3), 1.0, 0.0)
 
 
@@ -122,7 +122,7 @@ def test_where_values_are_not_equal_nulls_are_spread_evenly(tmp_path: Path) -> N
     theirs = PlainTable("theirs.csv", {"who": NAMES, "line": LINES, "empty": [None] * 60})
     lake = key_lake(tmp_path, [theirs])
     way = way_to(lake, {"name": NAMES[:30]}, "name", kind="meaning")
-    assert by_name(adds_measured(way)) == {"line": pytest.approx(1 / 3), "empty": 0.0}
+    assert by_name(measure_added_columns(way)) == {"line": pytest.approx(1 / 3), "empty": 0.0}
 
 
 def test_the_answer_says_for_how_many_rows(tmp_path: Path) -> None:

@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.discovery.fused.composite import (
-    KeyWays,
-    by_composite,
-    together,
-    worth_telling,
+from lakejoin.ranking.composite_candidates import (
+    KeyCandidates,
+    find_composite_candidates,
+    make_key,
+    filter_composites,
     wrong_combinations,
 )
-from lakejoin.discovery.fused.holding import first_of, first_rows, rows_with
-from lakejoin.discovery.fused.unique_together import UNIQUE, plausible_composites
-from lakejoin.discovery.fused.ways import Way
+from lakejoin.ranking.holding import first_row_of_each, find_first_rows, find_rows
+from lakejoin.ranking.composite_keys import UNIQUE, find_composite_keys
+from lakejoin.ranking.join_candidates import JoinCandidate
 from lakejoin.model import ValueRules
-from lakejoin.opened import Lake
-from lakejoin.search.choice import Choice
-from lakejoin.search.fuse import Signals
-from lakejoin.search.mate.query import key_query
-from lakejoin.search.mine import NO_CELL, MyTable
-from lakejoin.search.options import SearchOptions
-from lakejoin.search.own_table import Frame, OwnTable
+from lakejoin.lake import Lake
+from lakejoin.search.query_columns import ColumnChoice
+from lakejoin.ranking.join_score import Signals
+from lakejoin.engines.composite.query import key_query
+from lakejoin.engines.mine import NO_CELL, QueryTable
+from lakejoin.search.options_more import SearchOptions
+from lakejoin.search.external_table import FrameRows, ExternalTable
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from search.key_lakes import key_lake, tables
 
@@ -81,12 +81,12 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     yield key_lake(tmp_path_factory.mktemp("composite"), LAKE[:3], LAKE[3:])
 
 
-def mine_of(rows: Sequence[Sequence[str | None]], *columns: str) -> MyTable:
+def mine_of(rows: Sequence[Sequence[str | None]], *columns: str) -> QueryTable:
     arrays = [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
-    return OwnTable(Frame(pa.Table.from_arrays(arrays, list(columns))), ValueRules())
+    return ExternalTable(FrameRows(pa.Table.from_arrays(arrays, list(columns))), ValueRules())
 
 
-def by_name(ways: Sequence[Way]) -> dict[str, Way]:
+def by_name(ways: Sequence[JoinCandidate]) -> dict[str, JoinCandidate]:
     return {way.result.table: way for way in ways}
 
 
@@ -95,8 +95,8 @@ def by_name(ways: Sequence[Way]) -> dict[str, Way]:
 
 def test_the_same_people_are_told_from_others_of_the_same_names(lake: Lake) -> None:
     mine = mine_of(PEOPLE, "first", "last")
-    assert plausible_composites(mine) == [(0, 1)]
-    ways = by_name(by_composite(lake._searcher, mine, together((0, 1)))[0])
+    assert find_composite_keys(mine) == [(0, 1)]
+    ways = by_name(find_composite_candidates(lake._searcher, mine, make_key((0, 1)))[0])
     assert ways["club.csv"].pairs == "first = f and last = l"
     assert (ways["club.csv"].result.matched, ways["club.csv"].weighed.accidental) == (120, "")
     assert ways["club.csv"].signals.chance < 0.4
@@ -105,7 +105,7 @@ def test_the_same_people_are_told_from_others_of_the_same_names(lake: Lake) -> N
 
 def test_where_every_combination_is_taken_the_parts_are_asked(lake: Lake) -> None:
     mine = mine_of([(*one, str(n)) for n, one in enumerate(PANEL[:400])], "country", "year", "n")
-    ways = by_name(by_composite(lake._searcher, mine, together((0, 1)))[0])
+    ways = by_name(find_composite_candidates(lake._searcher, mine, make_key((0, 1)))[0])
     rain, visits, capitals = (ways[f"{name}.csv"] for name in ("rain", "visits", "capitals"))
     assert rain.weighed.accidental == ""
     assert (rain.signals.values, rain.signals.share) == (20, 1.0), "the countries say it"
@@ -118,7 +118,7 @@ def test_numbers_that_rise_together_do_so_anywhere(lake: Lake) -> None:
     mine = mine_of([(str(n), day) for n, day in enumerate(days)], "order", "day")
     (way,) = [
         one
-        for one in by_composite(lake._searcher, mine, together((0, 1)))[0]
+        for one in find_composite_candidates(lake._searcher, mine, make_key((0, 1)))[0]
         if one.result.table == "numbers.csv"
     ]
     assert way.signals.share > 0.4
@@ -146,29 +146,29 @@ def test_rows_must_agree_more_than_those_with_an_equal_part(tmp_path: Path) -> N
         ],
     )
     mine = mine_of(texts, "number", "tongue", "prose")
-    ways = by_name(by_composite(lake._searcher, mine, together((0, 1)))[0])
+    ways = by_name(find_composite_candidates(lake._searcher, mine, make_key((0, 1)))[0])
     assert ways["others.csv"].signals.rows < 5
     assert ways["same.csv"].signals.rows > 50
 
 
-def alone(lake: Lake, mine: MyTable) -> list[Way]:
+def alone(lake: Lake, mine: QueryTable) -> list[JoinCandidate]:
     """Ways by the first column, which is believed where it meets at all."""
     answer = lake._searcher.search(mine, 0, SearchOptions(k=10, others=True))
     signals = Signals(100, 1.0, 0.02, 1.0)
-    return [Way((mine.names[0],), one, signals) for one in answer]
+    return [JoinCandidate((mine.names[0],), one, signals) for one in answer]
 
 
 def test_what_one_column_finds_by_itself_is_left_out(lake: Lake) -> None:
     mine = mine_of(PANEL, "country", "year")
-    ways, _ = by_composite(lake._searcher, mine, together((0, 1)))
-    told = by_name(worth_telling(ways, alone(lake, mine)))
+    ways, _ = find_composite_candidates(lake._searcher, mine, make_key((0, 1)))
+    told = by_name(filter_composites(ways, alone(lake, mine)))
     assert "rain.csv" in told, "by the country alone every row meets twenty"
     assert "capitals.csv" not in told, "it meets by accident, and by the country it does not"
-    assert by_name(worth_telling(ways, [])).keys() == by_name(ways).keys()
+    assert by_name(filter_composites(ways, [])).keys() == by_name(ways).keys()
     key = mine_of([(c, word(500 + n)) for n, c in enumerate(COUNTRIES)], "country", "seat")
-    ways, _ = by_composite(lake._searcher, key, together((0, 1)))
+    ways, _ = find_composite_candidates(lake._searcher, key, make_key((0, 1)))
     assert "capitals.csv" in by_name(ways)
-    told = by_name(worth_telling(ways, alone(lake, key)))
+    told = by_name(filter_composites(ways, alone(lake, key)))
     assert "capitals.csv" not in told, "the country is enough"
 
 
@@ -186,9 +186,9 @@ def test_first_rows_are_those_of_brute_force(parts: int, data: st.DataObject) ->
     columns, wanted = (
         np.array(some, np.uint32).reshape(len(some), parts).T for some in (rows, asked)
     )
-    assert first_rows(columns, wanted).tolist() == expected
+    assert find_first_rows(columns, wanted).tolist() == expected
     if len(set(asked)) == len(asked):
-        assert first_of(rows_with(columns, wanted), len(asked)).tolist() == expected
+        assert first_row_of_each(find_rows(columns, wanted), len(asked)).tolist() == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, unique=True))
@@ -219,8 +219,8 @@ def test_the_chance_is_the_share_of_wrong_combinations(
     query = key_query(own, (0, 1))
     if not len(query):
         return
-    ways = KeyWays(own, (0, 1))
-    answer = lake._searcher.search_key(own, Choice((0, 1), (None, None)), SearchOptions(k=9))
+    ways = KeyCandidates(own, (0, 1))
+    answer = lake._searcher.search_key(own, ColumnChoice((0, 1), (None, None)), SearchOptions(k=9))
     for one in answer:
         found = one.found
         assert found is not None
@@ -252,7 +252,7 @@ def test_the_chance_is_the_share_of_wrong_combinations(
 def test_a_composite_key_is_unique_and_no_part_is(mine: PlainTable) -> None:
     own = mine_of(list(zip(*mine.columns.values(), strict=True)), *mine.columns)
     columns = canonical_columns(encoded(mine))
-    for places in plausible_composites(own):
+    for places in find_composite_keys(own):
         rows = [row for row in zip(*(columns[p] for p in places), strict=True) if None not in row]
         assert len(set(rows)) >= UNIQUE * len(rows)
         for part in places:
@@ -265,30 +265,30 @@ def test_a_composite_key_is_unique_and_no_part_is(mine: PlainTable) -> None:
 
 def test_a_surprise_is_a_key_and_measures_are_none() -> None:
     rows = [(c, y, str(RANDOM.randrange(9000)), str(n % 2)) for n, (c, y) in enumerate(PANEL)]
-    assert plausible_composites(mine_of(rows, "country", "year", "sold", "flag")) == [(0, 1)]
+    assert find_composite_keys(mine_of(rows, "country", "year", "sold", "flag")) == [(0, 1)]
     numbered = [(*row, f"id{n}") for n, row in enumerate(rows)]
     mine = mine_of(numbered, "country", "year", "sold", "flag", "id")
-    assert plausible_composites(mine) == [(0, 1)]
+    assert find_composite_keys(mine) == [(0, 1)]
     three = [(c, y, k) for c, y in PANEL for k in ("steel", "coal")]
-    assert plausible_composites(mine_of(three, "c", "y", "k")) == [(0, 1, 2)]
+    assert find_composite_keys(mine_of(three, "c", "y", "k")) == [(0, 1, 2)]
     with_id = [(*row, f"id{n}") for n, row in enumerate(three)]
-    assert plausible_composites(mine_of(with_id, "c", "y", "k", "id")) == []
+    assert find_composite_keys(mine_of(with_id, "c", "y", "k", "id")) == []
 
 
 def test_what_says_the_same_in_other_words_goes_last() -> None:
     rows = [(c, c[::-1], y, RANDOM.choice(["a", "b"])) for c, y in PANEL]
-    assert plausible_composites(mine_of(rows, "country", "code", "year", "x")) == [(0, 2), (1, 2)]
+    assert find_composite_keys(mine_of(rows, "country", "code", "year", "x")) == [(0, 2), (1, 2)]
     teams = [word(n) for n in range(700, 712)]
     games = [
         (h, g, word(900 + i * 11 + j)) for i, h in enumerate(teams) for j, g in enumerate(teams)
     ]
     days = [(h, h.upper() + "x", g, str(n // 6)) for n, (h, g, _) in enumerate(games)]
-    found = plausible_composites(mine_of(days, "home", "home_name", "guest", "day"), most=4)
+    found = find_composite_keys(mine_of(days, "home", "home_name", "guest", "day"), most=4)
     assert found[:2] == [(0, 2), (2, 3)] and (1, 2) in found[2:], "days before other names"
 
 
 def test_of_a_long_table_some_rows_are_looked_at_and_all_that_repeat() -> None:
     rows = [(word(n), y) for n in range(900) for y in YEARS]
-    assert plausible_composites(mine_of(rows, "c", "y")) == [(0, 1)]
-    assert plausible_composites(mine_of(rows + rows, "c", "y")) == []
-    assert plausible_composites(mine_of([(None, None)] * 3, "c", "y")) == []
+    assert find_composite_keys(mine_of(rows, "c", "y")) == [(0, 1)]
+    assert find_composite_keys(mine_of(rows + rows, "c", "y")) == []
+    assert find_composite_keys(mine_of([(None, None)] * 3, "c", "y")) == []

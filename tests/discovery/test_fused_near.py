@@ -13,19 +13,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.discovery.fused.near_meanings import Estimated, by_meaning, sample, unmet_by
-from lakejoin.discovery.fused.near_places import by_place, moved, nearest, radii_for
-from lakejoin.discovery.fused.ways import Way
-from lakejoin.discovery.fused.wrong_texts import are_words, mixed_texts
+from lakejoin.ranking.meaning_candidates import (
+    EstimatedMatch,
+    find_meaning_candidates,
+    sample_query_positions,
+    find_unmatched_positions,
+)
+from lakejoin.ranking.coordinate_candidates import (
+    find_coordinate_candidates,
+    move_points,
+    nearest_distances,
+    choose_radii,
+)
+from lakejoin.ranking.join_candidates import JoinCandidate
+from lakejoin.search.wrong_texts import look_like_words, mix_texts
 from lakejoin.model import ValueRules
-from lakejoin.opened import Lake
-from lakejoin.search.fuse import Signals
-from lakejoin.search.mine import MyTable
-from lakejoin.search.options import SearchOptions
-from lakejoin.search.own_table import Frame, OwnTable
-from lakejoin.store.points import PointsComponent
+from lakejoin.lake import Lake
+from lakejoin.ranking.join_score import Signals
+from lakejoin.engines.mine import QueryTable
+from lakejoin.search.options_more import SearchOptions
+from lakejoin.search.external_table import FrameRows, ExternalTable
+from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.within import EARTH
+from lakejoin.store.distance_limits import EARTH_RADIUS
 from oracle.lakes import PlainTable
 from oracle.nearby import distances
 from oracle.search import lake_of
@@ -33,15 +43,15 @@ from search.key_lakes import key_lake
 from search.near_lakes import meaning_lake
 
 RANDOM = random.Random(8)
-METRE = math.degrees(1 / EARTH)  # of latitude
+METRE = math.degrees(1 / EARTH_RADIUS)  # of latitude
 
 
-def mine_of(columns: dict[str, Sequence[str | None]]) -> MyTable:
+def mine_of(columns: dict[str, Sequence[str | None]]) -> QueryTable:
     arrays = [pa.array(list(cells), pa.string()) for cells in columns.values()]
-    return OwnTable(Frame(pa.Table.from_arrays(arrays, list(columns))), ValueRules())
+    return ExternalTable(FrameRows(pa.Table.from_arrays(arrays, list(columns))), ValueRules())
 
 
-def by_name(ways: Sequence[Way]) -> dict[str, Way]:
+def by_name(ways: Sequence[JoinCandidate]) -> dict[str, JoinCandidate]:
     return {way.result.table: way for way in ways}
 
 
@@ -87,7 +97,7 @@ def land(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 def test_places_near_mine_are_told_with_the_radius(land: Lake) -> None:
     mine = mine_of(places(TOWNS))
-    ways = by_name(by_place(land._searcher, mine))
+    ways = by_name(find_coordinate_candidates(land._searcher, mine))
     assert set(ways) == {"stations.csv", "same.csv"}, "by chance all cover the same land"
     stations, same = ways["stations.csv"], ways["same.csv"]
     assert (stations.kind, stations.how) == ("near", "within 500 m")
@@ -104,7 +114,7 @@ def test_a_table_of_the_lake_is_asked_alike(land: Lake) -> None:
     frame = mine_of(places(TOWNS[:60], "latitude", "longitude"))
     answers = []
     for mine in (known, frame):
-        ways = by_name(by_place(land._searcher, mine))
+        ways = by_name(find_coordinate_candidates(land._searcher, mine))
         assert "everywhere.csv" not in ways
         way = ways["stations.csv"]
         answers.append((way.how, way.result.matched, way.signals))
@@ -114,11 +124,11 @@ def test_a_table_of_the_lake_is_asked_alike(land: Lake) -> None:
 def test_places_that_nothing_is_near_or_that_are_none(land: Lake, tmp_path: Path) -> None:
     searcher = land._searcher
     far = [(-40 + RANDOM.random(), 100 + RANDOM.random()) for _ in range(50)]
-    assert by_place(searcher, mine_of(places(far))) == []
-    assert by_place(searcher, mine_of(places(TOWNS[:2]))) == []
-    assert by_place(searcher, mine_of({"lat": ["a", "b"], "n": ["1", "2"]})) == []
+    assert find_coordinate_candidates(searcher, mine_of(places(far))) == []
+    assert find_coordinate_candidates(searcher, mine_of(places(TOWNS[:2]))) == []
+    assert find_coordinate_candidates(searcher, mine_of({"lat": ["a", "b"], "n": ["1", "2"]})) == []
     without = key_lake(tmp_path, [PlainTable("t.csv", places(TOWNS))])
-    assert by_place(without._searcher, mine_of(places(TOWNS))) == []
+    assert find_coordinate_candidates(without._searcher, mine_of(places(TOWNS))) == []
 
 
 POINTS = st.lists(st.tuples(st.floats(-89, 89), st.floats(-179, 179)), min_size=1, max_size=12).map(
@@ -130,7 +140,7 @@ POINTS = st.lists(st.tuples(st.floats(-89, 89), st.floats(-179, 179)), min_size=
 def test_the_nearest_place_is_that_of_brute_force(
     asked: np.ndarray, among: np.ndarray, most: float
 ) -> None:
-    found = nearest(asked, among, most)
+    found = nearest_distances(asked, among, most)
     expected = distances(asked, among, "haversine").min(axis=1)
     near = expected <= most
     assert np.allclose(found[near], expected[near], rtol=1e-6, atol=0.01)
@@ -140,14 +150,14 @@ def test_the_nearest_place_is_that_of_brute_force(
 
 @given(POINTS, st.floats(1, 50_000))
 def test_wrong_places_are_as_far_as_is_said(points: np.ndarray, away: float) -> None:
-    apart = distances(points, moved(points, away), "haversine").diagonal()
+    apart = distances(points, move_points(points, away), "haversine").diagonal()
     assert np.allclose(apart, away, rtol=1e-6, atol=0.01)
-    assert (np.abs(moved(points, away)) <= (90, 180)).all()
+    assert (np.abs(move_points(points, away)) <= (90, 180)).all()
 
 
 @given(POINTS)
 def test_radii_rise(points: np.ndarray) -> None:
-    radii = radii_for(points)
+    radii = choose_radii(points)
     assert radii and radii == sorted(set(radii))
     assert 50 <= radii[0] <= radii[-1] <= 10_000
 
@@ -187,7 +197,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 def test_texts_that_mean_the_same_are_told_where_they_differ(archive: Lake) -> None:
     mine = mine_of({"institute": NAMES, "place": [f"s{n}" for n in range(60)]})
-    (way,) = by_meaning(archive._searcher, mine, 0)
+    (way,) = find_meaning_candidates(archive._searcher, mine, 0)
     assert way.result.table == "written.csv", "not where values are equal"
     assert (way.kind, way.how) == ("meaning", "by meaning, within 30%")
     assert way.result.matched == 60 and way.result.row_coverage == 1.0
@@ -200,7 +210,7 @@ def test_names_that_cannot_be_told_apart_meet_by_chance(archive: Lake) -> None:
     mine = mine_of({"school": [f"{a} university of {b}s" for a in WORDS[:5] for b in WORDS]})
     answer = archive.search({"school": mine.query(0).tokens.to_pylist()}, by="meaning", min=0.5)
     assert [one.table for one in answer] == ["schools.csv"], "all of them have partners"
-    assert by_meaning(archive._searcher, mine, 0) == []
+    assert find_meaning_candidates(archive._searcher, mine, 0) == []
 
 
 def test_only_values_without_an_equal_partner_are_asked_for(archive: Lake) -> None:
@@ -208,13 +218,13 @@ def test_only_values_without_an_equal_partner_are_asked_for(archive: Lake) -> No
     mine = mine_of({"institute": [*NAMES[:40], *MISSPELT[40:]]})
     query = mine.query(0)
     answer = searcher.search(mine, 0, SearchOptions(k=5))
-    equal = [Way(("institute",), one, Signals(60, 1.0, 0.02, 1.0)) for one in answer]
-    assert unmet_by(query, equal).tolist() == []
-    assert by_meaning(searcher, mine, 0, unmet_by(query, equal)) == []
+    equal = [JoinCandidate(("institute",), one, Signals(60, 1.0, 0.02, 1.0)) for one in answer]
+    assert find_unmatched_positions(query, equal).tolist() == []
+    assert find_meaning_candidates(searcher, mine, 0, find_unmatched_positions(query, equal)) == []
     first = [way for way in equal if way.result.table == "equal.csv"]
-    unmet = unmet_by(query, first)
+    unmet = find_unmatched_positions(query, first)
     assert unmet.tolist() == list(range(40, 60))
-    ways = by_name(by_meaning(searcher, mine, 0, unmet))
+    ways = by_name(find_meaning_candidates(searcher, mine, 0, unmet))
     assert "equal.csv" in ways
     assert ways["equal.csv"].signals.values == 20
 
@@ -222,10 +232,10 @@ def test_only_values_without_an_equal_partner_are_asked_for(archive: Lake) -> No
 def test_estimates_where_there_are_too_many_pairs(
     archive: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakejoin.discovery.fused.near_meanings._EXACTLY", 10)
-    (way,) = by_meaning(archive._searcher, mine_of({"institute": NAMES}), 0)
+    monkeypatch.setattr("lakejoin.ranking.meaning_candidates._EXACTLY", 10)
+    (way,) = find_meaning_candidates(archive._searcher, mine_of({"institute": NAMES}), 0)
     result = way.result
-    assert isinstance(result, Estimated)
+    assert isinstance(result, EstimatedMatch)
     assert (result.matched, result.containment, result.row_coverage) == (60, 1.0, None)
     assert way.how.endswith("; from 24 values")
     assert "JOIN" in result.sql() and way.to_dict()["fan_out"] is None
@@ -239,14 +249,14 @@ def test_what_has_no_meaning_is_not_asked_for(archive: Lake, tmp_path: Path) -> 
         [str(n) for n in range(60)],
         NAMES[:5],
     ):
-        assert by_meaning(searcher, mine_of({"c": cells}), 0) == []
+        assert find_meaning_candidates(searcher, mine_of({"c": cells}), 0) == []
     without = key_lake(tmp_path, [PlainTable("t.csv", {"title": MISSPELT})])
-    assert by_meaning(without._searcher, mine_of({"institute": NAMES}), 0) == []
+    assert find_meaning_candidates(without._searcher, mine_of({"institute": NAMES}), 0) == []
 
 
 @given(st.lists(st.text("abc xyz", min_size=1), min_size=1, max_size=30, unique=True))
 def test_mixed_texts_are_none_of_mine(texts: list[str]) -> None:
-    made = mixed_texts(texts, frozenset(texts))
+    made = mix_texts(texts, frozenset(texts))
     assert not set(made) & set(texts)
     assert len(made) <= 16 and all(text == text.strip() != "" for text in made)
 
@@ -254,10 +264,10 @@ def test_mixed_texts_are_none_of_mine(texts: list[str]) -> None:
 @given(st.integers(1, 90), st.data())
 def test_a_sample_has_those_first_that_are_wanted(size: int, data: st.DataObject) -> None:
     wanted = data.draw(st.sets(st.integers(0, size - 1), max_size=size))
-    found = sample(size, np.array(sorted(wanted), np.int64), 20).tolist()
+    found = sample_query_positions(size, np.array(sorted(wanted), np.int64), 20).tolist()
     assert len(set(found)) == len(found) == min(size, 20) and found == sorted(found)
     assert len(wanted & set(found)) == min(len(wanted), 20)
 
 
 def test_words_are_told_from_codes() -> None:
-    assert are_words(pa.array(NAMES)) and not are_words(pa.array([], pa.string()))
+    assert look_like_words(pa.array(NAMES)) and not look_like_words(pa.array([], pa.string()))

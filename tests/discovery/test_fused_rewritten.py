@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.discovery.fused.ends import Ends, ends_of, same_ends
-from lakejoin.discovery.fused.lines import lines_of
-from lakejoin.discovery.fused.rewritten import Rewriting
-from lakejoin.joins.autojoin.rowpairs import _divsufsort
-from lakejoin.opened import Lake
-from lakejoin.search.mine import NO_CELL, Originals
+from lakejoin.ranking.ends import Ends, find_ends, compare_ends
+from lakejoin.ranking.column_texts import read_column_texts
+from lakejoin.ranking.rewritten_candidates import RewrittenMatch
+from lakejoin.joins.learned.row_pairs import _divsufsort
+from lakejoin.lake import Lake
+from lakejoin.engines.mine import NO_CELL, ColumnSpellings
 from lakejoin.store.components import COMPONENTS
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -86,7 +86,7 @@ def test_figures_by_brute_force(lake: Lake) -> None:
     theirs = Counter(LAKE[0].columns["code"])
     met = [one for one in CODES if str(int(one)) in theirs]
     result = way.result
-    assert isinstance(result, Rewriting)
+    assert isinstance(result, RewrittenMatch)
     assert (result.matched, result.query_size, result.column_size) == (len(met), 240, 200)
     rows = [theirs[str(int(one))] for one in mine if one is not None]
     assert result.row_coverage == sum(n > 0 for n in rows) / len(mine)
@@ -108,9 +108,9 @@ def test_nothing_is_made_up(lake: Lake) -> None:
 
 
 def test_an_index_without_pieces_says_so(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakejoin.store.pieces import PiecesComponent
+    from lakejoin.store.rare_tokens import RareTokensComponent
 
-    monkeypatch.setattr(PiecesComponent, "version", 99)
+    monkeypatch.setattr(RareTokensComponent, "version", 99)
     answer = lake.search({"mine": [f"X-{one}" for one in CODES]})
     assert len(answer) == 0
     assert any("lakejoin index" in note for note in answer.notes)
@@ -119,12 +119,12 @@ def test_an_index_without_pieces_says_so(lake: Lake, monkeypatch: pytest.MonkeyP
 # -- lines, and ends -------------------------------------------------------------------------------
 
 
-def originals(values: list[str | None]) -> Originals:
+def originals(values: list[str | None]) -> ColumnSpellings:
     texts = list(dict.fromkeys(one for one in values if one is not None))
     cells = np.array([NO_CELL if v is None else texts.index(v) for v in values], np.uint32)
     array = pa.array(texts, pa.large_string())
     rows = np.array([values.count(one) for one in texts], np.int64)
-    return Originals(array, array, rows, cells)
+    return ColumnSpellings(array, array, rows, cells)
 
 
 CELLS = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=20)
@@ -132,7 +132,7 @@ CELLS = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=20
 
 @given(CELLS)
 def test_lines_of_one_column_are_its_distinct_texts(values: list[str | None]) -> None:
-    lines = lines_of({"x": originals(values)})
+    lines = read_column_texts({"x": originals(values)})
     assert lines.table.column("x").to_pylist() == list(dict.fromkeys(v for v in values if v))
     assert [values[row] for row in lines.rows] == lines.table.column("x").to_pylist()
     assert lines.weights.sum() == sum(one is not None for one in values)
@@ -143,7 +143,7 @@ def test_lines_of_several_columns_are_rows(values: list[str | None], order: rand
     other = order.sample(values, len(values))
     if not any(values):
         return
-    lines = lines_of({"x": originals(values), "y": originals(other)})
+    lines = read_column_texts({"x": originals(values), "y": originals(other)})
     assert lines.table.column("x").to_pylist() == values
     assert lines.table.column("y").to_pylist() == other
     assert lines.weights.tolist() == [1.0] * len(values)
@@ -153,7 +153,7 @@ def test_lines_of_several_columns_are_rows(values: list[str | None], order: rand
 def test_ends_are_the_smallest_and_the_largest(numbers: list[int], behind: str) -> None:
     if behind:
         numbers = [abs(one) for one in numbers]
-    found = ends_of(pa.array([f"{behind}{one}" for one in numbers], pa.large_string()))
+    found = find_ends(pa.array([f"{behind}{one}" for one in numbers], pa.large_string()))
     if found is not None:  # letters that all begin with may take the first digits along
         assert found.high - found.low <= max(numbers) - min(numbers)
     if not behind:
@@ -163,8 +163,8 @@ def test_ends_are_the_smallest_and_the_largest(numbers: list[int], behind: str) 
 @given(*[st.tuples(st.integers(0, 10**6), st.integers(0, 10**6))] * 2)
 def test_same_ends_are_worth_most(one: tuple[int, int], other: tuple[int, int]) -> None:
     mine, theirs = Ends(min(one), max(one)), Ends(min(other), max(other))
-    assert 0 <= same_ends(mine, theirs) <= same_ends(mine, mine) + 1e-9 or mine.are_years
-    assert same_ends(mine, theirs) == same_ends(theirs, mine)
+    assert 0 <= compare_ends(mine, theirs) <= compare_ends(mine, mine) + 1e-9 or mine.are_years
+    assert compare_ends(mine, theirs) == compare_ends(theirs, mine)
 
 
 def test_the_answers_get_better(lake: Lake, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.discovery.fused.versions import COMPARED, Versions
-from lakejoin.opened import Lake
-from lakejoin.search.result import Found
+from lakejoin.search.table_versions import COMPARED, TableVersions
+from lakejoin.lake import Lake
+from lakejoin.search.result import ResultLocation
 from oracle.lakes import PlainTable
 from search.key_lakes import key_lake
 
@@ -131,7 +131,7 @@ def groups(lake: Lake) -> list[list[str]]:
     """The tables of a lake by groups."""
     found = [where(lake, number, table) for number, table in places(lake)]
     names = [one.entry.name for one in found]
-    return [[names[place] for place in group] for group in Versions().grouped(found)]
+    return [[names[place] for place in group] for group in TableVersions().grouped(found)]
 
 
 def places(lake: Lake) -> list[tuple[int, int]]:
@@ -142,10 +142,10 @@ def places(lake: Lake) -> list[tuple[int, int]]:
     ]
 
 
-def where(lake: Lake, number: int, table: int) -> Found:
+def where(lake: Lake, number: int, table: int) -> ResultLocation:
     segment = lake.snapshot.segments[number]
     nothing: Callable[[], None] = lambda: None  # noqa: E731
-    return Found(None, segment, number, table, (), None, (), None, nothing, nothing)  # type: ignore[arg-type]
+    return ResultLocation(None, segment, number, table, (), None, (), None, nothing, nothing)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [*VERSIONS, *OTHERS])

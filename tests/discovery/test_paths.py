@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 import lakejoin
 from app.commands import Command
 from fake_spark import FakeSpark
-from lakejoin.discovery.paths.hops import GraphHops, Hop, SearchedHops, hops_of
-from lakejoin.discovery.paths.routes import routes
-from lakejoin.discovery.paths.surviving import Survivors, survivors
-from lakejoin.discovery.paths.tables import Tables
+from lakejoin.paths.path_hops import GraphHops, Hop, SearchedHops, open_hops
+from lakejoin.paths.path_routes import find_routes
+from lakejoin.paths.surviving import Survivors, count_survivors
+from lakejoin.paths.path_tables import PathTables
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.lake.columns import encode_query
+from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ValueRules
-from lakejoin.opened import Lake
-from lakejoin.spark.build import BuildOptions, Cluster
-from lakejoin.spark.graph import make_graph
-from lakejoin.storage import Place
+from lakejoin.lake import Lake
+from lakejoin.pipeline.build import BuildOptions, Cluster
+from lakejoin.spark.graph_build import make_graph
+from lakejoin.locations import Location
 from oracle.lakes import PlainTable
 from oracle.paths import joined_rows
 from search.key_lakes import CELLS, key_lake
@@ -95,12 +95,12 @@ def lake(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lak
     index = folder / "index"
     lakejoin.index([folder / "lake"], index, spark=FakeSpark(), options=BuildOptions())
     if request.param:
-        make_graph(Place.of(index), None, Cluster(FakeSpark(), None, {}), lambda *_: None, 0)
+        make_graph(Location.of(index), None, Cluster(FakeSpark(), None, {}), lambda *_: None, 0)
     yield lakejoin.open(index)
 
 
 def test_the_joins_come_from_the_graph_where_there_is_one(lake: Lake) -> None:
-    found = hops_of(lake._searcher, Tables(lake.snapshot))
+    found = open_hops(lake._searcher, PathTables(lake.snapshot))
     kind = GraphHops if lake.snapshot.graph() else SearchedHops
     assert isinstance(found, kind)
     assert lake.paths("visits.csv", "towns.csv").searched == (kind is SearchedHops)
@@ -283,15 +283,15 @@ def test_rows_that_survive(tmp_path_factory: pytest.TempPathFactory, data: st.Da
         route.append(_hop(lake, (mine.name, names[0]), (theirs.name, names[1])))
     rows = joined_rows(chain)
     expected = sum(count > 0 for count in rows), len(rows), sum(rows)
-    assert _told(survivors(Tables(lake.snapshot), route)) == expected
+    assert _told(count_survivors(PathTables(lake.snapshot), route)) == expected
     frames = [_frame(one) for one in (tables[0], tables[-1])]
     ends = [lake._query_table(frame)[0] for frame in frames]
-    own = Tables(lake.snapshot, ends)
+    own = PathTables(lake.snapshot, ends)
     first, last = route[0], route[-1]
     as_frame = replace(first, table=(-1, 0), column=(-1, "ab".index(names_of(first, lake)[0])))
-    assert _told(survivors(own, [as_frame, *route[1:]])) == expected
+    assert _told(count_survivors(own, [as_frame, *route[1:]])) == expected
     as_frame = replace(last, other_table=(-2, 0), other=(-2, "ab".index(names_of(last, lake)[1])))
-    assert _told(survivors(own, [*route[:-1], as_frame])) == expected
+    assert _told(count_survivors(own, [*route[:-1], as_frame])) == expected
 
 
 def _told(found: Survivors) -> tuple[int, int, int]:
@@ -304,7 +304,7 @@ def _frame(table: PlainTable) -> pa.Table:
 
 def names_of(hop: Hop, lake: Lake) -> tuple[str, str]:
     """The names of both columns of a join."""
-    tables = Tables(lake.snapshot)
+    tables = PathTables(lake.snapshot)
     return tables.names(hop.table, hop.column)[1], tables.names(hop.other_table, hop.other)[1]
 
 
@@ -349,7 +349,7 @@ class _Plain:
 )
 def test_routes_are_all_simple_chains(joins: list[tuple[int, int, int, int]], most: int) -> None:
     hops = _Plain(joins)
-    told = {_key(route) for route in routes(hops, (0, 0), (0, 1), most)}
+    told = {_key(route) for route in find_routes(hops, (0, 0), (0, 1), most)}
     assert told == {_key(route) for route in _every(hops.of, (0, 0), (0, 1), most)}
 
 

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.commands import Command
-from lakejoin.discovery.union.alignment import aligned, best_alignments
-from lakejoin.discovery.union.likeness import Named, Shared, likeness
-from lakejoin.discovery.union.looks import Look
-from lakejoin.discovery.union.newrows import compare_rows, held_rows
+from lakejoin.union.alignment import choose_alignment, best_alignments
+from lakejoin.union.column_likeness import NameContext, SharedValues, score_likeness
+from lakejoin.union.looks import ColumnSample
+from lakejoin.union.newrows import compare_rows, contained_rows
 from lakejoin.errors import InputError
-from lakejoin.lake.columns import encode_query
+from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ValueRules
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 from oracle.lakes import PlainTable
 from oracle.union import best_product, new_rows
 from search.key_lakes import CELLS, key_lake
@@ -264,7 +264,7 @@ def test_the_best_alignment_of_every_size(rows: int, columns: int, data: st.Data
 def test_alignments_of_many_columns_are_quick_and_whole() -> None:
     rng = np.random.default_rng(0)
     likeness = rng.random((60, 80)) + np.eye(60, 80)
-    pairs, _ = aligned(np.minimum(likeness, 1), len)
+    pairs, _ = choose_alignment(np.minimum(likeness, 1), len)
     assert len(pairs) == 60
 
 
@@ -277,7 +277,7 @@ def test_rows_that_are_held(data: st.DataObject) -> None:
         rows = data.draw(st.integers(1, 8))
         column = st.lists(cells, min_size=rows, max_size=rows)
         sides.append([np.array(data.draw(column)) for _ in range(width)])
-    held = held_rows(*sides)
+    held = contained_rows(*sides)
     new = new_rows(*([column.tolist() for column in side] for side in sides))
     assert np.flatnonzero(~held).tolist() == new
 
@@ -319,9 +319,9 @@ def test_a_likeness_is_a_share_and_more_values_say_no_less(
 ) -> None:
     one = _look("town", ["bern", "ulm", "oslo"])
     both = min(both, fewer)
-    told = likeness(one, one, Shared(both, fewer, chance), Named(telling))
+    told = score_likeness(one, one, SharedValues(both, fewer, chance), NameContext(telling))
     assert 0 <= told.score <= 1
-    more = likeness(one, one, Shared(fewer, fewer, chance), Named(telling))
+    more = score_likeness(one, one, SharedValues(fewer, fewer, chance), NameContext(telling))
     assert more.score >= told.score - 1e-9
 
 
@@ -329,17 +329,17 @@ def test_numbers_that_lie_elsewhere_under_another_name_are_hardly_alike() -> Non
     year = _look("year", [str(n) for n in range(1960, 2024)])
     schooling = _look("mean_years_in_school", [f"{n / 7:.2f}" for n in range(90)])
     time = _look("time", [str(n) for n in range(1970, 2016)])
-    alike = {one.name: likeness(year, one, Shared(), Named()).score for one in (schooling, time)}
+    alike = {one.name: score_likeness(year, one, SharedValues(), NameContext()).score for one in (schooling, time)}
     assert alike["mean_years_in_school"] < 0.3 < alike["time"]
     later = _look("year", [str(n) for n in range(3000, 3060)])
-    assert likeness(year, later, Shared(), Named()).score > 0.5, "rows to append are other ones"
+    assert score_likeness(year, later, SharedValues(), NameContext()).score > 0.5, "rows to append are other ones"
 
 
 def test_numbered_columns_are_not_alike_by_name() -> None:
     one = _look("column_1", ["bern", "ulm"])
-    assert "names" not in [sign.what for sign in likeness(one, one, Shared(), Named()).signs]
+    assert "names" not in [sign.what for sign in score_likeness(one, one, SharedValues(), NameContext()).signs]
 
 
-def _look(name: str, values: list[str]) -> Look:
+def _look(name: str, values: list[str]) -> ColumnSample:
     profile = encode_query(pa.array(values, pa.string()), ValueRules()).profile
-    return Look(name, profile, values)
+    return ColumnSample(name, profile, values)

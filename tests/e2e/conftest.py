@@ -13,8 +13,8 @@ import lakejoin
 from app.server.served import Served, serving
 from e2e.visiting import PATIENCE, Visitor, visiting
 from fake_spark import FakeSpark
-from lakejoin.app import demo_lake
-from lakejoin.app.server.application import PAGE
+from lakejoin.cli import demo_lake
+from lakejoin.server.application import PAGE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from lakejoin.encoders import open_encoder
-from lakejoin.encoders.abbreviations import abbreviations
-from lakejoin.encoders.mixed import Mix, _words_of
-from lakejoin.encoders.texts import as_array, folded
+from lakejoin.encoders.text_preparation import abbreviations
+from lakejoin.encoders.mixed_encoder import Mix, _words_of
+from lakejoin.encoders.texts import to_text_array, fold_for_encoding
 
 
 def expanded(text: str) -> str:
-    starts, codes, words = abbreviations().expanded(*_words_of(folded(as_array([text]))))
+    starts, codes, words = abbreviations().expanded(*_words_of(fold_for_encoding(to_text_array([text]))))
     assert starts.tolist() == [0, len(codes)]
     return " ".join(words[int(code)].as_py() for code in codes)
 
@@ -65,7 +65,7 @@ def test_rules(short: str, long: str) -> None:
 
 def test_several_texts_at_once() -> None:
     starts, codes, words = abbreviations().expanded(
-        *_words_of(as_array(["main st", "", "plain", "st john", "5 mar"]))
+        *_words_of(to_text_array(["main st", "", "plain", "st john", "5 mar"]))
     )
     found = [[words[int(c)].as_py() for c in codes[a:b]] for a, b in pairwise(starts)]
     assert found == [["main", "street"], [], ["plain"], ["saint", "john"], ["5", "march"]]

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.encoders import default, open_encoder
-from lakejoin.errors import MissingPart
+from lakejoin.encoders import wordllama, open_encoder
+from lakejoin.errors import MissingDependency
 
 needs_wheel = pytest.mark.skipif(
     find_spec("wordllama") is None, reason="wordllama is missing: lakejoin[meaning] has it"
@@ -29,7 +29,7 @@ def tokenizer() -> Any:
     if found is None or not found.submodule_search_locations:
         pytest.skip("wordllama is missing: lakejoin[meaning] has it")
     folder = Path(found.submodule_search_locations[0])
-    return tokenizers.Tokenizer.from_file(str(folder / default.VOCABULARY))
+    return tokenizers.Tokenizer.from_file(str(folder / wordllama.VOCABULARY))
 
 
 letters = st.text(st.characters(categories=["Ll", "Lo", "Nd", "Mn", "So"]), min_size=1, max_size=20)
@@ -38,7 +38,7 @@ letters = st.text(st.characters(categories=["Ll", "Lo", "Nd", "Mn", "So"]), min_
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(letters, st.text("aeiourstlnmz", min_size=1, max_size=14)), min_size=1))
 def test_tokens_are_those_of_the_tokenizer(tokenizer: Any, words: list[str]) -> None:
-    found = default.opened_words(128).look_up(pa.array(words, pa.large_string()))
+    found = wordllama.open_words(128).look_up(pa.array(words, pa.large_string()))
     for number, word in enumerate(words):
         plain = tokenizer.encode(word, add_special_tokens=False).ids
         capital = (
@@ -52,7 +52,7 @@ def test_tokens_are_those_of_the_tokenizer(tokenizer: Any, words: list[str]) -> 
 @needs_wheel
 def test_vectors_are_sums_of_the_tokens(tokenizer: Any) -> None:
     """The half of meaning, computed again with numpy in float64."""
-    table = default.opened_words(128).table.astype(np.float64)
+    table = wordllama.open_words(128).table.astype(np.float64)
     word_sums = [table[tokenizer.encode(word, add_special_tokens=False).ids].sum(0) for word in
                  ("red", "wine")]  # fmt: skip
     expected = sum(total / np.sqrt(np.linalg.norm(total)) for total in word_sums)
@@ -63,19 +63,19 @@ def test_vectors_are_sums_of_the_tokens(tokenizer: Any) -> None:
 
 @needs_wheel
 def test_weights_are_opened_once() -> None:
-    assert default.opened_words(128) is default.opened_words(128)
+    assert wordllama.open_words(128) is wordllama.open_words(128)
 
 
 def test_no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(default, "find_spec", lambda name: None)
-    default.opened_words.cache_clear()
-    with pytest.raises(MissingPart, match=r"wordllama: pip install 'lakejoin\[meaning\]'$"):
+    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    wordllama.open_words.cache_clear()
+    with pytest.raises(MissingDependency, match=r"wordllama: pip install 'lakejoin\[meaning\]'$"):
         open_encoder()
 
 
 @pytest.mark.parametrize("damage", ["none", "short", "header", "vocabulary"])
 def test_a_damaged_wheel(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (default._WEIGHTS, default.VOCABULARY):
+    for name in (wordllama._WEIGHTS, wordllama.VOCABULARY):
         (tmp_path / name).parent.mkdir(parents=True)
     header = json.dumps({"e": {"dtype": "F16", "shape": [4, 256], "data_offsets": [0, 2048]}})
     raw = len(header).to_bytes(8, "little") + header.encode() + bytes(2048)
@@ -84,10 +84,10 @@ def test_a_damaged_wheel(damage: str, tmp_path: Path, monkeypatch: pytest.Monkey
     elif damage == "header":
         raw = b"no header at all" * 8
     if damage != "none":
-        (tmp_path / default._WEIGHTS).write_bytes(raw)
-    (tmp_path / default.VOCABULARY).write_text('{"model": {}}')
+        (tmp_path / wordllama._WEIGHTS).write_bytes(raw)
+    (tmp_path / wordllama.VOCABULARY).write_text('{"model": {}}')
     found = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr(default, "find_spec", lambda name: found)
-    default.opened_words.cache_clear()
-    with pytest.raises(MissingPart, match=r"cannot read the .* weights .*lakejoin\[meaning\]"):
+    monkeypatch.setattr(wordllama, "find_spec", lambda name: found)
+    wordllama.open_words.cache_clear()
+    with pytest.raises(MissingDependency, match=r"cannot read the .* weights .*lakejoin\[meaning\]"):
         open_encoder()

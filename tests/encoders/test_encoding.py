@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.encoders import Encoder, EncoderSpec, open_encoder
-from lakejoin.encoders.mixed import Mix
+from lakejoin.encoders.mixed_encoder import Mix
 from lakejoin.errors import InputError
 
 needs_wheel = pytest.mark.skipif(
@@ -64,7 +64,7 @@ def test_half_a_surrogate_is_no_reason_to_fail(encoder: Encoder) -> None:
 
 
 def test_canonical_and_original_alike(encoder: Encoder) -> None:
-    from lakejoin.lake.values import canonical
+    from lakejoin.values.canonical_values import canonical
 
     originals = ["ZÜRICH\u00a0 HB", "Straße 5", "ΟΔΟΣ", "New   York ", "São Tomé", "É́cole"]
     canonicals = [canonical(text) for text in originals]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lakejoin.encoders import open_encoder
-from lakejoin.encoders.mixed import Mix
+from lakejoin.encoders.mixed_encoder import Mix
 from lakejoin.errors import InputError, UnreadableFile
 
 WORDS = ["bern", "zürich", "New", "new", "york", '"quoted', "nan", "Paris"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lakejoin.encoders import open_encoder
-from lakejoin.errors import InputError, MissingPart
+from lakejoin.errors import InputError, MissingDependency
 
 
 def counts(texts: list[str]) -> Any:
@@ -108,10 +108,10 @@ def test_a_missing_library_is_named_with_its_extra(
     sentence_folder: Path, onnx_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "sentence_transformers")
-    with pytest.raises(MissingPart, match=r"pip install 'lakejoin\[sentences\]'$"):
+    with pytest.raises(MissingDependency, match=r"pip install 'lakejoin\[sentences\]'$"):
         open_encoder(sentence_folder)
     without(monkeypatch, "onnxruntime")
-    with pytest.raises(MissingPart, match=r"pip install 'lakejoin\[onnx\]'$"):
+    with pytest.raises(MissingDependency, match=r"pip install 'lakejoin\[onnx\]'$"):
         open_encoder(onnx_file)
 
 

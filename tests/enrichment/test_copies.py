@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lakejoin.enrich.copies import copies_target, tells_alone
-from lakejoin.enrich.gathering import Column, Gathered, Values
-from lakejoin.enrich.linking import Link
-from lakejoin.enrich.partners import ByEqual
-from lakejoin.enrich.target import Target
+from lakejoin.enrich.leakage import explain_target_copy, predicts_alone
+from lakejoin.enrich.lake_columns import LakeColumn, GatheredColumns, ColumnValues
+from lakejoin.enrich.links import Link
+from lakejoin.enrich.key_partners import EqualKeys
+from lakejoin.enrich.inputs import Target
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)
@@ -22,15 +22,15 @@ CLASSES = RANDOM.integers(0, 3, 100)
 def why(theirs: Array, target: Target, texts: tuple[str, ...] = ()) -> str:
     """What is said of a column, row by row."""
     values, gathered = gathered_of(theirs, texts)
-    return copies_target(values, gathered, gathered.rows, target)
+    return explain_target_copy(values, gathered, gathered.rows, target)
 
 
-def gathered_of(theirs: Array, texts: tuple[str, ...] = ()) -> tuple[Values, Gathered]:
+def gathered_of(theirs: Array, texts: tuple[str, ...] = ()) -> tuple[ColumnValues, GatheredColumns]:
     """A column as it was gathered, one row a key."""
     rows = np.arange(len(theirs))
-    link = Link("t.csv", ("key",), (ByEqual(("key",)),))
-    values = Values(Column(0, "t.csv", 1, "c", "mean", "c"), theirs.astype(float), texts)
-    return values, Gathered((link,), rows, rows, {("key",): rows}, (values,), {})
+    link = Link("t.csv", ("key",), (EqualKeys(("key",)),))
+    values = ColumnValues(LakeColumn(0, "t.csv", 1, "c", "mean", "c"), theirs.astype(float), texts)
+    return values, GatheredColumns((link,), rows, rows, {("key",): rows}, (values,), {})
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_nearly_tells_numbers_is_told() -> None:
     rows = np.arange(100)
     for theirs, told in ((NUMBERS * 2 + RANDOM.normal(0, 0.3, 100), True), (NUMBERS[::-1], False)):
         values, gathered = gathered_of(theirs)
-        assert tells_alone(values, gathered, rows, Target("y", NUMBERS)) is told
+        assert predicts_alone(values, gathered, rows, Target("y", NUMBERS)) is told
 
 
 @pytest.mark.parametrize(

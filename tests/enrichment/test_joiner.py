@@ -22,9 +22,9 @@ from sklearn.preprocessing import OrdinalEncoder
 import lakejoin
 from enrichment.made_lakes import Made, made_lake
 from lakejoin import LakeJoiner
-from lakejoin.enrich.linking import Wanted
-from lakejoin.enrich.preparing import Limits, prepared
-from lakejoin.enrich.target import Target
+from lakejoin.enrich.links import LinkRequest
+from lakejoin.enrich.preparing import EnrichLimits, prepare_chooser
+from lakejoin.enrich.inputs import Target
 from lakejoin.errors import InputError, UnusableTarget
 
 
@@ -66,9 +66,9 @@ def test_no_target_of_noise_chooses_anything(made: Made) -> None:
     """The best of much noise looks good by the rows that it was chosen by."""
     rows = np.arange(len(made.mine))
     mine = pa.Table.from_pandas(made.mine, preserve_index=False)
-    wanted = Wanted(("town",), "equal")
+    wanted = LinkRequest(("town",), "equal")
     target = Target("y", made.noise)
-    chooser = prepared(lakejoin.open(made.index), mine, target, wanted, Limits(), print)
+    chooser = prepare_chooser(lakejoin.open(made.index), mine, target, wanted, EnrichLimits(), print)
     for seed in range(6):
         random = np.random.default_rng(seed + 50)
         target = (

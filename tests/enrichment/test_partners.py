@@ -19,11 +19,11 @@ import lakejoin
 from enrichment.made_lakes import names
 from fake_spark import FakeSpark
 from lakejoin import LakeJoiner
-from lakejoin.enrich.gathering import Column
-from lakejoin.enrich.joining import joined_columns
-from lakejoin.enrich.linking import Link
-from lakejoin.enrich.partners import ByEqual
-from lakejoin.opened import Lake
+from lakejoin.enrich.lake_columns import LakeColumn
+from lakejoin.enrich.joining import join_columns
+from lakejoin.enrich.links import Link
+from lakejoin.enrich.key_partners import EqualKeys
+from lakejoin.lake import Lake
 
 RANDOM = np.random.default_rng(7)
 TOWNS = ["Bern", "Ulm", "Zug", "Thun", "Biel", "Chur"]
@@ -91,13 +91,13 @@ def check(lake: Lake, keys: list[Any], columns: list[str]) -> None:
     mine = pa.table(
         {name: pa.array([key[i] for key in keys], pa.string()) for i, name in enumerate(columns)}
     )
-    link = Link("facts.csv", tuple(columns), (ByEqual(tuple(columns)),))
+    link = Link("facts.csv", tuple(columns), (EqualKeys(tuple(columns)),))
     asked = [
-        Column(0, "facts.csv", 2, "n", "mean", "n"),
-        Column(0, "facts.csv", 3, "kind", "most frequent", "kind"),
-        Column(0, "facts.csv", -1, "rows", "rows", "rows"),
+        LakeColumn(0, "facts.csv", 2, "n", "mean", "n"),
+        LakeColumn(0, "facts.csv", 3, "kind", "most frequent", "kind"),
+        LakeColumn(0, "facts.csv", -1, "rows", "rows", "rows"),
     ]
-    made = joined_columns(lake.snapshot, [link], asked, mine)
+    made = join_columns(lake.snapshot, [link], asked, mine)
     got = list(zip(*(column.to_pylist() for column in made), strict=True))
     wanted = expected(keys, columns)
     assert len(got) == len(keys)

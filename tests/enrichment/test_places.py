@@ -14,7 +14,7 @@ import pytest
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin import LakeJoiner
-from lakejoin.enrich.partners import ByPlace
+from lakejoin.enrich.key_partners import NearestPoints
 
 Array = np.ndarray[Any, Any]
 EARTH = 6_371_008.8
@@ -77,7 +77,7 @@ def test_each_spot_gets_the_nearest_station(made: Made, fitted: LakeJoiner) -> N
     assert [column.called for column in fitted.columns_] == ["stations.height"]
     (link,) = fitted.links_
     (way,) = link.ways
-    assert isinstance(way, ByPlace)
+    assert isinstance(way, NearestPoints)
     assert (link.mine, way.theirs) == (("lat", "lon"), ("latitude", "longitude"))
     amount, unit = way.within.split()
     within = float(amount) * {"m": 1, "km": 1000}[unit]

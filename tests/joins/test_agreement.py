@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakejoin
-from lakejoin.joins.agreeing import agreements
-from lakejoin.joins.autojoin.programs import Extract, Program, identity
-from lakejoin.joins.by_agreement import agreeing, told_apart
-from lakejoin.joins.by_values import equal_on
+from lakejoin.joins.agreements import find_agreements
+from lakejoin.codegen.programs import Extract, Program, identity
+from lakejoin.joins.agreement_matcher import match_agreeing, refine_keys
+from lakejoin.joins.value_matchers import match_columns
 from lakejoin.joins.join import Join
 from lakejoin.joins.joining import join_tables
-from lakejoin.joins.keys import NO_KEY
+from lakejoin.joins.row_keys import NO_KEY
 from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.readings import NOTHING, Reader
-from lakejoin.joins.task import Task
-from lakejoin.joins.ways import Found, Told
+from lakejoin.joins.readings import NO_TEXT, Reader
+from lakejoin.joins.task import JoinTask
+from lakejoin.joins.join_key import JoinKey, KeyRefinement
 from oracle.programs import in_python, texts
 
 FIRST = ("Ada", "Alan", "Grace", "Edsger", "Donald", "Barbara", "John", "Frances", "Ken", "Tony")
@@ -46,14 +46,14 @@ def tables(rows: int = 60, off: int = 6) -> tuple[dict[str, list[str]], dict[str
     return left, right
 
 
-def by_terms(left: Any, right: Any) -> tuple[Task, Found]:
+def by_terms(left: Any, right: Any) -> tuple[JoinTask, JoinKey]:
     """Rows that met by their terms, as if these had been rewritten."""
-    task = Task(pa.table(left), pa.table(right), JoinOptions(by="auto"), lambda doing: None)
-    found = equal_on(task, (("term", "years"),), 1.0, "")
+    task = JoinTask(pa.table(left), pa.table(right), JoinOptions(by="auto"), lambda doing: None)
+    found = match_columns(task, (("term", "years"),), 1.0, "")
     return task, replace(found, ways=(replace(found.ways[0], kind="transform"),))
 
 
-def pairs(found: Found) -> set[tuple[int, int]]:
+def pairs(found: JoinKey) -> set[tuple[int, int]]:
     keys = found.keys
     return {
         (i, j) for i, a in enumerate(keys.left) for j, b in enumerate(keys.right) if a == b != -1
@@ -63,7 +63,7 @@ def pairs(found: Found) -> set[tuple[int, int]]:
 def test_rows_left_over_join_by_names_that_agree() -> None:
     task, found = by_terms(*tables())
     assert len(pairs(found)) == 54
-    more = agreeing(task, found)
+    more = match_agreeing(task, found)
     assert more is not None and pairs(more) == {(n, n) for n in range(60)}
     way = more.ways[1]
     assert way.kind == "agreeing" and way.words == 'split(name, ".")[1] = split(who, " (")[0]'
@@ -86,9 +86,9 @@ def test_a_join_tells_what_agrees_and_its_code_makes_the_same_rows() -> None:
 def test_rows_with_keys_that_contradict_do_not_join() -> None:
     """Equal keys met: who has another key is another person of that name."""
     left, right = tables()
-    task = Task(pa.table(left), pa.table(right), JoinOptions(by="auto"), lambda doing: None)
-    found = equal_on(task, (("term", "years"),), 1.0, "")
-    assert agreeing(task, found) is found
+    task = JoinTask(pa.table(left), pa.table(right), JoinOptions(by="auto"), lambda doing: None)
+    found = match_columns(task, (("term", "years"),), 1.0, "")
+    assert match_agreeing(task, found) is found
 
 
 def test_references_keep_the_row_that_they_name() -> None:
@@ -98,7 +98,7 @@ def test_references_keep_the_row_that_they_name() -> None:
     left = {"term": names, "day": days}
     right = {"years": [*names, *names[:5]], "shipped": [*days, *["later"] * 5]}
     task, found = by_terms(left, right)
-    assert told_apart(task, found) is found and len(pairs(found)) == 65
+    assert refine_keys(task, found) is found and len(pairs(found)) == 65
 
 
 def test_names_of_others_do_not_join() -> None:
@@ -106,7 +106,7 @@ def test_names_of_others_do_not_join() -> None:
     strangers = people(12, seed=9)
     right["who"] = [f"{a} ({n})" for n, a in enumerate(strangers[:6])] + right["who"][6:]
     task, found = by_terms(left, right)
-    more = agreeing(task, found)
+    more = match_agreeing(task, found)
     same = {n for n in range(6) if left["name"][n] == f"Gov. {strangers[n]}"}
     assert more is not None and {pair for pair in pairs(more) if pair[0] < 6} == {
         (n, n) for n in same
@@ -119,8 +119,8 @@ def test_what_many_rows_share_joins_nothing() -> None:
     party = [("red", "blue", "green", "white")[n % 4] for n in range(60)]
     mine, theirs = {"term": left["term"], "party": party}, {"years": right["years"], "of": party}
     task, found = by_terms(mine, theirs)
-    assert agreements(task, found)[0].share == 1.0
-    assert agreeing(task, found) is found
+    assert find_agreements(task, found)[0].share == 1.0
+    assert match_agreeing(task, found) is found
 
 
 def test_row_numbers_join_nothing() -> None:
@@ -130,15 +130,15 @@ def test_row_numbers_join_nothing() -> None:
     task, found = by_terms(
         {"term": left["term"], "no": numbers}, {"years": right["years"], "row": numbers}
     )
-    assert agreements(task, found)[0].share == 1.0
-    assert agreeing(task, found) is found
+    assert find_agreements(task, found)[0].share == 1.0
+    assert match_agreeing(task, found) is found
 
 
 def test_a_value_that_means_two_rows_joins_none() -> None:
     left, right = tables()
     left["name"][1] = left["name"][0]
     task, found = by_terms(left, right)
-    more = agreeing(task, found)
+    more = match_agreeing(task, found)
     assert more is not None and {i for i, _ in pairs(more)} == set(range(2, 60))
 
 
@@ -155,8 +155,8 @@ def test_rows_with_the_same_key_are_told_apart() -> None:
     right = {"years": names, "of": [f"{n}. of all" for n in range(40)]}
     task, found = by_terms(left, right)
     assert len(pairs(found)) == 42
-    told = told_apart(task, found)
-    assert agreeing(task, found) is found
+    told = refine_keys(task, found)
+    assert match_agreeing(task, found) is found
     assert pairs(told) == {(n, n) for n in range(40)}
     assert task.notes == [
         'rows that share a key must also match on no = split(of, ".")[0]: they agree in 100% of 38 '
@@ -177,7 +177,7 @@ def test_rows_of_one_key_are_all_kept_where_one_agrees_with_none() -> None:
     right = {"years": names, "no": [str(n) if n != 7 else "99" for n in range(40)]}
     left["no"][7] = "98"
     task, found = by_terms(left, right)
-    assert told_apart(task, found) is found
+    assert refine_keys(task, found) is found
 
 
 def test_a_table_with_several_rows_for_many_keys_is_not_thinned() -> None:
@@ -188,7 +188,7 @@ def test_a_table_with_several_rows_for_many_keys_is_not_thinned() -> None:
     orders[4] = (orders[4][0], "elsewhere")
     right = {"years": [name for name, _ in orders], "to": [town for _, town in orders]}
     task, found = by_terms(left, right)
-    assert len(pairs(told_apart(task, found))) == 90
+    assert len(pairs(refine_keys(task, found))) == 90
 
 
 codes = st.lists(st.integers(-1, 3), min_size=1, max_size=7)
@@ -201,7 +201,7 @@ def test_finer_keys_are_the_keys_that_also_agree(data: Any) -> None:
     values = [data.draw(st.lists(st.integers(-1, 2), min_size=len(k), max_size=len(k)))
               for k in (mine, theirs)]  # fmt: skip
     split = data.draw(st.lists(st.booleans(), min_size=4, max_size=4))
-    told = Told(
+    told = KeyRefinement(
         identity("a"), identity("b"), np.array(split), np.array(values[0]), np.array(values[1])
     )
     left, right, count = told.keys_of(np.array(mine), np.array(theirs), 4)
@@ -223,4 +223,4 @@ def test_readings_are_what_programs_give(cells: list[str | None]) -> None:
     for part, row in zip(parts, numbers.tolist(), strict=True):
         made = [in_python(Program((part,)), {"a": cell}) for cell in cells]
         plain = [(text or "").strip().lower() for text in made]
-        assert [known.get(number, "") if number != NOTHING else "" for number in row] == plain
+        assert [known.get(number, "") if number != NO_TEXT else "" for number in row] == plain

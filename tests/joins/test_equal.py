@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.joins.joined import HOWS, Joined, result_names
-from lakejoin.joins.keys import key_codes
-from lakejoin.joins.on import columns_of
+from lakejoin.joins.joined_table import HOWS, JoinedTable, result_names
+from lakejoin.joins.row_keys import encode_keys
+from lakejoin.joins.join_inputs import parse_column_pair
 from lakejoin.model import ValueRules
 
 # What is written, and the value that it is: by hand, so that nothing of ours judges itself.
@@ -71,12 +71,12 @@ def brute_force(left: Rows, right: Rows, how: str, width: int) -> list[tuple[Any
 
 def equal_join(
     on: On, left: pa.Table, right: pa.Table, how: str = "inner", rules: ValueRules | None = None
-) -> Joined:
+) -> JoinedTable:
     columns = [left[name] for name, _ in on], [right[name] for _, name in on]
-    return Joined(left, right, key_codes(*columns, rules or ValueRules()), how)
+    return JoinedTable(left, right, encode_keys(*columns, rules or ValueRules()), how)
 
 
-def joined(left: Rows, right: Rows, how: str, width: int) -> Joined:
+def joined(left: Rows, right: Rows, how: str, width: int) -> JoinedTable:
     on = (("a", "x"), ("b", "y"))[:width]
     return equal_join(on, table(left, "a", "b"), table(right, "x", "y"), how)
 
@@ -195,17 +195,17 @@ def test_names_are_unique(left: list[str], right: list[str]) -> None:
     ],
 )
 def test_pairs(text: str, pair: tuple[str, str]) -> None:
-    assert columns_of(text, ["a", "c=d", "same"], ["x", "p=q", "same"], "l", "r") == pair
+    assert parse_column_pair(text, ["a", "c=d", "same"], ["x", "p=q", "same"], "l", "r") == pair
 
 
 def test_pairs_that_are_none() -> None:
     with pytest.raises(InputError, match="r has no column 'y'; it has 'x'"):
-        columns_of("a=y", ["a"], ["x"], "l", "r")
+        parse_column_pair("a=y", ["a"], ["x"], "l", "r")
     with pytest.raises(InputError, match="l has no column 'b'"):
-        columns_of("b=x", ["a"], ["x"], "l", "r")
+        parse_column_pair("b=x", ["a"], ["x"], "l", "r")
     with pytest.raises(InputError, match="l has no column 'b'"):
-        columns_of("b", ["a"], ["x"], "l", "r")
+        parse_column_pair("b", ["a"], ["x"], "l", "r")
     with pytest.raises(InputError, match="write LEFT=RIGHT"):
-        columns_of("b=c=d", ["a"], ["x"], "l", "r")
+        parse_column_pair("b=c=d", ["a"], ["x"], "l", "r")
     with pytest.raises(InputError, match=r"is ambiguous \('a' with 'b=c' or 'a=b' with 'c'\)"):
-        columns_of("a=b=c", ["a", "a=b"], ["c", "b=c"], "l", "r")
+        parse_column_pair("a=b=c", ["a", "a=b"], ["c", "b=c"], "l", "r")

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.joins import shared_values as sharing
-from lakejoin.joins.equal_columns import EqualColumns, equal_columns
-from lakejoin.joins.keys import key_codes
+from lakejoin.joins.equal import shared_values as sharing
+from lakejoin.joins.equal.equal_columns import EqualColumns, find_equal_columns
+from lakejoin.joins.row_keys import encode_keys
 from lakejoin.joins.pairing import Pairing
-from lakejoin.joins.shared_values import shared_values
-from lakejoin.lake.read import read
+from lakejoin.joins.equal.shared_values import count_shared_values
+from lakejoin.formats.file_reader import read
 from lakejoin.model import ValueRules
-from lakejoin.signals.chance import LEAST, chance_of_meeting, evidence
-from lakejoin.signals.likely_names import names_alike
+from lakejoin.signals.chance import LEAST_CHANCE, match_chance, evidence
+from lakejoin.signals.name_similarity import compare_names
 from oracle.equal_columns import met, shared_counts
 
 DATA = Path(
@@ -51,13 +51,13 @@ def tables(names: str) -> st.SearchStrategy[pa.Table]:
 @settings(max_examples=80, deadline=None)
 def test_what_is_shared_and_what_joins_is_counted_exactly(left: pa.Table, right: pa.Table) -> None:
     expected = shared_counts(left, right)
-    assert shared_values(left, right, ValueRules()).shared.tolist() == expected
-    found = equal_columns(left, right)
+    assert count_shared_values(left, right, ValueRules()).shared.tolist() == expected
+    found = find_equal_columns(left, right)
     assert (found is None) == (not any(map(any, expected)))
     if found is not None:
         counted = found.left_joined, found.right_joined, found.pairs, found.shared
         assert counted == met(left, right, found.on)
-        keys = key_codes(
+        keys = encode_keys(
             [left[a] for a, _ in found.on], [right[b] for _, b in found.on], ValueRules()
         )
         assert len(Pairing(keys)) == found.pairs
@@ -83,12 +83,12 @@ def test_columns_of_very_large_tables_are_found_by_a_sample(
     noise = {f"n{i}": rng.integers(0, 10**9, rows) for i in range(12)}
     left = pa.table({**noise, "mine": keys})
     right = pa.table({"theirs": keys[::-1], **{f"m{i}": rng.normal(size=rows) for i in range(12)}})
-    whole = equal_columns(left, right)
+    whole = find_equal_columns(left, right)
     monkeypatch.setattr(sharing, "FEW_CELLS", 10)
     monkeypatch.setattr(sharing, "MOST_CELLS", 2 * rows)
     monkeypatch.setattr(sharing, "SAMPLED_ROWS", 500)
-    assert len(shared_values(left, right, ValueRules()).left) <= 2
-    sampled = equal_columns(left, right)
+    assert len(count_shared_values(left, right, ValueRules()).left) <= 2
+    sampled = find_equal_columns(left, right)
     assert whole is not None and sampled is not None
     assert sampled.on == whole.on == (("mine", "theirs"),)
     assert sampled.believed and sampled.pairs == whole.pairs == rows
@@ -98,7 +98,7 @@ def test_of_large_columns_the_overlap_is_estimated() -> None:
     size = 3 * sharing.SAMPLE
     left = pa.table({"a": np.arange(size)})
     right = pa.table({"b": np.arange(size) + size // 2})
-    found = int(shared_values(left, right, ValueRules()).shared[0, 0])
+    found = int(count_shared_values(left, right, ValueRules()).shared[0, 0])
     assert abs(found - size / 2) < size / 20
 
 
@@ -106,7 +106,7 @@ def test_of_large_columns_the_overlap_is_estimated() -> None:
 
 
 def found_in(left: Mapping[str, object], right: Mapping[str, object]) -> EqualColumns:
-    found = equal_columns(pa.table(left), pa.table(right))
+    found = find_equal_columns(pa.table(left), pa.table(right))
     assert found is not None
     return found
 
@@ -163,7 +163,7 @@ def test_ids_of_unrelated_things_are_not() -> None:
 def test_names_of_tables_say_what_an_id_is_of() -> None:
     films = pa.table({"id": range(1, 51), "minutes": [90 + i for i in range(50)]})
     rentals = pa.table({"id": range(1, 101), "film_id": [1 + i % 50 for i in range(100)]})
-    found = equal_columns(rentals, films, tables=("rentals", "films"))
+    found = find_equal_columns(rentals, films, tables=("rentals", "films"))
     assert found is not None and found.on == (("film_id", "id"),) and found.believed
 
 
@@ -224,16 +224,16 @@ def test_annual_tables_join_by_year_where_both_have_each_once() -> None:
     ],
 )
 def test_nothing_in_common(left: dict[str, object], right: dict[str, object]) -> None:
-    assert equal_columns(pa.table(left), pa.table(right)) is None
+    assert find_equal_columns(pa.table(left), pa.table(right)) is None
 
 
 def test_no_columns_at_all() -> None:
-    assert equal_columns(pa.table({}), pa.table({"a": ["x"]})) is None
+    assert find_equal_columns(pa.table({}), pa.table({"a": ["x"]})) is None
 
 
 def test_columns_that_share_a_name_are_left_out() -> None:
     twice = pa.Table.from_arrays([pa.array(TOWNS), pa.array(TOWNS)], ["town", "town"])
-    assert equal_columns(twice, pa.table({"town": TOWNS})) is None
+    assert find_equal_columns(twice, pa.table({"town": TOWNS})) is None
 
 
 def test_long_cells_and_bytes() -> None:
@@ -263,15 +263,15 @@ def test_long_cells_and_bytes() -> None:
     ],
 )
 def test_names(left: str, right: str, alike: float) -> None:
-    assert names_alike(left, right).alike == alike == names_alike(right, left).alike
+    assert compare_names(left, right).alike == alike == compare_names(right, left).alike
 
 
 def test_chance_is_what_wrong_values_meet() -> None:
     codes = pa.array([a + b for a in "abcdefghijklm" for b in "abcdefghijklmnopqrstuvwxyz"])
-    assert chance_of_meeting(codes, codes) > 0.9
-    assert chance_of_meeting(pa.array(TOWNS), pa.array(TOWNS)) == LEAST
+    assert match_chance(codes, codes) > 0.9
+    assert match_chance(pa.array(TOWNS), pa.array(TOWNS)) == LEAST_CHANCE
     sparse = pa.array([str(n * n * 7919) for n in range(100, 1000)])
-    assert chance_of_meeting(sparse, sparse) == LEAST
+    assert match_chance(sparse, sparse) == LEAST_CHANCE
 
 
 # -- real databases ----------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def joined_by(database: Path) -> Iterator[tuple[bool, bool]]:
     }
     for child, parent in sorted(keys):
         if child < parent and child in tables and parent in tables:
-            found = equal_columns(tables[child], tables[parent])
+            found = find_equal_columns(tables[child], tables[parent])
             right = found is not None and frozenset(found.on) in keys[child, parent]
             yield right, found is not None and found.believed
 

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakejoin
-from lakejoin.errors import InputError, MissingPart, NoJoin
+from lakejoin.errors import InputError, MissingDependency, NoJoin
 from lakejoin.joins import joining
-from lakejoin.joins.aggregating import FUNCTIONS
-from lakejoin.joins.autojoin import finding
-from lakejoin.joins.autojoin.finding import Doubted, Learned
-from lakejoin.joins.keys import Keys, each_once
+from lakejoin.joins.aggregation import FUNCTIONS
+from lakejoin.joins.learned import program_finder
+from lakejoin.joins.learned.program_finder import RejectedPrograms, LearnedJoin
+from lakejoin.joins.row_keys import Keys, one_to_one_keys
 from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.ways import Found, Way
+from lakejoin.joins.join_key import JoinKey, KeyRule
 from lakejoin.model import ValueRules
 
 NAMES = (
@@ -88,7 +88,7 @@ def test_the_best_attempt_is_told() -> None:
 def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(
-        finding, "find_programs", lambda *_, **given: asked.append(given["rules"]) or Learned()
+        program_finder, "find_programs", lambda *_, **given: asked.append(given["rules"]) or LearnedJoin()
     )
     rules = ValueRules(fold=False)
     assert not joining.join_tables(PEOPLE, USERS, JoinOptions(by="transform", rules=rules))
@@ -96,8 +96,8 @@ def test_programs_are_learned_by_the_rules_for_values(monkeypatch: pytest.Monkey
 
 
 def test_programs_that_are_not_believed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    doubted = Doubted("lower(a) = b", 2, 1, "it may be a coincidence", Learned())
-    monkeypatch.setattr(finding, "find_programs", lambda *_, **__: Learned(doubted=doubted))
+    doubted = RejectedPrograms("lower(a) = b", 2, 1, "it may be a coincidence", LearnedJoin())
+    monkeypatch.setattr(program_finder, "find_programs", lambda *_, **__: LearnedJoin(doubted=doubted))
     join = lakejoin.join({"a": ["x", "y"]}, {"b": ["p", "q"]}, by="transform")
     assert join.no_join == (
         "no join found; the closest candidate is lower(a) = b: it would match 2 of 2 left rows and "
@@ -229,15 +229,15 @@ def test_with_columns_given_equal_values_are_enough() -> None:
 
 def test_a_missing_library_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: Any) -> Any:
-        raise MissingPart("this needs pydivsufsort: pip install pydivsufsort")
+        raise MissingDependency("this needs pydivsufsort: pip install pydivsufsort")
 
-    tried = dict(joining._MATCHERS, auto=(joining.equal, missing), transform=(missing,))
+    tried = dict(joining._MATCHERS, auto=(joining.match_equal, missing), transform=(missing,))
     monkeypatch.setattr(joining, "_MATCHERS", tried)
     join = lakejoin.join(PEOPLE, PEOPLE.slice(3))
     assert join.right_joined == 13
     none = lakejoin.join(PEOPLE, USERS)
     assert not none and "pip install pydivsufsort" in none.notes[0]
-    with pytest.raises(MissingPart):
+    with pytest.raises(MissingDependency):
         lakejoin.join(PEOPLE, USERS, by="transform")
 
 
@@ -247,7 +247,7 @@ def test_a_missing_library_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_each_once(left: list[int], right: list[int], data: st.DataObject) -> None:
     order = data.draw(st.lists(st.integers(0, 2), min_size=len(left), max_size=len(left)))
-    once = each_once(
+    once = one_to_one_keys(
         Keys(np.array(left, np.int64), np.array(right, np.int64), 5), np.array(order, np.int64)
     )
     met = [(i, j) for i, a in enumerate(once.left) for j, b in enumerate(once.right) if a == b >= 0]
@@ -270,8 +270,8 @@ def test_steps_without_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     """The second way is left no row by one to one, the third one by the others."""
     codes = [np.array(row) for row in ([0, -1, -1, 1], [-1, 0, -1, -1], [0, 0, -1, 1])]
     codes.append(np.array([-1, -1, 2, -1]))
-    ways = tuple(Way("equal", ("k",), c, f"way {i}", 1.0, "") for i, c in enumerate(codes))
-    found = Found("left", ("k",), np.array([0, 1, 2]), 3, ways)
+    ways = tuple(KeyRule("equal", ("k",), c, f"way {i}", 1.0, "") for i, c in enumerate(codes))
+    found = JoinKey("left", ("k",), np.array([0, 1, 2]), 3, ways)
     monkeypatch.setitem(joining._MATCHERS, "auto", (lambda *_: found,))
     left, right = pa.table({"k": list("abcd")}), pa.table({"k": list("adc")})
     once = joining.join_tables(left, right, JoinOptions(one_to_one=True))

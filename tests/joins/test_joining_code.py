@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 import lakejoin
 from lakejoin.errors import InputError
-from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.forms import Casing, Runs
-from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.forms import Casing, Runs
+from lakejoin.codegen.programs import Constant, Extract, Program, identity
 from lakejoin.joins.join import Join
-from lakejoin.joins.keys import NO_KEY, KeyColumn
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn
 from lakejoin.joins.options import JoinOptions
-from lakejoin.joins.ways import Found, Told, Way
-from lakejoin.joins.written.lines import MOST_LISTED
-from lakejoin.lake.columns import encode_query
+from lakejoin.joins.join_key import JoinKey, KeyRefinement, KeyRule
+from lakejoin.codegen.join_plan import MOST_LISTED
+from lakejoin.values.column_encoder import encode_query
 from oracle.sqlite import rows_by_sqlite
 
 EVERY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -92,13 +92,13 @@ def joined_by_ways(
     key = KeyColumn(encode_query(target["key"]))
     ways = []
     for program in (identity("a"), PIECE, FIRST_LAST):
-        codes = key.codes_of(encode_query(apply(program, source)))
+        codes = key.codes_of(encode_query(apply_program(program, source)))
         kind = "equal" if program.is_identity else "transform"
-        ways.append(Way(kind, program.columns, codes, str(program), 1.0, "", program))
+        ways.append(KeyRule(kind, program.columns, codes, str(program), 1.0, "", program))
     means = key.codes_of(encode_query(pa.array([listed.get(t) for t in source["a"].to_pylist()])))
     codes = means if len(means) == source.num_rows else np.full(source.num_rows, NO_KEY)
-    ways.append(Way("fuzzy", ("a",), codes, "a ~ key", 1.0, ""))
-    found = Found(side, ("key",), key.codes, key.count, tuple(ways))
+    ways.append(KeyRule("fuzzy", ("a",), codes, "a ~ key", 1.0, ""))
+    found = JoinKey(side, ("key",), key.codes, key.count, tuple(ways))
     left, right = (source, target) if side == "left" else (target, source)
     return Join(left, right, JoinOptions(how=how), found)
 
@@ -182,7 +182,7 @@ def test_rows_with_the_same_key_that_are_told_apart(run: str) -> None:
         tell = KeyColumn(encode_query(target["u"]))
         codes = tell.codes_of(encode_query(source["t"])), tell.codes
         some = np.array(split[: join.known.count], bool)
-        told = Told(identity("t"), identity("u"), some, *codes, words="t = u")
+        told = KeyRefinement(identity("t"), identity("u"), some, *codes, words="t = u")
         join = replace(join, found=join.known.told_by(told))
         assert rows(RUNS[run](join)) == rows(join.table())
         if run == "standard":
@@ -199,9 +199,9 @@ def test_what_standard_sql_cannot_say_is_listed() -> None:
 
     def joined(days: list[str | None]) -> Join:
         source = pa.table({"day": days})
-        codes = key.codes_of(encode_query(apply(numbers, source)))
-        way = Way("transform", ("day",), codes, str(numbers), 1.0, "", numbers)
-        found = Found("left", ("n",), key.codes, key.count, (way,))
+        codes = key.codes_of(encode_query(apply_program(numbers, source)))
+        way = KeyRule("transform", ("day",), codes, str(numbers), 1.0, "", numbers)
+        found = JoinKey("left", ("n",), key.codes, key.count, (way,))
         return Join(source, pa.table({"n": ["1", "2"]}), JoinOptions(), found)
 
     listed = joined(["a1", "b 2", None, "c"])
@@ -357,7 +357,7 @@ def test_spark(spark: Any) -> None:
         for side in ("left", "right"):
             join = joined_by_ways(source, target, {"Bärn": "bern", "x.y": "7"}, how, side)
             codes = np.array([0, 1, 1, 0, 1, 2, -1]), np.array([1, 0, 1, 0, 2, 0])
-            told = Told(identity("b"), identity("a"), np.ones(join.known.count, bool), *codes)
+            told = KeyRefinement(identity("b"), identity("a"), np.ones(join.known.count, bool), *codes)
             if side == "left":
                 join = replace(join, found=join.known.told_by(told))
             made = _function(join.to_pyspark_code())(

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.encoders import default
+from lakejoin.encoders import wordllama
 from lakejoin.encoders.functions import FunctionEncoder
-from lakejoin.errors import InputError, MissingPart
-from lakejoin.joins import meant
-from lakejoin.joins.meant import meant_rows
+from lakejoin.errors import InputError, MissingDependency
+from lakejoin.joins.nearest import nearest_meanings
+from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
 
 # Few texts and fewer vectors: many are equally near.
 VECTORS = {
@@ -58,10 +58,10 @@ def mapping(found: Any) -> dict[int, int]:
 def test_nearest(left: list[str | None], right: list[str | None], tau: float, block: int) -> None:
     columns = pa.array(left, pa.string()), pa.array(right, pa.string())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meant, "_LEFT_BLOCK", block)
-        patch.setattr(meant, "_RIGHT_BLOCK", block)
-        patch.setattr(meant, "_MOST_OPEN", 2)
-        found = meant_rows(*columns, tau, looked_up)
+        patch.setattr(nearest_meanings, "_LEFT_BLOCK", block)
+        patch.setattr(nearest_meanings, "_RIGHT_BLOCK", block)
+        patch.setattr(nearest_meanings, "_MOST_OPEN", 2)
+        found = find_nearest_meanings(*columns, tau, looked_up)
     assert mapping(found) == expected(left, right, tau)
     assert (np.diff(found.left_rows) > 0).all()
     assert (found.distance >= 0).all() and (found.distance <= tau + 1e-8).all()
@@ -71,8 +71,8 @@ def test_nearest(left: list[str | None], right: list[str | None], tau: float, bl
 @settings(max_examples=50, deadline=None)
 def test_one_to_one_pairs_a_text_with_one(left: list[str | None], right: list[str | None]) -> None:
     columns = pa.array(left, pa.string()), pa.array(right, pa.string())
-    found = mapping(meant_rows(*columns, 1.0, looked_up, one_to_one=True))
-    many = mapping(meant_rows(*columns, 1.0, looked_up))
+    found = mapping(find_nearest_meanings(*columns, 1.0, looked_up, one_to_one=True))
+    many = mapping(find_nearest_meanings(*columns, 1.0, looked_up))
     assert found.items() <= many.items()
     texts = {
         (str(left[i]).strip().lower(), str(right[j]).strip().lower()) for i, j in found.items()
@@ -92,9 +92,9 @@ def test_large_columns_against_one_product() -> None:
 
     mine, theirs = [f"n{i}" for i in range(400)], [f"n{i}" for i in range(400, 900)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meant, "_LEFT_BLOCK", 64)
-        patch.setattr(meant, "_RIGHT_BLOCK", 96)
-        found = meant_rows(
+        patch.setattr(nearest_meanings, "_LEFT_BLOCK", 64)
+        patch.setattr(nearest_meanings, "_RIGHT_BLOCK", 96)
+        found = find_nearest_meanings(
             pa.array(mine), pa.chunked_array([theirs[:9], theirs[9:]]), 1.0, by_number
         )
     products = vectors[:400] @ vectors[400:].T
@@ -104,24 +104,24 @@ def test_large_columns_against_one_product() -> None:
 
 def test_no_texts() -> None:
     nothing = pa.array([], pa.string())
-    assert len(meant_rows(nothing, nothing, encoder="characters")) == 0
-    assert len(meant_rows(pa.array([None, ""]), pa.array(["x"]), encoder="characters")) == 0
+    assert len(find_nearest_meanings(nothing, nothing, encoder="characters")) == 0
+    assert len(find_nearest_meanings(pa.array([None, ""]), pa.array(["x"]), encoder="characters")) == 0
 
 
 def test_tau_is_a_share() -> None:
     with pytest.raises(InputError, match="between 0 and 1, not 6"):
-        meant_rows(pa.array(["a"]), pa.array(["b"]), 6, "characters")
+        find_nearest_meanings(pa.array(["a"]), pa.array(["b"]), 6, "characters")
 
 
 def test_without_the_package_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(default, "find_spec", lambda name: None)
-    default.opened_words.cache_clear()
-    with pytest.raises(MissingPart, match=r"pip install 'lakejoin\[meaning\]'"):
-        meant_rows(pa.array(["a"]), pa.array(["b"]))
+    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    wordllama.open_words.cache_clear()
+    with pytest.raises(MissingDependency, match=r"pip install 'lakejoin\[meaning\]'"):
+        find_nearest_meanings(pa.array(["a"]), pa.array(["b"]))
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("wordllama"), reason="wordllama is not installed")
 def test_the_default_encoder() -> None:
     mine = pa.array(["physician", "car", None])
     theirs = pa.array(["banana", "automobile", "doctor"])
-    assert mapping(meant_rows(mine, theirs, 1.0)) == {0: 2, 1: 1}
+    assert mapping(find_nearest_meanings(mine, theirs, 1.0)) == {0: 2, 1: 1}

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.joins.near import NearOptions, near_rows
-from lakejoin.store.within import EARTH
+from lakejoin.joins.nearest.nearest_rows import NearestOptions, find_nearest_rows
+from lakejoin.store.distance_limits import EARTH_RADIUS
 from oracle.near_rows import Found, chord, nearest
 
 ROUNDING = 1e-9
@@ -28,7 +28,7 @@ def rows(
     left: list[Any], right: list[Any], within: str | float | None = None, kind: Any = None
 ) -> Any:
     tables = pa.table({"a": pa.array(left, kind)}), pa.table({"b": pa.array(right, kind)})
-    return near_rows(*tables, [("a", "b")], NearOptions(within))
+    return find_nearest_rows(*tables, [("a", "b")], NearestOptions(within))
 
 
 # -- against brute force -----------------------------------------------------------------------
@@ -101,16 +101,16 @@ def test_places(
         pa.table({"lat": [p[0] for p in side], "lon": [p[1] for p in side]})
         for side in (left, right)
     ]
-    found = near_rows(*tables, [("lat", "lat"), ("lon", "lon")], NearOptions(within))
+    found = find_nearest_rows(*tables, [("lat", "lat"), ("lon", "lon")], NearestOptions(within))
     metres = {None: np.inf, "12km": 12_000.0, "3000 mi": 3000 * 1609.344}[within]
     # Equally near places differ in their last digits: the distance is compared, not the row.
     kept = dict(pairs(found))
     for i, mine in enumerate(left):
-        apart = min(2 * EARTH * np.arcsin(min(1.0, chord(mine, p) / 2)) for p in right)
+        apart = min(2 * EARTH_RADIUS * np.arcsin(min(1.0, chord(mine, p) / 2)) for p in right)
         if abs(apart - metres) > 1.0:
             assert (i in kept) == (apart <= metres)
         if i in kept:
-            mine_apart = 2 * EARTH * np.arcsin(min(1.0, chord(mine, right[kept[i]]) / 2))
+            mine_apart = 2 * EARTH_RADIUS * np.arcsin(min(1.0, chord(mine, right[kept[i]]) / 2))
             assert mine_apart == pytest.approx(apart, abs=0.2)
             told = found.distance[found.left_rows.tolist().index(i)]
             assert told == pytest.approx(apart, abs=0.2)
@@ -124,7 +124,7 @@ def test_many_places_by_the_tree() -> None:
     )
     right[1500:] = right[:1500]  # every place twice: the first row is taken
     tables = [pa.table({"y": side[:, 0], "x": side[:, 1]}) for side in (left, right)]
-    found = near_rows(*tables, [("x", "x"), ("y", "y")])
+    found = find_nearest_rows(*tables, [("x", "x"), ("y", "y")])
     expected = nearest(left.tolist(), right[:1500].tolist(), chord, lambda _: np.inf)
     assert pairs(found) == expected and found.unit == "m"
 
@@ -132,7 +132,7 @@ def test_many_places_by_the_tree() -> None:
 def test_equal_places_take_the_first_row() -> None:
     left = pa.table({"lat": [1.5] * 2, "lon": [2.5] * 2})
     right = pa.table({"lat": [9.5] + [1.5] * 30, "lon": [9.5] + [2.5] * 30})
-    found = near_rows(left, right, [("lat", "lat"), ("lon", "lon")])
+    found = find_nearest_rows(left, right, [("lat", "lat"), ("lon", "lon")])
     assert pairs(found) == [(0, 1), (1, 1)] and found.distance.tolist() == [0.0, 0.0]
 
 
@@ -147,11 +147,11 @@ def test_places_in_one_column() -> None:
 def test_longitude_first_where_names_or_numbers_say_so() -> None:
     left = pa.table({"lon": [170.0, 10.0], "lat": [10.0, 80.0]})
     right = pa.table({"p": [-170.0, 12.0], "q": [10.0, 80.0]})
-    found = near_rows(left, right, [("lon", "p"), ("lat", "q")])
+    found = find_nearest_rows(left, right, [("lon", "p"), ("lat", "q")])
     assert pairs(found) == [(0, 0), (1, 1)]
     assert found.distance[0] == pytest.approx(2_190_000, rel=0.01)
     with pytest.raises(InputError, match="pair latitude with latitude"):
-        near_rows(left, right.rename_columns(["lat", "lon"]), [("lon", "lat"), ("lat", "lon")])
+        find_nearest_rows(left, right.rename_columns(["lat", "lon"]), [("lon", "lat"), ("lat", "lon")])
 
 
 def test_dates_of_any_kind() -> None:
@@ -188,7 +188,7 @@ def test_refused(left: list[str], right: list[str], within: Any, said: str) -> N
 def test_columns_are_one_pair_or_two() -> None:
     table = pa.table({"a": [1.0], "b": [2.0], "c": [3.0]})
     with pytest.raises(InputError, match="got 3"):
-        near_rows(table, table, [("a", "a"), ("b", "b"), ("c", "c")])
+        find_nearest_rows(table, table, [("a", "a"), ("b", "b"), ("c", "c")])
     far = pa.table({"a": [500.0], "b": [2000.0]})
     with pytest.raises(InputError, match="no row with a valid latitude"):
-        near_rows(far, far, [("a", "a"), ("b", "b")])
+        find_nearest_rows(far, far, [("a", "a"), ("b", "b")])

@@ -10,8 +10,8 @@ import pytest
 
 import lakejoin
 from lakejoin.errors import InputError
-from lakejoin.joins.output import ENDINGS, check_output, write
-from lakejoin.lake.tables import Table
+from lakejoin.joins.output import EXTENSIONS, check_output, write_table
+from lakejoin.formats.table_stream import Table
 
 ROWS = {
     "town": ["Zürich", 'a "b", c\nd', None, "日本"],
@@ -20,25 +20,25 @@ ROWS = {
 BATCHES = pa.table(ROWS).to_batches(max_chunksize=3)
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", EXTENSIONS)
 def test_what_is_written_reads_back(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out{ending}"
-    assert write(BATCHES, BATCHES[0].schema, path) == path.stat().st_size
+    assert write_table(BATCHES, BATCHES[0].schema, path) == path.stat().st_size
     found = lakejoin.read(path)
     assert isinstance(found, Table)
     assert {n: [str(v or "") for v in c] for n, c in found.rows.to_pydict().items()} == {
         name: [value or "" for value in column] for name, column in ROWS.items()
     }
     before = path.read_bytes()
-    write(BATCHES, BATCHES[0].schema, path)
+    write_table(BATCHES, BATCHES[0].schema, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", EXTENSIONS)
 def test_no_rows_is_a_table_too(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out{ending}"
-    write([], BATCHES[0].schema, path)
+    write_table([], BATCHES[0].schema, path)
     found = lakejoin.read(path)
     assert isinstance(found, Table)
     assert found.column_names == ("town", "people")
@@ -46,7 +46,7 @@ def test_no_rows_is_a_table_too(tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt])
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", EXTENSIONS)
 def test_the_old_file_stays_until_the_new_is_whole(
     tmp_path: Path, ending: str, stop: type[BaseException]
 ) -> None:
@@ -58,7 +58,7 @@ def test_the_old_file_stays_until_the_new_is_whole(
         raise stop
 
     with pytest.raises(stop):
-        write(broken(), BATCHES[0].schema, path)
+        write_table(broken(), BATCHES[0].schema, path)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
@@ -91,8 +91,8 @@ def test_a_file_that_is_there_is_not_written_over(
         path.write_text("somebody else was quicker")
 
     with pytest.raises(InputError, match="is never overwritten"):
-        write(slow(), BATCHES[0].schema, path, over=False)
+        write_table(slow(), BATCHES[0].schema, path, over=False)
     assert path.read_text() == "somebody else was quicker"
     path.unlink()
-    assert write(BATCHES, BATCHES[0].schema, path, over=False) == path.stat().st_size
+    assert write_table(BATCHES, BATCHES[0].schema, path, over=False) == path.stat().st_size
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

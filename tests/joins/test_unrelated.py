@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import lakejoin
-from lakejoin.joins.equal_columns import equal_columns
-from lakejoin.lake.read import Table, read
+from lakejoin.joins.equal.equal_columns import find_equal_columns
+from lakejoin.formats.file_reader import Table, read
 
 LAKE = (
     Path(
@@ -148,7 +148,7 @@ def test_there_are_thirty() -> None:
 
 @pytest.mark.parametrize(("left", "right"), PAIRS)
 def test_no_join_is_invented(left: str, right: str) -> None:
-    equal = equal_columns(table(left), table(right))
+    equal = find_equal_columns(table(left), table(right))
     assert equal is None or not equal.believed, equal
     join = lakejoin.join(table(left), table(right))
     assert not join, join.steps

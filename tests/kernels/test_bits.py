@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from lakejoin.kernels.bits import rank_in, set_bits
+from lakejoin.kernels.bits import rank_in_set, build_bit_set
 
 
 @njit
 def ranks(words: np.ndarray, before: np.ndarray, asked: np.ndarray) -> np.ndarray:
     out = np.empty(asked.shape[0], dtype=np.int64)
     for i in range(asked.shape[0]):
-        out[i] = rank_in(words, before, asked[i])
+        out[i] = rank_in_set(words, before, asked[i])
     return out
 
 
@@ -22,6 +22,6 @@ def ranks(words: np.ndarray, before: np.ndarray, asked: np.ndarray) -> np.ndarra
 @settings(deadline=None, max_examples=50)
 def test_rank_is_the_place_among_the_smaller_ones(numbers: set[int], asked: list[int]) -> None:
     words, before = np.zeros(5, dtype=np.uint64), np.zeros(5, dtype=np.uint32)
-    set_bits(np.array(list(numbers), dtype=np.uint32), words, before)
+    build_bit_set(np.array(list(numbers), dtype=np.uint32), words, before)
     expected = [sorted(numbers).index(n) if n in numbers else -1 for n in asked]
     assert ranks(words, before, np.array(asked, dtype=np.uint32)).tolist() == expected

@@ -7,19 +7,19 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-from lakejoin.kernels import fold, text
-from lakejoin.kernels.compiled import sources_stamp
+from lakejoin.kernels import canonical_texts, text
+from lakejoin.kernels.jit import sources_stamp
 
 
 def test_the_stamp_of_a_kernel_covers_all_sources() -> None:
-    for kernel in (fold.fold_texts, text.number_texts):
+    for kernel in (canonical_texts.fold_texts, text.index_texts):
         cache = cast(Any, kernel)._cache
         assert cache._cache_file._source_stamp == sources_stamp()
 
 
 OLD = """
 from typing import NamedTuple
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 class Gone(NamedTuple):
     number: int
@@ -31,7 +31,7 @@ def double(x):
 print(double(Gone(21)))
 """
 NEW = """
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 @kernel
 def double(x):

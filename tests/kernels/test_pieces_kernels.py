@@ -8,8 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.kernels.pieces import READ, ROOM, cut
-from lakejoin.kernels.rare_pieces import EVERYTHING, RARE, find_holders, sample_texts
+from lakejoin.kernels.text_tokens import MAX_CHARACTERS, MAX_TOKENS, cut_tokens
+from lakejoin.kernels.rare_token_samples import (
+    WHOLE_RANGE,
+    MAX_HOLDERS,
+    find_token_holders,
+    sample_text_tokens,
+)
 from lakejoin.store.dictionary import string_buffers
 from oracle import pieces as oracle
 
@@ -26,8 +31,8 @@ _texts = st.lists(_parts, max_size=9).map("".join)
 
 def cut_text(text: str) -> set[int]:
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    out = np.empty(ROOM, np.uint64)
-    count = cut(data, 0, len(data), np.empty(READ, np.uint32), out)
+    out = np.empty(MAX_TOKENS, np.uint64)
+    count = cut_tokens(data, 0, len(data), np.empty(MAX_CHARACTERS, np.uint32), out)
     return set(out[:count].tolist()) - {0}
 
 
@@ -72,7 +77,7 @@ def test_single_characters_and_zeros_are_no_pieces() -> None:
 def sample(texts: list[str], most: int, counted: int) -> tuple[dict[int, set[int]], int]:
     """By piece the values that hold it, and the rank."""
     offsets, data = string_buffers(pa.array(texts, pa.large_string()))
-    pieces, holders, limit = sample_texts(offsets, data, np.arange(len(texts)), most, counted)
+    pieces, holders, limit = sample_text_tokens(offsets, data, np.arange(len(texts)), most, counted)
     held = {
         piece: {one for one in some if one >= 0}
         for piece, some in zip(pieces.tolist(), holders.tolist(), strict=True)
@@ -101,13 +106,13 @@ def test_a_sample_is_all_rare_pieces_up_to_its_rank(
     assert len(held) <= most
     every = {piece for text in texts for piece in oracle.pieces_of(text)}
     if len(rare) <= most and len(every) <= counted // 2:
-        assert limit == int(EVERYTHING), "nothing is left out that has room"
+        assert limit == int(WHOLE_RANGE), "nothing is left out that has room"
 
 
 def test_what_is_common_does_not_fill_the_table() -> None:
     texts = [f"number {i} of the same street" for i in range(10_000, 40_000)]
     held, limit = sample(texts, 500, 4096)
-    assert len(held) == 500 and limit < int(EVERYTHING)
+    assert len(held) == 500 and limit < int(WHOLE_RANGE)
     shared = oracle.number_of("street")
     assert shared not in held
 
@@ -118,9 +123,9 @@ def test_holders_are_counted_up_to_three(mine: list[str], theirs: list[str]) -> 
     wanted = sorted({n for text in mine for n in numbers(oracle.pieces_of(text))})
     pieces = np.array(wanted, dtype=np.uint64)
     counts = np.empty(len(pieces), dtype=np.int64)
-    holders = np.empty((len(pieces), RARE), dtype=np.int64)
+    holders = np.empty((len(pieces), MAX_HOLDERS), dtype=np.int64)
     offsets, data = string_buffers(pa.array(theirs, pa.large_string()))
-    find_holders(offsets, data, pieces, EVERYTHING, counts, holders)
+    find_token_holders(offsets, data, pieces, WHOLE_RANGE, counts, holders)
     for k, piece in enumerate(wanted):
         held = [i for i, text in enumerate(theirs) if piece in numbers(oracle.pieces_of(text))]
         assert counts[k] == min(3, len(held))

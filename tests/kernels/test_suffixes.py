@@ -9,8 +9,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.kernels.suffixes import best_matches, common_prefixes, joined_texts
-from lakejoin.lake.texts import text_buffers
+from lakejoin.kernels.shared_substrings import (
+    find_rarest_substrings,
+    compute_common_prefixes,
+    join_texts,
+)
+from lakejoin.values.text_arrays import text_buffers
 
 texts = st.lists(st.text("abä世", max_size=7), min_size=1, max_size=6, unique=True)
 
@@ -43,11 +47,11 @@ def test_the_best_stretch_of_each_text(first: list[str], second: list[str], shor
     from pydivsufsort import divsufsort
 
     one, two = (text_buffers(pa.array(side, pa.large_string())) for side in (first, second))
-    data, owner = joined_texts(one.offsets, one.data, two.offsets, two.data)
+    data, owner = join_texts(one.offsets, one.data, two.offsets, two.data)
     sa = divsufsort(data)
-    common = common_prefixes(data, sa)
+    common = compute_common_prefixes(data, sa)
     bounds = np.array((9, shortest))
-    best = best_matches(data, sa, common, owner, len(first), bounds)
+    best = find_rarest_substrings(data, sa, common, owner, len(first), bounds)
     product, length, begin, end = (each[1] for each in best)
     expected = brute_force(first, second, shortest)
     assert list(zip(product.tolist(), length.tolist(), strict=True)) == expected

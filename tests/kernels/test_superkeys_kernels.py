@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.kernels.superkey_filter import pass_rows
-from lakejoin.kernels.superkey_hashes import bits_of_hashes
-from lakejoin.kernels.superkey_xash import CLASSES, LETTERS, count_classes
+from lakejoin.kernels.superkey_filter import filter_rows
+from lakejoin.kernels.superkey_rows import write_hash_bits
+from lakejoin.kernels.xash import CLASSES, CLASS_CHARACTERS, count_classes
 from lakejoin.store.dictionary import string_buffers
-from lakejoin.store.rowfilters import (
+from lakejoin.store.row_filters import (
     BloomFilter,
     SimHashFilter,
     XashFilter,
-    XashParts,
+    XashFeatures,
     xash_numbers,
 )
 from oracle import superkeys as oracle
@@ -56,7 +56,7 @@ _text = st.one_of(
     ),
 )
 _texts = st.lists(_text, max_size=12)
-_parts = st.builds(XashParts, st.booleans(), st.booleans(), st.booleans(), st.booleans())
+_parts = st.builds(XashFeatures, st.booleans(), st.booleans(), st.booleans(), st.booleans())
 
 
 def buffers(texts: list[str]) -> tuple[Array, Array]:
@@ -65,7 +65,7 @@ def buffers(texts: list[str]) -> tuple[Array, Array]:
 
 def ranks(order: str) -> Array:
     rank_of = np.empty(CLASSES, dtype=np.uint8)
-    rank_of[[LETTERS.index(c) for c in order]] = np.arange(CLASSES)
+    rank_of[[CLASS_CHARACTERS.index(c) for c in order]] = np.arange(CLASSES)
     return rank_of
 
 
@@ -77,9 +77,9 @@ def hashed_by(row_filter: Any, texts: list[str]) -> Array:
 
 @pytest.mark.parametrize("bits", SIZES)
 @_QUICK
-@given(texts=_texts, alpha=st.integers(2, 8), parts=_parts, order=st.permutations(LETTERS))
-@example(["muhammad", "lee", "us"], 4, XashParts(), list(oracle.rarest_first(["muhammad"])))
-def test_xash(bits: int, texts: list[str], alpha: int, parts: XashParts, order: list[str]) -> None:
+@given(texts=_texts, alpha=st.integers(2, 8), parts=_parts, order=st.permutations(CLASS_CHARACTERS))
+@example(["muhammad", "lee", "us"], 4, XashFeatures(), list(oracle.rarest_first(["muhammad"])))
+def test_xash(bits: int, texts: list[str], alpha: int, parts: XashFeatures, order: list[str]) -> None:
     by_hand = oracle.Xash(
         bits,
         alpha,
@@ -97,10 +97,10 @@ def test_xash(bits: int, texts: list[str], alpha: int, parts: XashParts, order: 
 def test_the_paper_s_example() -> None:
     """'muhammad' with four ones: u and d in the first and third third; u moves from bit 108 to 100,
     counted from one (figure 3)."""
-    letters = "ud" + "".join(c for c in LETTERS if c not in "ud")
+    letters = "ud" + "".join(c for c in CLASS_CHARACTERS if c not in "ud")
     still = oracle.Xash(128, 4, letters, rotation=False)("muhammad")
     turned = oracle.Xash(128, 4, letters)("muhammad")
-    u, d = 17 + 3 * LETTERS.index("u"), 17 + 3 * LETTERS.index("d")
+    u, d = 17 + 3 * CLASS_CHARACTERS.index("u"), 17 + 3 * CLASS_CHARACTERS.index("d")
     assert {u, d + 2} < still
     assert u + 1 == 108
     assert u + 1 - 8 == 100
@@ -114,8 +114,8 @@ def test_the_paper_s_example() -> None:
 def test_characters_are_counted(texts: list[str]) -> None:
     counts = np.zeros(CLASSES, dtype=np.int64)
     count_classes(*buffers(texts), counts)
-    order = sorted(range(CLASSES), key=lambda c: (counts[c], LETTERS[c]))
-    assert "".join(LETTERS[c] for c in order) == oracle.rarest_first(texts)
+    order = sorted(range(CLASSES), key=lambda c: (counts[c], CLASS_CHARACTERS[c]))
+    assert "".join(CLASS_CHARACTERS[c] for c in order) == oracle.rarest_first(texts)
     assert counts.sum() == sum(map(len, texts))
 
 
@@ -133,7 +133,7 @@ def test_the_bits_of_a_bloom_filter_are_spread_evenly(bits: int) -> None:
     hashes = np.random.default_rng(bits).integers(0, 1 << 63, 20_000, dtype=np.uint64)
     out = np.empty((len(hashes), bits // 64), dtype=np.uint64)
     for count in (1, 2, 9):
-        bits_of_hashes(hashes, count, out)
+        write_hash_bits(hashes, count, out)
         set_bits = np.unpackbits(out.view(np.uint8), axis=1, bitorder="little")
         share = set_bits.mean(axis=0) * bits / count
         spread = (bits / (len(hashes) * count)) ** 0.5  # of a fair share
@@ -183,7 +183,7 @@ def pass_through(
 ) -> int:
     keys, common = (np.ascontiguousarray(array, np.uint64) for array in (keys, common))
     address = rows.ctypes.data
-    return int(pass_rows(address, rows.shape[1], value, start, keys, common, passed, limit))
+    return int(filter_rows(address, rows.shape[1], value, start, keys, common, passed, limit))
 
 
 @_QUICK

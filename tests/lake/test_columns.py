@@ -12,12 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.lake.columns import (
-    ColumnEncoder,
-    ColumnPart,
-    encode_column,
-    encode_query,
-)
+from lakejoin.values.column_encoder import ColumnEncoder, ColumnChunk, encode_column, encode_query
 from lakejoin.model import ColumnData, ValueRules, null_id
 from oracle import values as oracle
 from oracle.lakes import encode_table
@@ -219,7 +214,7 @@ def test_a_part_travels_as_plain_arrays() -> None:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     read: Any = pa.ipc.open_stream(sink.getvalue()).read_all()
-    copy = ColumnPart(
+    copy = ColumnChunk(
         read.column(0).combine_chunks(), np.frombuffer(part.cells.tobytes(), part.cells.dtype)
     )
     other = ColumnEncoder("c")

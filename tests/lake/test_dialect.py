@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import UnreadableFile
-from lakejoin.lake.dialect import detect_layout
-from lakejoin.lake.read import Table, read
+from lakejoin.formats.delimited.text_layout import detect_layout
+from lakejoin.formats.file_reader import Table, read
 
 HEADER = ["id", "day", "town", "note", "price", "seen"]
 TOWNS = ["Ulm", "Bad Tölz", "Köln", "Sankt Goar", "Trier", "Hof"]

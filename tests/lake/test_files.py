@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.lake.files import _Root, _unique, list_files
+from lakejoin.sources.lake_files import _Root, _unique, list_files
 from lakejoin.model import Skipped, SourceFile
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 
 
 def make(root: Path, *names: str) -> None:
@@ -87,7 +87,7 @@ def test_names_that_are_not_text(tmp_path: Path) -> None:
     read = set()
     for file in files:
         file.uri.encode()
-        read.add(Place.of(file.uri).read_bytes())
+        read.add(Location.of(file.uri).read_bytes())
     assert read == {b"caf\xe9.csv", b"caf\\xe9.csv", b"d\xff/x.csv"}
     one = [f for lake in (files[0].uri, files[1].uri) for f in list_files([lake])]
     assert {f.uri for f in one} == {files[0].uri, files[1].uri}
@@ -126,7 +126,7 @@ def test_what_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_index_inside_the_lake(tmp_path: Path) -> None:
     make(tmp_path, "lake/x.csv", "lake/index/y.csv", "lake/index/s/z.csv", "lake/index2/w.csv")
-    lake, index = tmp_path / "lake", Place.of(tmp_path / "lake/index")
+    lake, index = tmp_path / "lake", Location.of(tmp_path / "lake/index")
     (lake / "link").symlink_to(lake / "index")
     (tmp_path / "other").symlink_to(lake)
     for root in (lake, tmp_path / "other"):
@@ -136,7 +136,7 @@ def test_the_index_inside_the_lake(tmp_path: Path) -> None:
         assert not problems
     for root in (lake / "index", lake / "index/s", lake / "index/y.csv"):
         assert list_files([str(root)], exclude=index) == []
-    assert len(list_files([str(lake)], exclude=Place.of(tmp_path / "not yet there"))) == 6
+    assert len(list_files([str(lake)], exclude=Location.of(tmp_path / "not yet there"))) == 6
 
 
 def test_the_index_inside_a_remote_lake() -> None:
@@ -145,9 +145,9 @@ def test_the_index_inside_a_remote_lake() -> None:
     for name in ("x.csv", "index/y.csv", "index/s/z.csv", "index2/w.csv", "#1?.csv"):
         memory.pipe(f"/lake/{name}", b"a,b\n1,2\n")
     try:
-        files = list_files(["memory://lake/"], exclude=Place.of("memory://lake/index/"))
+        files = list_files(["memory://lake/"], exclude=Location.of("memory://lake/index/"))
         assert sorted(f.name for f in files) == ["#1?.csv", "index2/w.csv", "x.csv"]
-        assert all(Place.of(f.uri).read_bytes() == b"a,b\n1,2\n" for f in files)
+        assert all(Location.of(f.uri).read_bytes() == b"a,b\n1,2\n" for f in files)
         assert all(f.mtime_ns for f in files)
         assert names_of("memory://lake/#1?.csv") == ["#1?.csv"]
         assert len(list_files(["memory://lake", "memory://lake/"])) == 5

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakejoin.errors import InputError
-from lakejoin.lake.frames import to_table
+from lakejoin.sources.frames import to_table
 
 CELLS = ["Bern", None, "Oslo"]
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.lake.grammar import (
+from lakejoin.formats.delimited.grammar import (
     Grammar,
     cells_of,
     quotes_are_regular,
     sample_records,
-    tokens_of,
+    tokenize,
 )
 from lakejoin.model import Dialect
 from oracle.delimited import records
@@ -32,7 +32,7 @@ def tokenized(data: bytes, grammar: Grammar, block: int) -> list[list[str]]:
     for start in range(0, len(data) + block, block):
         final = start + block >= len(data)
         carry += data[start : start + block]
-        tokens = tokens_of(carry, grammar, final)
+        tokens = tokenize(carry, grammar, final)
         rows += [cells_of(tokens, row, grammar) for row in range(tokens.rows)]
         carry = carry[tokens.used :]
         if final:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.lake.columns import encode_query
-from lakejoin.lake.profile import EXAMPLES, LONGEST_EXAMPLE, key_likeness
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.values.profile import EXAMPLES, LONGEST_EXAMPLE, key_likeness
 from lakejoin.model import ColumnProfile, ColumnType
 from oracle import values as oracle
 

@@ -19,8 +19,8 @@ from pyarrow import orc
 from pyarrow import parquet as pq
 
 from lakejoin.errors import InputError, UnreadableFile
-from lakejoin.lake.read import Table, open_tables, read
-from lakejoin.lake.tables import TableStream
+from lakejoin.formats.file_reader import Table, open_tables, read
+from lakejoin.formats.table_stream import TableStream
 from lakejoin.model import ReadLimits, Skipped, SourceFile
 
 ROWS = [{"id": i, "town": ["Ulm", "Köln", "Hof"][i % 3], "share": i / 4} for i in range(50)]
@@ -281,7 +281,7 @@ def test_a_clean_file_needs_no_compiled_kernel(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(csv_bytes())
     code = (
-        "import sys; from lakejoin.lake.read import read; "
+        "import sys; from lakejoin.formats.file_reader import read; "
         f"assert read({str(path)!r}).rows.num_rows == 50; "
         "print([m for m in ('numba', 'pandas', 'pyspark') if m in sys.modules])"
     )

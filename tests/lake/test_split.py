@@ -13,9 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.lake.read import Table, open_tables
-from lakejoin.lake.split import Piece, open_piece, plan_pieces, resolve, scan_piece
-from lakejoin.lake.tables import TableStream
+from lakejoin.formats.file_reader import Table, open_tables
+from lakejoin.formats.file_chunks import (
+    FileChunk,
+    open_chunk,
+    plan_chunks,
+    resolve_chunks,
+    scan_chunk,
+)
+from lakejoin.formats.table_stream import TableStream
 from lakejoin.model import Loss, ReadLimits, SourceFile
 
 LIMITS = ReadLimits(batch_bytes=1 << 10)
@@ -37,13 +43,13 @@ def whole(source: SourceFile, limits: ReadLimits = LIMITS) -> Table:
     return Table.of(stream)
 
 
-def split_file(source: SourceFile, chunk_bytes: int, limits: ReadLimits) -> list[Piece]:
+def split_file(source: SourceFile, chunk_bytes: int, limits: ReadLimits) -> list[FileChunk]:
     """The chunks of a file, scanned one after the other; none if it cannot be cut."""
-    split = plan_pieces(source, chunk_bytes, limits)
+    split = plan_chunks(source, chunk_bytes, limits)
     if split is None:
         return []
     count = len(split.row_groups) or len(split.cuts)
-    return resolve(split, [scan_piece(split, number) for number in range(count)], limits)
+    return resolve_chunks(split, [scan_chunk(split, number) for number in range(count)], limits)
 
 
 def same_as_whole(path: Path, piece_bytes: int, limits: ReadLimits = LIMITS) -> int:
@@ -53,7 +59,7 @@ def same_as_whole(path: Path, piece_bytes: int, limits: ReadLimits = LIMITS) -> 
     pieces = pickle.loads(pickle.dumps(split_file(source, piece_bytes, limits)))
     if not pieces:
         return 0
-    tables = [Table.of(open_piece(piece, limits)) for piece in pieces]
+    tables = [Table.of(open_chunk(piece, limits)) for piece in pieces]
     assert all(t.column_names == expected.column_names for t in tables)
     assert pa.concat_tables(t.rows for t in tables).equals(expected.rows)
     assert _counts([loss for t in tables for loss in t.losses]) == _counts(expected.losses)
@@ -155,7 +161,7 @@ def test_what_cannot_be_cut(tmp_path: Path, name: str) -> None:
         path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 1000, 0))
     else:
         path.write_text(json.dumps([{"a": i} for i in range(1000)]))
-    assert plan_pieces(source_of(path), 100, LIMITS) is None
+    assert plan_chunks(source_of(path), 100, LIMITS) is None
 
 
 def test_pieces_do_not_depend_on_the_batch_size(tmp_path: Path) -> None:

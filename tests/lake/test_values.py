@@ -12,7 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakejoin.lake.values import FORMATS, OPEN_FORMAT, canonical, canonicalise
+from lakejoin.values.canonical_values import (
+    DATE_FORMATS,
+    AMBIGUOUS_DATE_FORMAT,
+    canonical,
+    canonicalise,
+)
 from lakejoin.model import ValueRules
 from oracle import values as oracle
 
@@ -81,18 +86,18 @@ def test_documented_null_words(word: str) -> None:
     [
         (["31/01/2020"], "d/m/y"),
         (["01/31/2020"], "m/d/y"),
-        (["05/04/2020"], OPEN_FORMAT),
+        (["05/04/2020"], AMBIGUOUS_DATE_FORMAT),
         (["2020-01-31", "2020-02-01", "1 May 2020"], "y-m-d"),
         (["1 May 2020"], "d month y"),
         (["1 May 2020", "x", "y"], ""),
         (["05/04/2020", "x", "y"], ""),
-        (["31/01/2020", "01/31/2020"], OPEN_FORMAT),
+        (["31/01/2020", "01/31/2020"], AMBIGUOUS_DATE_FORMAT),
         (["x"], ""),
     ],
 )
 def test_the_date_format_is_told(texts: list[str], date_format: str) -> None:
     assert _column(texts)[2] == date_format
-    assert date_format in (*FORMATS, OPEN_FORMAT)
+    assert date_format in (*DATE_FORMATS, AMBIGUOUS_DATE_FORMAT)
 
 
 def test_separators_are_decided_one_by_one() -> None:

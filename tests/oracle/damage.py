@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import BLOCK, ArrayFile
 
 
 def damaged(file: Path, rng: np.random.Generator, most: int) -> Iterator[str]:
     """Damages each array in each block of a file in several ways, one at a time."""
-    opened = ArrayFile(Place.of(str(file)))
+    opened = ArrayFile(Location.of(str(file)))
     spans = []
     for name in opened.names():
         array = opened.array(name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from lakejoin.lake.columns import encode_query
+from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ValueRules, null_id
 
 RULES = ValueRules()

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from lakejoin.joins.fuzzy.chances import NONE, WEIGHTS
+from lakejoin.joins.fuzzy.chances import INTERCEPT, WEIGHTS
 
 MARGIN = 1e-4  # numbers that come this near to a limit may fall on either side of it
 ROMAN = {"ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi"}
@@ -195,7 +195,7 @@ def chances(
             key_lead[pair],
             text_lead[pair],
         ]
-        scores[pair] = math.exp(sum(w * x for w, x in zip(WEIGHTS, row, strict=True)) + NONE)
+        scores[pair] = math.exp(sum(w * x for w, x in zip(WEIGHTS, row, strict=True)) + INTERCEPT)
     return with_share(scores)
 
 

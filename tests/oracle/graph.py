@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lakejoin.search.graph.kept import Kept
+from lakejoin.graph.graph_refresh import EarlierGraph
 from lakejoin.store.graph import StoredGraph
-from lakejoin.store.pairs import FIELDS, together
+from lakejoin.store.graph_files import PAIR_FIELDS, concat_pairs
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
 from oracle.search import set_of
@@ -18,7 +18,7 @@ from oracle.search import set_of
 
 @dataclass(frozen=True, order=True)
 class PlainPair:
-    """A pair under its smaller column: see `lakejoin.search.graph.pairs.Pairs`."""
+    """A pair under its smaller column: see `lakejoin.graph.pairs.Pairs`."""
 
     segment: int
     column: int
@@ -69,15 +69,15 @@ def all_pairs(
 
 def stored_pairs(stored: StoredGraph, snapshot: Snapshot) -> list[PlainPair]:
     """What a graph has: the same whether read from the smaller columns or from the larger."""
-    kept, seen = Kept(stored, snapshot), []
+    kept, seen = EarlierGraph(stored, snapshot), []
     for turned in (False, True):
         found = []
         for number in range(len(stored.segments)):
             file = stored.pairs(number, turned)
             if file is not None:
                 found.append(kept.still(file.of(np.arange(len(file.start) - 1))))
-        every = together([one.turned() if turned else one for one in found])
-        rows = zip(*(getattr(every, name).tolist() for name in FIELDS), strict=True)
+        every = concat_pairs([one.turned() if turned else one for one in found])
+        rows = zip(*(getattr(every, name).tolist() for name in PAIR_FIELDS), strict=True)
         seen.append(sorted(PlainPair(*row) for row in rows))
     assert seen[0] == seen[1]
     return seen[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakejoin.lake.columns import ColumnEncoder
+from lakejoin.values.column_encoder import ColumnEncoder
 from lakejoin.model import ColumnData, TableData
 
 Cells = Sequence[str | None]

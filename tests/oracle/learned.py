@@ -1,6 +1,6 @@
 """Programs from examples, the plain way: pieces as texts, one example after the other.
 
-What `lakejoin.joins.autojoin.learning` does with numbers, this does with texts and dictionaries.
+What `lakejoin.joins.learned.program_learner` does with numbers, this does with texts and dictionaries.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from math import inf
 
-from lakejoin.joins.autojoin.examples import folded
-from lakejoin.joins.autojoin.forms import Form, Runs, rewritten
-from lakejoin.joins.autojoin.learning import Step, _Edge, _Part, _ways
-from lakejoin.joins.autojoin.pieces import Path, Piece
-from lakejoin.joins.autojoin.programs import Constant, Split
+from lakejoin.joins.learned.examples import folded
+from lakejoin.codegen.forms import Form, Runs, rewrite_text
+from lakejoin.joins.learned.program_learner import ProgramStep, _Edge, _SubstringPart, _operators_of
+from lakejoin.joins.learned.pieces import SubstringPath, Substring
+from lakejoin.codegen.programs import Constant, Split
 
 Rows = Sequence[dict[str, str | None]]
 Texts = tuple[str, ...]
@@ -35,7 +35,7 @@ _RUN = re.compile(r"[^\w]+|_+")
 _PADDED = (Form.SAME, Form.NO_ZEROS, Form.MONTH_NUMBER)
 
 
-def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[Step, ...] | None:
+def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[ProgramStep, ...] | None:
     """The steps that make each target from its row, or None if no short program does."""
     if not rows or any(not target for target in targets):
         return None
@@ -46,7 +46,7 @@ def learn(rows: Rows, targets: Sequence[str], columns: Sequence[str]) -> tuple[S
     edges = _best_path(rows, goals, targets, useful)
     if edges is None or all(isinstance(edge, Constant) for edge in edges):
         return None
-    return tuple(Step(tuple(_ways(edge))) for edge in edges)
+    return tuple(ProgramStep(tuple(_operators_of(edge))) for edge in edges)
 
 
 def _best_path(
@@ -103,17 +103,17 @@ def _is_held(stretch: str, store: Sequence[str]) -> bool:
     return any(stretch in text for text in store)
 
 
-def _effort(part: _Part) -> float:
+def _effort(part: _SubstringPart) -> float:
     cut = any(part.starts) + (part.length is not None or part.drop > 0)
     return part.piece.paths[0].effort + 2.0 * cut
 
 
 class _Search:
-    def __init__(self, goals: tuple[str, ...], targets: Sequence[str], pieces: list[Piece]):
+    def __init__(self, goals: tuple[str, ...], targets: Sequence[str], pieces: list[Substring]):
         self.goals = goals
         self.targets = targets
         # Where each character occurs in the first example's pieces.
-        self.places: dict[str, list[tuple[Piece, int]]] = {}
+        self.places: dict[str, list[tuple[Substring, int]]] = {}
         wanted = set(goals[0])
         for piece in pieces:
             first = piece.texts[0][:1] if piece.formed else piece.texts[0]
@@ -170,8 +170,8 @@ class _Search:
                         yield part, moved, _effort(part)
 
     def _cuts(
-        self, node: Node, piece: Piece, starts: tuple[int, ...]
-    ) -> Iterator[tuple[_Part, Node]]:
+        self, node: Node, piece: Substring, starts: tuple[int, ...]
+    ) -> Iterator[tuple[_SubstringPart, Node]]:
         """The parts from these places on that fit every example, and where they lead."""
         shared, rests = [], []
         for goal, place, text, start in zip(self.goals, node, piece.texts, starts, strict=True):
@@ -181,25 +181,25 @@ class _Search:
             shared.append(fitting)
             rests.append(len(text) - start - fitting)
         if not any(rests):
-            yield _Part(piece, starts, None), _moved(node, shared)
+            yield _SubstringPart(piece, starts, None), _moved(node, shared)
             return
         if piece.formed:
             return
         if len(set(rests)) == 1 and len(set(starts)) == 1 and len(set(shared)) > 1:
-            yield _Part(piece, starts, None, rests[0]), _moved(node, shared)
+            yield _SubstringPart(piece, starts, None, rests[0]), _moved(node, shared)
         longest = min(size for size, rest in zip(shared, rests, strict=True) if rest)
         if longest > _LONGEST_CUT:
             return  # where a long text is cut is told by what stands there, not by counting
         for length in {longest, 1} if longest <= 3 else {longest}:
             taken = [min(size + rest, length) for size, rest in zip(shared, rests, strict=True)]
-            yield _Part(piece, starts, length), _moved(node, taken)
+            yield _SubstringPart(piece, starts, length), _moved(node, taken)
 
 
 def _moved(node: Node, taken: Sequence[int]) -> Node:
     return tuple(place + size for place, size in zip(node, taken, strict=True))
 
 
-def _starts(piece: Piece, place: int) -> Iterator[tuple[int, ...]]:
+def _starts(piece: Substring, place: int) -> Iterator[tuple[int, ...]]:
     """The same place in every example: counted from the begin, and from the end."""
     if all(place < len(text) for text in piece.texts):
         yield (place,) * len(piece.texts)
@@ -226,44 +226,44 @@ def _shared_at(one: str, i: int, other: str, j: int) -> int:
 class _Found:
     """The pieces so far, by their texts."""
 
-    paths: dict[Texts, list[Path]] = field(default_factory=dict)
+    paths: dict[Texts, list[SubstringPath]] = field(default_factory=dict)
 
-    def add(self, texts: Texts, path: Path) -> None:
+    def add(self, texts: Texts, path: SubstringPath) -> None:
         if all(texts):
             known = self.paths.setdefault(texts, [])
             if len(known) < _MOST_PATHS:
                 known.append(path)
 
-    def pieces(self) -> list[Piece]:
-        return [Piece(texts, tuple(paths)) for texts, paths in self.paths.items()]
+    def pieces(self) -> list[Substring]:
+        return [Substring(texts, tuple(paths)) for texts, paths in self.paths.items()]
 
 
-def pieces_of(rows: Rows, columns: Sequence[str], depth: int = 2) -> list[Piece]:
+def pieces_of(rows: Rows, columns: Sequence[str], depth: int = 2) -> list[Substring]:
     """The pieces that every example has, not empty in any, after up to `depth` splits."""
     found = _Found()
     wholes = [(column, texts) for column in columns if (texts := texts_of(rows, column))]
     once = [(column, *way) for column, texts in wholes for way in _split_each(texts)]
     for column, texts in wholes:
-        found.add(texts, Path(column))
+        found.add(texts, SubstringPath(column))
     for column, split, texts in once:
-        found.add(texts, Path(column, (split,)))
+        found.add(texts, SubstringPath(column, (split,)))
     for column, split, texts in once if depth > 1 else ():
         for second, smaller in _split_each(texts):
             if str(second[0]) not in str(split[0]):
-                found.add(smaller, Path(column, (split, second)))
+                found.add(smaller, SubstringPath(column, (split, second)))
     for column, texts in wholes:
         for split, smaller in _stretches(texts):
-            found.add(smaller, Path(column, (split,)))
+            found.add(smaller, SubstringPath(column, (split,)))
     return found.pieces()
 
 
-def with_forms(pieces: Sequence[Piece], goals: Texts) -> list[Piece]:
+def with_forms(pieces: Sequence[Substring], goals: Texts) -> list[Substring]:
     """The pieces and what forms and padding make of them, where every example's target holds it."""
     found, also = _Found(), _Found()
     plain = {piece.texts for piece in pieces}
     for piece in pieces:
         for texts, form, width in _rewritings(piece.texts, goals):
-            path = Path(piece.paths[0].column, piece.paths[0].splits, form, width)
+            path = SubstringPath(piece.paths[0].column, piece.paths[0].splits, form, width)
             (also if texts in plain else found).add(texts, path)
     known = [replace(p, also=tuple(also.paths.get(p.texts, ())[:_MOST_ALSO])) for p in pieces]
     return known + found.pieces()
@@ -273,7 +273,7 @@ def _rewritings(texts: Texts, goals: Texts) -> Iterator[tuple[Texts, Form, int]]
     for form in Form:
         if not _may_change(texts, form):
             continue
-        made = tuple(folded(rewritten(text, form) or "") for text in texts)
+        made = tuple(folded(rewrite_text(text, form) or "") for text in texts)
         if not all(made):
             continue
         if form and made != texts and _held(made, goals):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.search.nearby.within import (
-    EARTH,
-    Within,
+from lakejoin.engines.distance.distance_metrics import (
+    EARTH_RADIUS,
+    DistanceLimit,
     haversine_limit,
-    spans_of,
+    number_ranges,
     vector_limit,
 )
 
@@ -30,7 +30,7 @@ def haversines(mine: Array, theirs: Array) -> Array:
 def distances(mine: Array, theirs: Array, metric: str) -> Array:
     """The distance of every two."""
     if metric == "haversine":
-        return np.asarray(2 * EARTH * np.arcsin(np.sqrt(np.minimum(1.0, haversines(mine, theirs)))))
+        return np.asarray(2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(1.0, haversines(mine, theirs)))))
     out = np.full((len(mine), len(theirs)), np.nan)
     for i, a in enumerate(mine):
         for j, b in enumerate(theirs):
@@ -48,10 +48,10 @@ def distances(mine: Array, theirs: Array, metric: str) -> Array:
     return out
 
 
-def near(mine: Array, theirs: Array, within: Within, metric: str) -> Array:
+def near(mine: Array, theirs: Array, within: DistanceLimit, metric: str) -> Array:
     """Whether every two are near enough; NaN never is."""
     if metric == "difference":
-        low, high = spans_of(mine[:, 0], within)
+        low, high = number_ranges(mine[:, 0], within)
         return np.asarray((low[:, None] <= theirs[:, 0]) & (theirs[:, 0] <= high[:, None]))
     with np.errstate(invalid="ignore"):
         if metric == "haversine":

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.kernels.grouping import group
-from lakejoin.search.hits import Excluded, Hits
-from lakejoin.search.overlap import OverlapIndex
-from lakejoin.search.overlap.costs import ReadCosts
-from lakejoin.storage import Place
+from lakejoin.kernels.token_groups import group_pairs
+from lakejoin.engines.hits import ExcludedColumns, Hits
+from lakejoin.engines.overlap import OverlapIndex
+from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.postings import Postings, PostingsComponent
 
@@ -37,7 +37,7 @@ def ranked(
     matched: Sequence[Sequence[int]],
     sizes: Sequence[Sequence[int]],
     k: int,
-    excluded: Excluded | None = None,
+    excluded: ExcludedColumns | None = None,
 ) -> Found:
     """(segment, column, matched) of the k best, from the figures of every column by segment."""
     found = []
@@ -64,7 +64,7 @@ class PlainSets:
 
     def __init__(self, tokens: Array, start: Array, indexed: Array) -> None:
         self.tokens, self.start, self.indexed = tokens, start, indexed
-        self.groups = group(lambda: tokens.astype(np.uint64) * _ODD, start, indexed)
+        self.groups = group_pairs(lambda: tokens.astype(np.uint64) * _ODD, start, indexed)
         by_code = tokens[self.groups.first_pair]
         self._code = np.argsort(by_code)
         self._token = by_code[self._code]
@@ -110,18 +110,18 @@ class PlainSets:
 
     def write(self, file: Path) -> Postings:
         """The postings of these sets, written to a file."""
-        with ArrayFileWriter(Place.of(str(file))) as out:
+        with ArrayFileWriter(Location.of(str(file))) as out:
             PostingsComponent().build(self, out)
         return open_postings(file)
 
 
 def open_postings(file: Path) -> Postings:
     """Postings mapped afresh: none of their blocks is verified yet."""
-    return Postings(ArrayFile(Place.of(str(file))))
+    return Postings(ArrayFile(Location.of(str(file))))
 
 
 def best_of(
-    segments: Sequence[PlainSets], query: Array, k: int, excluded: Excluded | None = None
+    segments: Sequence[PlainSets], query: Array, k: int, excluded: ExcludedColumns | None = None
 ) -> Found:
     """What a search for some tokens must find."""
     return ranked(
@@ -151,7 +151,7 @@ class Sets:
         index: OverlapIndex,
         query: Array,
         k: int,
-        excluded: Excluded | None = None,
+        excluded: ExcludedColumns | None = None,
         kinds: Sequence[str] = KINDS,
     ) -> None:
         """Asserts that the algorithms find what brute force does, each twice in the same room."""

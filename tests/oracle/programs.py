@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lakejoin.joins.autojoin.casing import CONTESTED
-from lakejoin.joins.autojoin.forms import Casing, Form, Runs, rewritten
-from lakejoin.joins.autojoin.programs import (
+from lakejoin.codegen.casing import CONTESTED
+from lakejoin.codegen.forms import Casing, Form, Runs, rewrite_text
+from lakejoin.codegen.programs import (
     Constant,
     Extract,
     Operator,
     Program,
-    simplified,
-    window,
+    merge_constants,
+    slice_bounds,
 )
 
 COLUMNS = ("a", "b.c", 'x "y`z')
@@ -78,7 +78,7 @@ operators: st.SearchStrategy[Operator] = st.one_of(
 def programs(draw: Any) -> Program:
     found = draw(st.lists(operators, max_size=3))
     found.insert(draw(st.integers(0, len(found))), draw(extracts()))
-    return simplified(found)
+    return merge_constants(found)
 
 
 @st.composite
@@ -112,8 +112,8 @@ def _extracted(part: Extract, row: dict[str, str | None]) -> str | None:
         text = pieces[piece] if -len(pieces) <= piece < len(pieces) else None
     if text is None:
         return None
-    start, stop = window(part)
-    text = rewritten(text[start:stop], part.form)
+    start, stop = slice_bounds(part)
+    text = rewrite_text(text[start:stop], part.form)
     if text is None:
         return None
     text = text.rjust(part.width, "0")

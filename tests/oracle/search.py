@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lakejoin.opened import Lake
-from lakejoin.storage import Place
+from lakejoin.lake import Lake
+from lakejoin.locations import Location
 from lakejoin.store.components import Component
-from lakejoin.store.encode import SegmentBuilder
+from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.manifest import IndexOptions, Manifest, Totals
-from lakejoin.store.meaning import MeaningOptions
+from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from lakejoin.store.snapshot import Snapshot
@@ -40,7 +40,7 @@ def lake_of(
     meaning: MeaningOptions | None = None,
 ) -> Lake:
     """An opened lake of these tables, one segment for each group of them."""
-    place = Place.of(folder)
+    place = Location.of(folder)
     records = []
     for number, tables in enumerate(groups):
         builder = SegmentBuilder(place / "segments" / f"s{number}", all_columns=all_columns)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import lakejoin
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 
 
 def rows(sql: str, lake: Lake, **frames: Any) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.kernels.packing import pack_counts, pack_lists, transpose, unpack, unpack_counts
+from lakejoin.kernels.packing import pack_counts, pack_lists, transpose_lists, unpack, unpack_counts
 
 _QUICK = settings(max_examples=80, deadline=None)
 _sets = st.sets(st.one_of(st.integers(0, 300), st.integers(0, 2**32 - 2)), max_size=40)
@@ -42,7 +42,7 @@ def test_transposing(sets: list[set[int]]) -> None:
     lists = [sorted(s) for s in sets]
     start = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
     values = np.array([v for one in lists for v in one], dtype=np.uint32)
-    begin, groups = transpose(start, values, 10)
+    begin, groups = transpose_lists(start, values, 10)
     for column in range(10):
         found = groups[begin[column] : begin[column + 1]].tolist()
         assert found == [g for g, one in enumerate(lists) if column in one]

@@ -18,14 +18,14 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.opened import Lake
-from lakejoin.search.hits import Excluded
-from lakejoin.search.known_table import KnownTable
-from lakejoin.search.mate.engine import Mate
-from lakejoin.search.mate.key import MateOptions
-from lakejoin.search.mate.meeting import Meetings
-from lakejoin.search.mate.query import KeyQuery, key_query
-from lakejoin.search.places import Places
+from lakejoin.lake import Lake
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.search.table_lookup import IndexedTable
+from lakejoin.engines.composite.engine import Mate
+from lakejoin.engines.composite.key import MateOptions
+from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.engines.composite.query import KeyQuery, key_query
+from lakejoin.store.segment_tables import SegmentTables
 
 DATA = Path(
     os.environ.get("LAKEJOIN_TEST_DATA") or Path(__file__).parents[2].parent / "shared" / "data"
@@ -62,17 +62,17 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return lakejoin.open(folder / "index")
 
 
-def asked(lake: Lake, row: Row) -> tuple[KeyQuery, Excluded]:
+def asked(lake: Lake, row: Row) -> tuple[KeyQuery, ExcludedColumns]:
     """The key of a list, and its own table, which must not be found."""
     segment, entry = lake.snapshot.table(row["query_table"])
     number = lake.snapshot.segments.index(segment)
-    mine = KnownTable(lake.snapshot, number, entry)
+    mine = IndexedTable(lake.snapshot, number, entry)
     query = key_query(mine, [mine.names.index(name) for name in row["query_columns"].split("|")])
     own = [
-        Places(one).columns_of(np.array([entry.number] if one is segment else [], dtype=np.int64))
+        SegmentTables(one).columns_of(np.array([entry.number] if one is segment else [], dtype=np.int64))
         for one in lake.snapshot.segments
     ]
-    return query, Excluded(own)
+    return query, ExcludedColumns(own)
 
 
 def plain_rows(name: str) -> list[list[str]]:
@@ -125,5 +125,5 @@ def test_mappings_of_the_lists(lake: Lake) -> None:
             if row["in_proven_top10"] == "1":
                 segment, entry = lake.snapshot.table(row["cand_table"])
                 columns = [entry.first + int(c) for c in row["cand_col_indexes"].split("|")]
-                meeting = Meetings(query).of(segment, columns)
+                meeting = KeyMatches(query).of(segment, columns)
                 assert len(meeting.places) == int(row["tuple_overlap"]), row

@@ -18,9 +18,9 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.opened import Lake
-from lakejoin.search import containment
-from lakejoin.spark.build import BuildOptions
+from lakejoin.lake import Lake
+from lakejoin.engines.containment import engine
+from lakejoin.pipeline.build import BuildOptions
 
 DATA = Path(
     os.environ.get("LAKEJOIN_TEST_DATA") or Path(__file__).parents[2].parent / "shared" / "data"
@@ -142,13 +142,13 @@ def missed(lake: Lake, most: int) -> list[dict[str, str]]:
 
 def test_containment_lists(lake: Lake) -> None:
     """What is counted misses nothing."""
-    most = containment.MOST_VALUES - WORDS
+    most = engine.MOST_VALUES - WORDS
     assert missed(lake, most) == []
     assert any(int(row["query_distinct"]) <= most for row in rows_of(CONTAINED))
 
 
 def test_containment_lists_from_sketches(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """What contains half of the query is found from sketches, nearly all of it."""
-    monkeypatch.setattr(containment, "MOST_VALUES", 0)
+    monkeypatch.setattr(engine, "MOST_VALUES", 0)
     found_not = missed(lake, 1 << 60)
     assert len(found_not) <= 0.03 * len(rows_of(CONTAINED)), found_not

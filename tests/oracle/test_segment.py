@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.kernels import hashing
-from lakejoin.storage import Place
+from lakejoin.kernels import hashes
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.components import COMPONENTS
 from lakejoin.store.dictionary import NOT_FOUND
-from lakejoin.store.encode import SegmentBuilder
+from lakejoin.store.segment_builder import SegmentBuilder
 from lakejoin.store.merge import live_tables
 from lakejoin.store.segment import ComponentRecord, Segment
 from oracle.lakes import PlainTable, canonical_columns, counts, encoded, posting_lists
@@ -58,7 +58,7 @@ _lakes = st.integers(1, 5).flatmap(lambda n: st.tuples(*(_tables(f"t{i}.csv") fo
 
 def build(folder: Path | str, tables: list[PlainTable], all_columns: bool = True) -> Segment:
     """A segment of these tables."""
-    place = Place.of(folder) / "s"
+    place = Location.of(folder) / "s"
     builder = SegmentBuilder(place, all_columns=all_columns)
     for table in tables:
         builder.add(encoded(table))
@@ -149,7 +149,7 @@ def test_merging_segments_loses_nothing(lake: tuple[PlainTable, ...], data: st.D
             build(Path(folder) / str(i), part)
             for i, part in enumerate((tables[:cut], tables[cut:]))
         ]
-        place = Place.of(folder) / "merged"
+        place = Location.of(folder) / "merged"
         builder = SegmentBuilder(place, all_columns=True)
         for part in parts:
             for table in live_tables(part):
@@ -161,7 +161,7 @@ def test_merging_segments_loses_nothing(lake: tuple[PlainTable, ...], data: st.D
 def test_equal_hashes_of_different_texts_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad_seeds: int
 ) -> None:
-    honest = hashing.hash_strings
+    honest = hashes.hash_strings
     seeds: list[int] = []
 
     def poor(offsets: np.ndarray, data: np.ndarray, seed: np.uint64, out: np.ndarray) -> None:
@@ -171,7 +171,7 @@ def test_equal_hashes_of_different_texts_are_told_apart(
         if seeds.index(int(seed)) < bad_seeds:
             out &= np.uint64(0xF << 60 | 0x3)
 
-    monkeypatch.setattr(hashing, "hash_strings", poor)
+    monkeypatch.setattr(hashes, "hash_strings", poor)
     tables = [
         PlainTable(
             "a", {"x": [f"v{i}" for i in range(500)], "y": [f"V{i % 50}" for i in range(500)]}
@@ -185,27 +185,27 @@ def test_equal_hashes_of_different_texts_are_told_apart(
 
 def test_texts_that_collide_under_one_seed_do_not_under_another() -> None:
     """Two-word texts made to collide: the second word makes up for what the first one changes."""
-    inverse = pow(int(hashing._K1), -1, 1 << 64)
+    inverse = pow(int(hashes._K1), -1, 1 << 64)
     first = np.frombuffer(b"collides", "<u8")[0]
     other = np.frombuffer(b"COLLIDES", "<u8")[0]
 
     def after_one_word(word: np.uint64) -> int:
-        start = (16 * int(hashing._K3)) % (1 << 64)
-        h = ((start ^ (int(word) * int(hashing._K1)) % (1 << 64)) * int(hashing._K2)) % (1 << 64)
+        start = (16 * int(hashes._K3)) % (1 << 64)
+        h = ((start ^ (int(word) * int(hashes._K1)) % (1 << 64)) * int(hashes._K2)) % (1 << 64)
         return ((h << 29) | (h >> 35)) % (1 << 64)
 
     change = (after_one_word(first) ^ after_one_word(other)) % (1 << 64)
     tail = int(np.frombuffer(b"together", "<u8")[0])
-    other_tail = ((tail * int(hashing._K1) ^ change) * inverse) % (1 << 64)
+    other_tail = ((tail * int(hashes._K1) ^ change) * inverse) % (1 << 64)
     data = np.frombuffer(
         b"collides" + tail.to_bytes(8, "little") + b"COLLIDES" + other_tail.to_bytes(8, "little"),
         np.uint8,
     )
     offsets, out = np.array([0, 16, 32]), np.empty(2, np.uint64)
-    hashing.hash_strings(offsets, data, np.uint64(0), out)
+    hashes.hash_strings(offsets, data, np.uint64(0), out)
     assert out[0] == out[1], "the construction holds for the usual seed"
     for seed in (1, 2, 3, 1 << 40, (1 << 64) - 1):
-        hashing.hash_strings(offsets, data, np.uint64(seed), out)
+        hashes.hash_strings(offsets, data, np.uint64(seed), out)
         assert out[0] != out[1]
 
 

@@ -14,10 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex, InputError
-from lakejoin.kernels.ensemble import likely_shared, score
+from lakejoin.kernels.minhash import estimate_shared, score_counts
 from lakejoin.kernels.sketching import sketch
-from lakejoin.search.lsh_tuning import band_errors, bands_for_recall, bands_of_least_error
-from lakejoin.storage import Place
+from lakejoin.engines.containment.lsh_tuning import (
+    band_errors,
+    choose_bands_by_recall,
+    choose_bands_by_error,
+)
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.partitions import equal_depth_uppers, optimal_uppers
 from lakejoin.store.sketches import SCHEMES, Sketches, SketchOptions, write_sketches
@@ -40,7 +44,7 @@ def hashes(rng: np.random.Generator, count: int) -> Array:
 
 
 def opened(folder: str | Path, rows: Array, sizes: Array, **options: Any) -> Sketches:
-    place = Place.of(folder) / "sketches.lj"
+    place = Location.of(folder) / "sketches.lj"
     with ArrayFileWriter(place) as out:
         chosen = SketchOptions(permutations=rows.shape[1], **options)
         write_sketches(out, rows, sizes, np.arange(len(rows)) * 3, chosen)
@@ -147,7 +151,7 @@ def test_errors_of_bands_are_the_integrals(threshold: float, ratio: float) -> No
         expected = (upper * np.mean(chance * below), upper * np.mean((1 - chance) * ~below))
         assert found[rows - 1, bands - 1] == pytest.approx(expected, abs=2e-4)
     assert np.isnan(found[15, 4]).all(), "no more places than there are"
-    best = bands_of_least_error(threshold, round(64 * math.log(ratio)), 64)
+    best = choose_bands_by_error(threshold, round(64 * math.log(ratio)), 64)
     assert best[0] * best[1] <= 64
 
 
@@ -157,7 +161,7 @@ def test_bands_reach_the_recall_that_was_asked_for(
     threshold: float, step: int, places: int
 ) -> None:
     ratio = max(math.exp(step / 64), threshold)
-    bands, rows = bands_for_recall(threshold, math.ceil(64 * math.log(ratio)), places, 0.95)
+    bands, rows = choose_bands_by_recall(threshold, math.ceil(64 * math.log(ratio)), places, 0.95)
     similarity = threshold / (ratio + 1.0 - threshold)
     assert bands >= 1 and rows >= 1 and bands * rows <= places
     if (bands, rows) != (places, 1):
@@ -176,7 +180,7 @@ def test_the_estimate_is_the_likeliest(q: int, x: int, data: st.DataObject) -> N
     more = places - equal - less
     shared, error = np.empty(1), np.empty(1)
     counts = (np.array([equal], np.uint32), np.array([less], np.uint32))
-    likely_shared(*counts, places, float(q), np.array([x]), True, shared, error)
+    estimate_shared(*counts, places, float(q), np.array([x]), True, shared, error)
     assert 0.0 <= shared[0] <= min(q, x) and 0.0 < error[0] < math.inf
     grid = np.linspace(0, min(q, x), 2_001)[1:-1]
 
@@ -190,9 +194,9 @@ def test_the_estimate_is_the_likeliest(q: int, x: int, data: st.DataObject) -> N
 
 def test_the_score_of_expected_counts_is_zero() -> None:
     # 30 shared of 50 and 70: 90 values in all, so 90 places fall 30, 20 and 40 ways.
-    assert score(30, 20, 90, 50.0, 70.0, 30.0) == pytest.approx(0.0)
-    assert score(20, 30, 90, 50.0, 70.0, 30.0) < -2.0 < 0.0 < score(40, 10, 90, 50.0, 70.0, 30.0)
-    assert score(10, 1, 90, 50.0, 700.0, 50.0) == -math.inf, "a value of the query is not there"
+    assert score_counts(30, 20, 90, 50.0, 70.0, 30.0) == pytest.approx(0.0)
+    assert score_counts(20, 30, 90, 50.0, 70.0, 30.0) < -2.0 < 0.0 < score_counts(40, 10, 90, 50.0, 70.0, 30.0)
+    assert score_counts(10, 1, 90, 50.0, 700.0, 50.0) == -math.inf, "a value of the query is not there"
 
 
 # -- looking up --------------------------------------------------------------------------------
@@ -281,13 +285,13 @@ def test_a_flipped_byte_is_found_before_anything_is_answered(tmp_path: Path) -> 
         bad = tmp_path / "bad" / "sketches.lj"
         bad.write_bytes(whole[:at] + bytes([whole[at] ^ 0x81]) + whole[at + 1 :])
         try:
-            assert _asked(Sketches(ArrayFile(Place.of(bad))), rows[7]) == right
+            assert _asked(Sketches(ArrayFile(Location.of(bad))), rows[7]) == right
         except DamagedIndex:
             found += 1
     assert found >= 5, "nearly every block is read"
     path.write_bytes(whole[:-70_000])
     with pytest.raises(DamagedIndex):
-        Sketches(ArrayFile(Place.of(path)))
+        Sketches(ArrayFile(Location.of(path)))
 
 
 @pytest.mark.parametrize("name", ["word", "bucket", "start", "signature"])
@@ -297,13 +301,13 @@ def test_arrays_that_cannot_be_right_do_no_harm(tmp_path: Path, name: str) -> No
     old = opened(tmp_path, rows, sizes)._file
     rng = np.random.default_rng(6)
     for _ in range(5):
-        with ArrayFileWriter(Place.of(tmp_path) / "other.lj") as out:
+        with ArrayFileWriter(Location.of(tmp_path) / "other.lj") as out:
             out.meta.update(old.meta)
             for array in old.names():
                 data = old.array(array).all()
                 noise = rng.integers(0, 1 << 32, len(data), dtype=np.uint32)
                 out.add(array, noise if array == name else data)
-        sketches = Sketches(ArrayFile(Place.of(tmp_path) / "other.lj", out.record))
+        sketches = Sketches(ArrayFile(Location.of(tmp_path) / "other.lj", out.record))
         try:
             assert set(_asked(sketches, rows[3])) <= set(range(0, 1_500, 3))
         except DamagedIndex as problem:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.lake.values import canonical, canonicalise
+from lakejoin.values.canonical_values import canonical, canonicalise
 from lakejoin.model import ValueRules
 from oracle import values as oracle
 

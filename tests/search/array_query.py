@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lakejoin.lake.columns import encode_query
+from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ValueRules
-from lakejoin.search.query import Query, query_of_data
+from lakejoin.engines.query import Query, make_query
 
 
 def query_of_array(
     table: str, column: str, array: pa.Array | pa.ChunkedArray, rules: ValueRules
 ) -> Query:
     """The query of an Arrow column; `rules` are those of the index."""
-    return query_of_data(table, column, encode_query(array, rules))
+    return make_query(table, column, encode_query(array, rules))

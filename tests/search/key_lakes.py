@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.superkeys import SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 

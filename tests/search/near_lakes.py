@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from lakejoin.encoders import open_encoder
-from lakejoin.encoders.mixed import Mix
+from lakejoin.encoders.mixed_encoder import Mix
 from lakejoin.model import ColumnType
-from lakejoin.opened import Lake
-from lakejoin.search.tau import LARGEST
-from lakejoin.store.meaning import MeaningComponent, MeaningOptions
+from lakejoin.lake import Lake
+from lakejoin.search.tau_choice import LARGEST_DISTANCE
+from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment
 from oracle.lakes import PlainTable
@@ -68,7 +68,7 @@ def by_hand(
     for number, segment in enumerate(lake.snapshot.segments):
         for column in text_columns(segment):
             theirs = sorted(set_of(segment, column))
-            found = near(mine, opened.encode(theirs), LARGEST * tau)
+            found = near(mine, opened.encode(theirs), LARGEST_DISTANCE * tau)
             if found.any():
                 hits = int(found.any(axis=1).sum())
                 yield ByHand(hits, int(found.sum()), len(theirs), number, column)

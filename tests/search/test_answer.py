@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from lakejoin.errors import InputError
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer
-from lakejoin.search.display import as_html, as_text
+from lakejoin.search.answer_display import format_answer_html, format_answer
 from lakejoin.search.result import Result
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -114,8 +114,8 @@ def test_conversions(answer: Answer) -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_text_fits_its_width(lake: Lake, width: int) -> None:
     frame = {"日本語の長い列名" * 4: ["a" * 70, "b\n\x1b[31m", "漢字" * 30, *LETTERS]}
-    text = as_text(lake.search(frame, by="overlap"), width)
-    from lakejoin.search.display import _width
+    text = format_answer(lake.search(frame, by="overlap"), width)
+    from lakejoin.search.answer_display import _width
 
     assert max(map(_width, text.splitlines())) <= width
     assert "\x1b" not in text
@@ -132,7 +132,7 @@ def test_text_shows_what_counts(answer: Answer) -> None:
 def test_long_answers_are_cut_and_counted(answer: Answer) -> None:
     result = answer[0]
     long = Answer(answer.query, (result,) * 25)
-    assert "… and 5 more" in as_text(long) and "… and 5 more" in as_html(long)
+    assert "… and 5 more" in format_answer(long) and "… and 5 more" in format_answer_html(long)
 
 
 def test_html_is_text_and_bars(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lakejoin.search.searcher import AT_ONCE
+from lakejoin.search.searcher import EAGER_RESULTS
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 
@@ -46,8 +46,8 @@ def test_a_large_query_stays_within_its_bound(tmp_path: Path) -> None:
 
 
 def test_evidence_beyond_the_first_results_is_made_when_asked_for(tmp_path: Path) -> None:
-    tables = [PlainTable(f"t{i:03}.csv", {"c": ["a", f"b{i}"]}) for i in range(AT_ONCE + 5)]
-    answer = lake_of(tmp_path, [tables]).search(["a", "z"], k=AT_ONCE + 5, by="overlap")
-    assert len(answer) == AT_ONCE + 5
-    assert "evidence" in vars(answer[AT_ONCE - 1]) and "evidence" not in vars(answer[-1])
+    tables = [PlainTable(f"t{i:03}.csv", {"c": ["a", f"b{i}"]}) for i in range(EAGER_RESULTS + 5)]
+    answer = lake_of(tmp_path, [tables]).search(["a", "z"], k=EAGER_RESULTS + 5, by="overlap")
+    assert len(answer) == EAGER_RESULTS + 5
+    assert "evidence" in vars(answer[EAGER_RESULTS - 1]) and "evidence" not in vars(answer[-1])
     assert answer[-1].row_coverage == 0.5

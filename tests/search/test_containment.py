@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.opened import Lake
-from lakejoin.search import containment
+from lakejoin.lake import Lake
+from lakejoin.engines.containment import engine
 from lakejoin.search.answer import Answer
 from lakejoin.store.components import COMPONENTS
 from oracle.lakes import PlainTable
@@ -45,7 +45,7 @@ def exact(lake: Lake, table: str) -> float:
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     """No query is small enough to be counted."""
-    monkeypatch.setattr(containment, "MOST_VALUES", 0)
+    monkeypatch.setattr(engine, "MOST_VALUES", 0)
 
 
 # -- from sketches -----------------------------------------------------------------------------
@@ -152,14 +152,14 @@ def test_small_queries_are_counted_exactly(lake: Lake) -> None:
 def test_many_values_and_long_lists_are_not_counted(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    more = [f"w{i}" for i in range(containment.MOST_VALUES)]
+    more = [f"w{i}" for i in range(engine.MOST_VALUES)]
     assert is_counted(lake.search([*more[:-200], *QUERY], by="containment", min=0.1))
     assert not is_counted(lake.search([*more, *QUERY], by="containment", min=0.1))
     # Each share s of the 21 columns holds 2 s of the values; every value is in some of them.
     entries = sum(2 * share for share in range(0, 101, 5))
-    monkeypatch.setattr(containment, "MOST_ENTRIES", entries)
+    monkeypatch.setattr(engine, "MOST_ENTRIES", entries)
     assert is_counted(lake.search(QUERY, by="containment"))
-    monkeypatch.setattr(containment, "MOST_ENTRIES", entries - 1)
+    monkeypatch.setattr(engine, "MOST_ENTRIES", entries - 1)
     assert not is_counted(lake.search(QUERY, by="containment"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.search.evidence import most_rows
+from lakejoin.search.evidence import find_most_frequent
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from oracle.search import join_figures, lake_of
 
@@ -86,5 +86,5 @@ def test_evidence(
 @given(st.lists(st.integers(1, 4)), st.integers(0, 6))
 def test_most_rows(counts: list[int], limit: int) -> None:
     places = np.arange(len(counts))[::2]
-    found = most_rows(np.array(counts, dtype=np.int64), places, limit)
+    found = find_most_frequent(np.array(counts, dtype=np.int64), places, limit)
     assert found.tolist() == sorted(places.tolist(), key=lambda i: (-counts[i], i))[:limit]

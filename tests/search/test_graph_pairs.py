@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.search.graph import counting
-from lakejoin.search.graph.pairs import Asks, best_of_each, pairs_between
-from lakejoin.search.graph.sharing import shared_in
-from lakejoin.search.graph.sides import Shared, Side, with_itself
+from lakejoin.graph import pair_kernels
+from lakejoin.graph.pairs import CountedColumns, best_of_each, find_pairs
+from lakejoin.graph.segment_overlap import find_overlaps
+from lakejoin.graph.column_pairs import SegmentOverlap, JoinableColumns, overlap_with_itself
 from lakejoin.store.dictionary import Dictionary
-from lakejoin.store.pairs import FIELDS, Pairs, together
+from lakejoin.store.graph_files import PAIR_FIELDS, ColumnPairs, concat_pairs
 from lakejoin.store.segment import Segment
 from oracle.graph import PlainPair, all_pairs
 from oracle.lakes import PlainTable
@@ -44,27 +44,27 @@ def counted(
     segments: tuple[Segment, ...], share: float, least: int, parts: int, most: int = 1 << 30
 ) -> list[PlainPair]:
     """The pairs as a job counts them: all segments by ranges of hashes, then by two."""
-    sides = [Side(segment, least) for segment in segments]
+    sides = [JoinableColumns(segment, least) for segment in segments]
     wanted = [(i, j) for j in range(len(sides)) for i in range(j)]
-    shared: dict[tuple[int, int], list[Shared]] = {pair: [] for pair in wanted}
+    shared: dict[tuple[int, int], list[SegmentOverlap]] = {pair: [] for pair in wanted}
     for part in range(parts):
-        for pair, found in shared_in(
+        for pair, found in find_overlaps(
             segments, part, parts, np.ones((len(sides), len(sides)), bool)
         ):
             shared[pair].append(found)
     pairs = [
-        pairs_between(Asks(sides[i]), Asks(sides[i]), with_itself(sides[i]), (i, i), share, most)
+        find_pairs(CountedColumns(sides[i]), CountedColumns(sides[i]), overlap_with_itself(sides[i]), (i, i), share, most)
         for i in range(len(sides))
     ]
     for (i, j), some in shared.items():
-        both = Shared(*(np.concatenate([getattr(s, n) for s in some] or [np.zeros(0, int)])
+        both = SegmentOverlap(*(np.concatenate([getattr(s, n) for s in some] or [np.zeros(0, int)])
                         for n in ("mine", "theirs", "count")))  # fmt: skip
-        pairs.append(pairs_between(Asks(sides[i]), Asks(sides[j]), both, (i, j), share, most))
-    return plain(best_of_each(together(pairs), most)[0])
+        pairs.append(find_pairs(CountedColumns(sides[i]), CountedColumns(sides[j]), both, (i, j), share, most))
+    return plain(best_of_each(concat_pairs(pairs), most)[0])
 
 
-def plain(pairs: Pairs) -> list[PlainPair]:
-    rows = zip(*(getattr(pairs, name).tolist() for name in FIELDS), strict=True)
+def plain(pairs: ColumnPairs) -> list[PlainPair]:
+    rows = zip(*(getattr(pairs, name).tolist() for name in PAIR_FIELDS), strict=True)
     return sorted(PlainPair(*row) for row in rows)
 
 
@@ -94,8 +94,8 @@ def test_both_ways_to_count_the_rest(
 ) -> None:
     """List by list, and candidate by candidate: uncompiled, so that a cost can be changed."""
     for name in ("_large_enough", "_candidates", "_rest", "_holds", "count_pairs"):
-        monkeypatch.setattr(counting, name, getattr(counting, name).py_func)
-    monkeypatch.setattr(counting, "_STEP", step)
+        monkeypatch.setattr(pair_kernels, name, getattr(pair_kernels, name).py_func)
+    monkeypatch.setattr(pair_kernels, "_STEP", step)
     rng = np.random.default_rng(7)
     values = [f"v{i}" for i in range(60)]
     groups = [
@@ -127,10 +127,10 @@ def test_values_of_one_hash_are_compared(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_another_seed_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakejoin.store import encode
+    from lakejoin.store import segment_builder
 
     seeds = iter([[0], [0], [12345], [12345]])  # of values, and of spellings
-    monkeypatch.setattr(encode, "_seeds", lambda: iter(next(seeds)))
+    monkeypatch.setattr(segment_builder, "_seeds", lambda: iter(next(seeds)))
     groups = [
         [PlainTable("a.csv", {"c": [f"v{i}" for i in range(500)]})],
         [PlainTable("b.csv", {"c": [f"v{i}" for i in range(250, 900)]})],

@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.opened import Lake
-from lakejoin.search import keys
+from lakejoin.lake import Lake
+from lakejoin.search import key_search
 from lakejoin.search.answer import Answer, Failed
-from lakejoin.search.mate.hits import KeyCounters, KeyHits
-from lakejoin.search.mate.meeting import Meetings
-from lakejoin.search.mate.query import KeyQuery
+from lakejoin.engines.composite.hits import KeyCounters, KeyHits
+from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.engines.composite.query import KeyQuery
 from oracle import mate as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
 from oracle.search import lake_of
@@ -217,12 +217,12 @@ def test_sizes_are_counted_when_they_are_asked_for(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lakejoin.search import searcher
-    from lakejoin.search.mate import meeting
+    from lakejoin.search import key_evidence
 
     counted: list[int] = []
-    plain = meeting.combinations_in
+    plain = key_evidence.count_combinations
     monkeypatch.setattr(
-        meeting, "combinations_in", lambda *where: counted.append(1) or plain(*where)
+        key_evidence, "combinations_in", lambda *where: counted.append(1) or plain(*where)
     )
     monkeypatch.setattr(searcher, "AT_ONCE", 2)
     answer = lake.search(MINE, on=KEY, by="overlap")
@@ -233,21 +233,21 @@ def test_sizes_are_counted_when_they_are_asked_for(
 
 
 def test_an_answer_keeps_nothing_of_a_segment(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[Meetings] = []
-    made = Meetings.__init__
+    kept: list[KeyMatches] = []
+    made = KeyMatches.__init__
 
-    def making(self: Meetings, query: KeyQuery) -> None:
+    def making(self: KeyMatches, query: KeyQuery) -> None:
         kept.append(self)
         made(self, query)
 
-    monkeypatch.setattr(Meetings, "__init__", making)
+    monkeypatch.setattr(KeyMatches, "__init__", making)
     answer = lake.search(MINE, on=KEY, by="overlap")
     assert len(kept) == 1 and kept[0]._kept is None
     assert answer[3].matches().num_rows == 2
 
 
 def test_mappings_that_were_not_tried_are_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakejoin.search.mate.engine import Mate
+    from lakejoin.engines.composite.engine import Mate
 
     plain = Mate.search
 
@@ -265,8 +265,8 @@ def test_mappings_that_were_not_tried_are_told(lake: Lake, monkeypatch: pytest.M
 def test_the_costs_of_reading_are_not_measured_again(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.search import overlap
-    from lakejoin.search.overlap.costs import ReadCosts
+    from lakejoin.engines import overlap
+    from lakejoin.engines.overlap.read_costs import ReadCosts
 
     given: list[object] = []
     plain = overlap.Overlap
@@ -370,8 +370,8 @@ def test_containment_is_counted_exactly(lake: Lake, monkeypatch: pytest.MonkeyPa
     assert names(lake.search(MINE, on=KEY, by="containment", min=0.0)) == whole
     assert names(lake.search(MINE, on=KEY, min=0.5, k=4, by="overlap")) == whole[:4]
     assert names(lake.search(MINE, on=KEY, k=50, by="overlap").at_least(0.5)) == whole[:4]
-    monkeypatch.setattr(keys, "_AT_FIRST", 1)
-    monkeypatch.setattr(keys, "_TIMES", 2)
+    monkeypatch.setattr(key_search, "_AT_FIRST", 1)
+    monkeypatch.setattr(key_search, "_TIMES", 2)
     assert names(lake.search(MINE, on=KEY, by="containment", min=0.5)) == whole[:4]
     assert names(lake.search(MINE, on=KEY, by="containment", min=0.0)) == whole
     none = lake.search(
@@ -425,11 +425,11 @@ def test_conversions(lake: Lake) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_text_and_html(lake: Lake, width: int) -> None:
-    from lakejoin.search.display import _width, as_text
+    from lakejoin.search.answer_display import _width, format_answer
 
     frame = {"<b>first</b>\x1b[31m": FIRST, "last" * 30: LAST, "country": LAND}
     answer = lake.search(frame, on=[0, 1, 2], by="overlap")
-    text = as_text(answer, width)
+    text = format_answer(answer, width)
     assert max(map(_width, text.splitlines())) <= width and "\x1b" not in text
     assert "<b>first</b>�[31m → vorname" in text
     html = answer._repr_html_()
@@ -562,13 +562,13 @@ def test_an_index_without_super_keys(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_once(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakejoin.search.own_table import File
+    from lakejoin.search.external_table import FileRows
 
     path = tmp_path / "mine.csv"
     path.write_text("first,last,country\nAnn,Lee,US\nBob,Ray,UK\n")
     read: list[str] = []
-    batches = File.batches
-    monkeypatch.setattr(File, "batches", lambda file: read.append(file.name) or batches(file))
+    batches = FileRows.batches
+    monkeypatch.setattr(FileRows, "batches", lambda file: read.append(file.name) or batches(file))
     answer = lake.search(path, on=KEY, by="overlap")
     assert answer[0].matched == 2 and len(read) == 1
     assert answer[0].sql() and len(read) == 2

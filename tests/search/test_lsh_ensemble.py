@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex, InputError
-from lakejoin.search.hits import Excluded, Hits
-from lakejoin.search.lsh_ensemble import Ensemble
-from lakejoin.search.query import Query
+from lakejoin.engines.hits import ExcludedColumns, Hits
+from lakejoin.engines.containment.lsh_ensemble import LshEnsemble
+from lakejoin.engines.query import Query
 from lakejoin.store.components import COMPONENTS
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment, add_components
@@ -36,11 +36,11 @@ def asked(values: Sequence[str]) -> Query:
     return Query("mine", "c", tokens, np.ones(len(values), np.int64), len(values), tokens)
 
 
-def nothing(segments: Sequence[Segment]) -> Excluded:
-    return Excluded([np.zeros(0, dtype=np.int64) for _ in segments])
+def nothing(segments: Sequence[Segment]) -> ExcludedColumns:
+    return ExcludedColumns([np.zeros(0, dtype=np.int64) for _ in segments])
 
 
-def search(engine: Ensemble, values: Sequence[str], segments: Sequence[Segment]) -> Hits:
+def search(engine: LshEnsemble, values: Sequence[str], segments: Sequence[Segment]) -> Hits:
     return engine.search(asked(values), segments, nothing(segments))
 
 
@@ -96,7 +96,7 @@ def test_nearly_all_that_should_be_found_is(tmp_path: Path, threshold: float, sc
     columns = related(rng, 300, query)
     segments = segments_of(tmp_path, columns, 3, SketchOptions(128, 8, scheme))
     truth = {c for c, t in containments(query, segments).items() if t >= threshold - 1e-9}
-    hits = search(Ensemble(threshold), query, segments)
+    hits = search(LshEnsemble(threshold), query, segments)
     assert len(truth & found(hits)) >= 0.94 * len(truth)
     assert hits.estimate is not None and (np.diff(hits.estimate) <= 0).all()
     # What was found in vain is not far below.
@@ -110,7 +110,7 @@ def test_estimates_are_as_sure_as_they_say(tmp_path: Path) -> None:
     query = [f"v{i}" for i in range(80)]
     segments = segments_of(tmp_path, related(rng, 400, query), 1, SketchOptions(128))
     exact = containments(query, segments)
-    hits = search(Ensemble(0.05, recall=0.999, doubt=None), query, segments)
+    hits = search(LshEnsemble(0.05, recall=0.999, doubt=None), query, segments)
     assert hits.estimate is not None and hits.error is not None and len(hits) > 400
     right = np.array([exact[c] for c in zip(hits.segment, hits.column, strict=True)])
     z = (hits.estimate - right) / hits.error
@@ -128,7 +128,7 @@ def test_one_partition_finds_more_in_vain(tmp_path: Path) -> None:
         for i in range(200)
     ] + [[f"large {i} {j}" for j in range(3_000)] for i in range(3)]
     segments = segments_of(tmp_path, columns, 1, SketchOptions(128, 8))
-    pure = Ensemble(0.6, recall=None, doubt=None)
+    pure = LshEnsemble(0.6, recall=None, doubt=None)
     assert len(search(replace(pure, plain=True), query, segments)) > len(
         search(pure, query, segments)
     )
@@ -161,33 +161,33 @@ def test_any_lake(
         }
         sets = {key: set_of(segments[key[0]], key[1]) for key, n in exact_size.items() if n}
         if not sets:
-            assert len(search(Ensemble(threshold), ["a"], segments)) == 0
+            assert len(search(LshEnsemble(threshold), ["a"], segments)) == 0
             return
         values = sorted(data.draw(st.sampled_from(sorted(map(sorted, sets.values())))))
-        hits = search(Ensemble(threshold), values, segments)
+        hits = search(LshEnsemble(threshold), values, segments)
         keys = list(zip(hits.segment.tolist(), hits.column.tolist(), strict=True))
         assert len(set(keys)) == len(keys)
         assert {key for key, held in sets.items() if held == set(values)} <= set(keys)
         enough = math.ceil(threshold * len(values) - 1e-9)
         assert all(exact_size[key] >= enough for key in keys)
         assert hits.estimate is not None and ((hits.estimate >= 0) & (hits.estimate <= 1)).all()
-        gone = Excluded([np.arange(0, s.column_count, 2) for s in segments])
-        left = Ensemble(threshold).search(asked(values), segments, gone)
+        gone = ExcludedColumns([np.arange(0, s.column_count, 2) for s in segments])
+        left = LshEnsemble(threshold).search(asked(values), segments, gone)
         assert found(left) == {key for key in keys if key[1] % 2}
-        every = Ensemble(threshold).search(
-            asked(values), segments, Excluded([np.arange(s.column_count) for s in segments])
+        every = LshEnsemble(threshold).search(
+            asked(values), segments, ExcludedColumns([np.arange(s.column_count) for s in segments])
         )
         assert len(every) == 0
 
 
 def test_one_value_and_none(tmp_path: Path) -> None:
     segments = segments_of(tmp_path, [["a"], ["a", "b"], ["c"], []], 2)
-    hits = search(Ensemble(1.0), ["a"], segments)
+    hits = search(LshEnsemble(1.0), ["a"], segments)
     assert found(hits) >= {(0, 0)}
-    assert len(search(Ensemble(0.5), ["nowhere"], segments)) == 0
-    assert len(search(Ensemble(0.5, k=3), ["nowhere"], segments)) == 0
-    assert len(search(Ensemble(0.5), [], segments)) == len(search(Ensemble(k=2), [], segments)) == 0
-    assert len(search(Ensemble(0.5), ["a"], ())) == 0
+    assert len(search(LshEnsemble(0.5), ["nowhere"], segments)) == 0
+    assert len(search(LshEnsemble(0.5, k=3), ["nowhere"], segments)) == 0
+    assert len(search(LshEnsemble(0.5), [], segments)) == len(search(LshEnsemble(k=2), [], segments)) == 0
+    assert len(search(LshEnsemble(0.5), ["a"], ())) == 0
 
 
 def test_the_best_k_by_falling_thresholds(tmp_path: Path) -> None:
@@ -198,13 +198,13 @@ def test_the_best_k_by_falling_thresholds(tmp_path: Path) -> None:
     segments = segments_of(tmp_path, columns, 2, SketchOptions(256))
     exact = containments(query, segments)
     for k in (1, 3, 8):
-        hits = search(Ensemble(0.1, k=k), query, segments)
+        hits = search(LshEnsemble(0.1, k=k), query, segments)
         assert len(hits) == k
         worst = min(exact[c] for c in found(hits))
         assert worst >= sorted(exact.values())[-k] - 0.16
         assert hits.counters.candidates >= k
         # Bytes and look-ups are those of all thresholds; segments and columns count once.
-        at_each = [search(Ensemble(t / 100), query, segments) for t in range(100, 9, -5)]
+        at_each = [search(LshEnsemble(t / 100), query, segments) for t in range(100, 9, -5)]
         looked_up = hits.counters.algorithms["lsh-ensemble"]
         assert hits.counters.segments == len(segments) == 2
         assert looked_up in range(2, 2 * len(at_each) + 1, 2)
@@ -212,9 +212,9 @@ def test_the_best_k_by_falling_thresholds(tmp_path: Path) -> None:
         assert hits.counters.bytes == sum(one.counters.bytes for one in tried)
         assert hits.counters.candidates == tried[-1].counters.candidates
         assert hits.counters.pruned == tried[-1].counters.pruned
-    everything = search(Ensemble(0.0, k=1_000), query, segments)
+    everything = search(LshEnsemble(0.0, k=1_000), query, segments)
     assert len(everything) >= 17
-    assert len(search(Ensemble(0.9, k=1_000), query, segments)) < len(everything)
+    assert len(search(LshEnsemble(0.9, k=1_000), query, segments)) < len(everything)
 
 
 # -- bounds ------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def test_a_segment_without_sketches_says_how_to_add_them(tmp_path: Path) -> None
     tables = [PlainTable("t", {"c": ["a", "b", "c"]})]
     lake = lake_of(tmp_path, [tables], components=(PostingsComponent(),))
     with pytest.raises(DamagedIndex, match=r"has no sketches; add .* with: lakejoin index"):
-        search(Ensemble(), ["a"], lake.snapshot.segments)
+        search(LshEnsemble(), ["a"], lake.snapshot.segments)
 
 
 def test_sketches_added_later_are_the_same(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_sketches_added_later_are_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [{"min": -0.1}, {"min": 1.01}, {"k": 0}, {"recall": 1.0}])
 def test_options_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        Ensemble(**wrong)  # type: ignore[arg-type]
+        LshEnsemble(**wrong)  # type: ignore[arg-type]
 
 
 def test_many_threads_find_the_same(tmp_path: Path) -> None:
@@ -260,8 +260,8 @@ def test_many_threads_find_the_same(tmp_path: Path) -> None:
     query = [f"v{i}" for i in range(60)]
     segments = segments_of(tmp_path, related(rng, 200, query), 3)
     shares = [query[: 10 + i] for i in range(40)]
-    alone = [found(search(Ensemble(0.5), values, segments)) for values in shares]
+    alone = [found(search(LshEnsemble(0.5), values, segments)) for values in shares]
     fresh = [Segment(s.place, s.record) for s in segments]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda v: found(search(Ensemble(0.5), v, fresh)), shares))
+        together = list(pool.map(lambda v: found(search(LshEnsemble(0.5), v, fresh)), shares))
     assert together == alone

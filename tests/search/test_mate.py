@@ -16,19 +16,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.model import ValueRules
-from lakejoin.search.hits import Excluded
-from lakejoin.search.mate.engine import Mate, MateOptions
-from lakejoin.search.mate.hits import KeyHits
-from lakejoin.search.mate.meeting import Meetings, combinations_in
-from lakejoin.search.mate.query import KeyQuery, key_query
-from lakejoin.search.mate.reading import CHUNK
-from lakejoin.search.own_table import Frame, OwnTable
-from lakejoin.search.places import Places
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.composite.engine import Mate, MateOptions
+from lakejoin.engines.composite.hits import KeyHits
+from lakejoin.search.key_evidence import KeyMatches, count_combinations
+from lakejoin.engines.composite.query import KeyQuery, key_query
+from lakejoin.engines.composite.table_reader import CHUNK
+from lakejoin.search.external_table import FrameRows, ExternalTable
+from lakejoin.store.segment_tables import SegmentTables
 from lakejoin.store.components import Component
 from lakejoin.store.postings import PostingsComponent
-from lakejoin.store.rowfilters import KINDS
+from lakejoin.store.row_filters import FILTER_KINDS
 from lakejoin.store.segment import Segment
-from lakejoin.store.superkeys import SIZES, SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import KEY_SIZES, SuperKeyComponent, SuperKeyOptions
 from oracle import mate as oracle
 from oracle.lakes import Cells, PlainTable
 from oracle.search import lake_of
@@ -66,22 +66,22 @@ class KeyLake:
                 for table, first in zip(tables, places.first.tolist(), strict=True)
             ]
             for tables, places, indexed in (
-                (tables, Places(segment), segment.indexed.tolist())
+                (tables, SegmentTables(segment), segment.indexed.tolist())
                 for tables, segment in zip(groups, self.segments, strict=True)
             )
         ]
 
-    def excluded(self, hidden: Sequence[Sequence[int]]) -> Excluded:
+    def excluded(self, hidden: Sequence[Sequence[int]]) -> ExcludedColumns:
         """All columns of the hidden tables."""
-        return Excluded(
+        return ExcludedColumns(
             [
-                Places(segment).columns_of(np.array(sorted(tables), dtype=np.int64))
+                SegmentTables(segment).columns_of(np.array(sorted(tables), dtype=np.int64))
                 for segment, tables in zip(self.segments, hidden, strict=True)
             ]
         )
 
     def first(self, segment: int, table: int) -> int:
-        return int(Places(self.segments[segment]).first[table])
+        return int(SegmentTables(self.segments[segment]).first[table])
 
     def agree(
         self,
@@ -133,7 +133,7 @@ def asked(
 ) -> tuple[KeyQuery, list[oracle.Combination]]:
     """The query that all columns of a table make, and its combinations by brute force."""
     frame = pa.table({name: pa.array(cells, pa.string()) for name, cells in mine.columns.items()})
-    own = OwnTable(Frame(frame, mine.name), ValueRules())
+    own = ExternalTable(FrameRows(frame, mine.name), ValueRules())
     query = key_query(own, range(len(mine.columns)), fixed)
     key = oracle.Columns.of(mine, [True] * len(mine.columns)).columns
     counted = oracle.combinations(key)
@@ -263,18 +263,18 @@ def test_meetings(drawn: tuple[list[list[PlainTable]], PlainTable], data: st.Dat
                 order = data.draw(st.permutations(searched))[: len(mine.columns)]
                 columns = [lake.first(s, t) + place for place in order]
                 counts = oracle.mappings(table, wanted).get(tuple(order), {})
-                meeting = Meetings(query).of(lake.segments[s], columns)
+                meeting = KeyMatches(query).of(lake.segments[s], columns)
                 assert meeting.places.tolist() == sorted(counts)
                 assert meeting.theirs.tolist() == [counts[n] for n in sorted(counts)]
                 known = oracle.distinct_in(table, order)
-                assert combinations_in(lake.segments[s], columns) == known
+                assert count_combinations(lake.segments[s], columns) == known
 
 
 # -- no filter ever loses a row ----------------------------------------------------------------
 
 
 @settings(HASTY, max_examples=8)
-@given(_lakes(), st.sampled_from(KINDS), st.sampled_from(SIZES))
+@given(_lakes(), st.sampled_from(FILTER_KINDS), st.sampled_from(KEY_SIZES))
 def test_no_filter_loses_a_row(
     drawn: tuple[list[list[PlainTable]], PlainTable], kind: str, bits: int
 ) -> None:
@@ -291,8 +291,8 @@ def test_no_filter_loses_a_row(
         assert len({hits.counters.rows_true for hits in true.values()}) == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("bits", SIZES)
+@pytest.mark.parametrize("kind", FILTER_KINDS)
+@pytest.mark.parametrize("bits", KEY_SIZES)
 def test_every_filter(kind: str, bits: int, tmp_path: Path) -> None:
     """A lake of near misses: the same values in every column, few rows that count."""
     rng = np.random.default_rng(bits)
@@ -510,7 +510,7 @@ def test_tables_that_fall_behind_while_they_are_read(tmp_path: Path) -> None:
     ]
     lake = lake_of(tmp_path, groups, components=components())
     own = pa.table({"x": names, "y": names})
-    query = key_query(OwnTable(Frame(own, "mine"), ValueRules()), [0, 1])
+    query = key_query(ExternalTable(FrameRows(own, "mine"), ValueRules()), [0, 1])
     expected = [(1, 0, 301), (0, 0, 300), (0, 1, 299)]
     for options, k in product(EVERY, (1, 2, 3, 4)):
         hits = Mate(k, options).search(query, lake.snapshot.segments)
@@ -574,7 +574,7 @@ def test_a_million_rows(tmp_path: Path) -> None:
         {"y": [str(1900 + i % 150) for i in range(3_000)],
          "t": [f"Town {i % 1_500}" for i in range(3_000)]}
     )  # fmt: skip
-    query = key_query(OwnTable(Frame(own, "mine"), ValueRules()), [0, 1])
+    query = key_query(ExternalTable(FrameRows(own, "mine"), ValueRules()), [0, 1])
     both = {(i % 150, i % 1_500) for i in range(3_000)}
     expected = sum(year < 100 and town < 1_000 for year, town in both)
     for options in (MateOptions(), MateOptions("none", False), MateOptions("each", False)):
@@ -582,10 +582,10 @@ def test_a_million_rows(tmp_path: Path) -> None:
         assert answered(hits)[0] == (0, 0, expected)
         assert hits.mapping[0].columns == (1, 0)
     segment = lake.snapshot.segments[0]
-    meeting = Meetings(query).of(segment, (1, 0))
+    meeting = KeyMatches(query).of(segment, (1, 0))
     assert len(meeting.places) == expected
     assert set(meeting.theirs.tolist()) == {10}
-    assert combinations_in(segment, (1, 0)) == 100_000
+    assert count_combinations(segment, (1, 0)) == 100_000
 
 
 def test_a_fixed_name_is_looked_for_in_all_columns(tmp_path: Path) -> None:
@@ -603,7 +603,7 @@ def test_of_equal_mappings_that_of_the_names_is_told(tmp_path: Path) -> None:
     theirs = {"dest": ["a", "b", "c", "a"], "source": ["b", "a", "a", "c"], "km": ["1"] * 4}
     lake = KeyLake(tmp_path, [[PlainTable("km", theirs)]])
     mine = pa.table({"origin": ["a", "b"], "dest": ["b", "a"]})
-    query = key_query(OwnTable(Frame(mine), ValueRules()), [0, 1])
+    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), [0, 1])
     for options in [*EVERY, MateOptions(initial="dest"), MateOptions(initial=0)]:
         (mapping,) = Mate(1, options).search(query, lake.segments).mapping
         assert mapping.columns == (1, 0), options
@@ -614,7 +614,7 @@ def test_equal_values_in_many_columns_end_soon(tmp_path: Path) -> None:
     nine = PlainTable("nine", {f"c{n}": ["ja"] * 20 for n in range(9)} | {"last": ["nein"] * 20})
     lake = KeyLake(tmp_path, [[nine]])
     mine = pa.table({f"k{n}": ["ja", "nein"] for n in range(10)})
-    query = key_query(OwnTable(Frame(mine), ValueRules()), range(10))
+    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), range(10))
     hits = Mate(1).search(query, lake.segments)
     assert len(hits) == 0 and hits.counters.cut_short == 0
 
@@ -624,7 +624,7 @@ def test_too_many_mappings_are_cut_short_and_counted(tmp_path: Path) -> None:
     cells = {f"c{n}": [f"v{v}" for v in rng.integers(0, 4, 200)] for n in range(24)}
     lake = KeyLake(tmp_path, [[PlainTable("ratings", cells)]])
     mine = pa.table({f"k{n}": [f"v{v}" for v in rng.integers(0, 4, 400)] for n in range(6)})
-    query = key_query(OwnTable(Frame(mine), ValueRules()), range(6))
+    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), range(6))
     hits = Mate(1).search(query, lake.segments)
     assert hits.counters.cut_short == 1
     assert hits.mapping[0].matched == hits.matched[0] > 0

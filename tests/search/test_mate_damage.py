@@ -10,12 +10,12 @@ import pytest
 
 from lakejoin.errors import DamagedIndex
 from lakejoin.model import ValueRules
-from lakejoin.search.mate import KeyHits, KeyQuery, Mate, MateOptions, key_query
-from lakejoin.search.mate.meeting import Meetings
-from lakejoin.search.own_table import Frame, OwnTable
+from lakejoin.engines.composite import KeyHits, KeyQuery, Mate, MateOptions, key_query
+from lakejoin.search.key_evidence import KeyMatches
+from lakejoin.search.external_table import FrameRows, ExternalTable
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.snapshot import Snapshot
-from lakejoin.store.superkeys import SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
 from oracle.damage import damaged
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -39,7 +39,7 @@ def table(rng: np.random.Generator, number: int, rows: int) -> PlainTable:
 def answer(query: KeyQuery, snapshot: Snapshot, options: MateOptions) -> tuple[object, ...]:
     hits: KeyHits = Mate(3, options).search(query, snapshot.segments)
     met = [
-        Meetings(query).of(snapshot.segments[s], mapping.columns)
+        KeyMatches(query).of(snapshot.segments[s], mapping.columns)
         for s, mapping in zip(hits.segment.tolist(), hits.mapping, strict=True)
     ]
     return (
@@ -59,7 +59,7 @@ def test_damage_is_told_or_does_no_harm(tmp_path: Path, rows: int) -> None:
     parts = (PostingsComponent(), SuperKeyComponent(SuperKeyOptions("fitted", 128)))
     lake = lake_of(tmp_path, [tables], True, components=parts)
     mine = pa.table({"a": tables[1].columns["few"][:50], "b": tables[1].columns["many"][:50]})
-    query = key_query(OwnTable(Frame(mine), ValueRules()), [0, 1])
+    query = key_query(ExternalTable(FrameRows(mine), ValueRules()), [0, 1])
     expected = answer(query, lake.snapshot, MateOptions())
     told = 0
     for name in ("rows", "superkeys"):

@@ -19,12 +19,12 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import InputError
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer, Answers
-from lakejoin.search.meanings import Meanings
+from lakejoin.search.meanings import MeaningIndex
 from lakejoin.search.result import NearResult
-from lakejoin.search.tau import LARGEST
-from lakejoin.search.vectors.space import Nearness
+from lakejoin.search.tau_choice import LARGEST_DISTANCE
+from lakejoin.engines.meaning.space import Nearness
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
 from oracle.vectors import all_distances
@@ -144,7 +144,7 @@ def test_pairs_with_distances(lake: Lake) -> None:
     encoder = open_encoder("characters")
     lower = [text.lower() for text in pairs["value"].to_pylist()]
     theirs = [text.lower() for text in pairs["partner"].to_pylist()]
-    expected = np.diag(all_distances(encoder.encode(lower), encoder.encode(theirs))) / LARGEST
+    expected = np.diag(all_distances(encoder.encode(lower), encoder.encode(theirs))) / LARGEST_DISTANCE
     np.testing.assert_allclose(pairs["distance"].to_numpy(), expected, atol=1e-7)
     assert np.all(np.diff(pairs["distance"].to_numpy()) >= 0)
     assert result.distance == pytest.approx(float(np.median(expected)), abs=1e-7)
@@ -157,11 +157,11 @@ def test_pairs_with_distances(lake: Lake) -> None:
 def test_pairs_are_found_again_where_they_were_not_kept(lake: Lake) -> None:
     encoder = open_encoder("characters")
     mine = encoder.encode([*STREETS, "", "Bern", "oak"])
-    engine = Meanings(lake.snapshot).engine(encoder)
+    engine = MeaningIndex(lake.snapshot).engine(encoder)
     for tau in (0.0, 0.3, 0.5, 0.8, 1.0):
         for number in range(len(engine.spaces)):
             for column in text_columns(lake.snapshot.segments[number]):
-                nearness = Nearness(LARGEST * tau)
+                nearness = Nearness(LARGEST_DISTANCE * tau)
                 hits = engine.search(mine, nearness)
                 kept = engine.pairs(mine, nearness, number, column, hits)
                 again = engine.pairs(mine, nearness, number, column)
@@ -172,7 +172,7 @@ def test_pairs_are_found_again_where_they_were_not_kept(lake: Lake) -> None:
 def test_an_answer_may_forget_what_is_large(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"by": "meaning", "tau": 0.45, "k": 2}
     kept = [r.matches() for r in lake.search({"q": STREETS}, **asked)]
-    monkeypatch.setattr("lakejoin.search.meaning._KEPT", 0)
+    monkeypatch.setattr("lakejoin.search.meaning_search._KEPT", 0)
     assert [r.matches() for r in lake.search({"q": STREETS}, **asked)] == kept
 
 
@@ -246,11 +246,11 @@ def test_sql_takes_quotes_and_refuses_too_many_pairs(
         base.register("lake_table", lake.table("t.csv").to_arrow())
         assert len(base.execute(result.sql()).fetchall()) == 2
     spelled = first(lake.search({"q": ["o'hara", "O'HARA", "D\nB"]}, by="meaning", tau=0.1))
-    monkeypatch.setattr("lakejoin.search.near_sql.MOST", 2)
+    monkeypatch.setattr("lakejoin.codegen.near_sql.MAX_SQL_PAIRS", 2)
     assert spelled.pairs == 2
     with pytest.raises(InputError, match="more than 2 spellings, too many for a SQL query"):
         spelled.sql()
-    monkeypatch.setattr("lakejoin.search.near_sql.MOST", 1)
+    monkeypatch.setattr("lakejoin.codegen.near_sql.MAX_SQL_PAIRS", 1)
     with pytest.raises(InputError, match="2 pairs match, too many for a SQL query"):
         result.sql()
 

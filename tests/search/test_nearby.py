@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.search.hits import Excluded
-from lakejoin.search.nearby import NearbySearch, Within, parse_within
-from lakejoin.search.nearby.within import EARTH, METRICS
-from lakejoin.storage import Place
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.distance import PointSetSearch, DistanceLimit, parse_distance
+from lakejoin.engines.distance.distance_metrics import EARTH_RADIUS, METRICS
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.points import PointSet, PointSets, PointsWriter
-from lakejoin.store.pointsets import distinct_points
+from lakejoin.store.point_sets import PointSet, PointSets, PointsWriter
+from lakejoin.store.point_detection import distinct_points
 from oracle import nearby as oracle
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +30,7 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(Heal
 def opened(kind: str, sets: Sequence[Array]) -> PointSets:
     """A segment with these point sets; set i is of the columns i (and 1000 + i)."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Place.of(folder) / "points.lj"
+        place = Location.of(folder) / "points.lj"
         with ArrayFileWriter(place) as out:
             writer = PointsWriter(out)
             for i, points in enumerate(sets):
@@ -45,14 +45,14 @@ def check(
     mine: Array,
     segments: Sequence[Sequence[Array]],
     kind: str,
-    within: Within,
+    within: DistanceLimit,
     metric: str,
     leasts: Sequence[int] = (1,),
     ks: Sequence[int | None] = (None, 1, 3),
 ) -> None:
     """The engine finds what brute force finds, for both measures, every `least` and every k."""
     opened_segments = [opened(kind, sets) for sets in segments]
-    engine = NearbySearch(opened_segments)
+    engine = PointSetSearch(opened_segments)
     counts = []
     for number, sets in enumerate(opened_segments):
         for s in range(sets.count):
@@ -91,8 +91,8 @@ _mine = st.lists(st.one_of(_number, st.sampled_from([math.nan, math.inf])), max_
     lambda n: np.array(n, dtype=np.float64)[:, None]
 )
 _how_near = st.one_of(
-    st.sampled_from([0.0, 0.1, 0.5, 1.0, 7.0, 1e300]).map(Within),
-    st.sampled_from([0.0, 0.01, 0.2, 0.99, 1.0, 1.5, 30.0]).map(lambda a: Within(a, "share")),
+    st.sampled_from([0.0, 0.1, 0.5, 1.0, 7.0, 1e300]).map(DistanceLimit),
+    st.sampled_from([0.0, 0.01, 0.2, 0.99, 1.0, 1.5, 30.0]).map(lambda a: DistanceLimit(a, "share")),
 )
 
 
@@ -100,19 +100,19 @@ _how_near = st.one_of(
 @given(
     _mine, st.lists(st.lists(_numbers, min_size=1, max_size=4), min_size=1, max_size=2), _how_near
 )
-def test_numbers(mine: Array, segments: list[list[Array]], within: Within) -> None:
+def test_numbers(mine: Array, segments: list[list[Array]], within: DistanceLimit) -> None:
     check(mine, segments, "number", within, "difference", leasts=range(1, len(mine) + 2))
 
 
 def test_a_difference_equal_to_the_limit_counts() -> None:
     sets = [np.array([[1.1], [0.3], [99.0], [101.0]])]
     for mine, within, count in (
-        ([1.0], Within(0.1), 1),
-        ([0.1], Within(0.2), 1),
-        ([100.0], Within(0.01, "share"), 2),
-        ([0.0], Within(0.5, "share"), 0),
+        ([1.0], DistanceLimit(0.1), 1),
+        ([0.1], DistanceLimit(0.2), 1),
+        ([100.0], DistanceLimit(0.01, "share"), 2),
+        ([0.0], DistanceLimit(0.5, "share"), 0),
     ):
-        found = NearbySearch([opened("number", sets)]).search(np.array(mine), "number", within)
+        found = PointSetSearch([opened("number", sets)]).search(np.array(mine), "number", within)
         assert (found.pairs.tolist() or [0]) == [count], mine
 
 
@@ -156,7 +156,7 @@ def _clouds(draw: st.DrawFn) -> tuple[Array, list[list[Array]], float]:
 def test_places(clouds: tuple[Array, list[list[Array]], float]) -> None:
     mine, segments, metres = clouds
     leasts = sorted({1, 2, len(mine) // 2, len(mine), len(mine) + 1})
-    check(mine, segments, "place", Within(metres, "m"), "haversine", leasts)
+    check(mine, segments, "place", DistanceLimit(metres, "m"), "haversine", leasts)
 
 
 @pytest.mark.parametrize(
@@ -168,17 +168,17 @@ def test_places(clouds: tuple[Array, list[list[Array]], float]) -> None:
         ((89.9999, 0), (89.9999, 180), 23, True),  # over the pole
         ((89.9999, 0), (89.9999, 180), 22, False),
         ((48, 180), (48, -180), 0, True),
-        ((10, 20), (-10, -160), math.pi * EARTH, True),  # the other end of the world
-        ((10, 20), (-10, -160), math.pi * EARTH - 1000, False),
-        ((0, 0), (0, 1), EARTH * math.pi / 180, True),  # exactly as far as allowed
-        ((0, 0), (0, 1), EARTH * math.pi / 180 - 0.001, False),
+        ((10, 20), (-10, -160), math.pi * EARTH_RADIUS, True),  # the other end of the world
+        ((10, 20), (-10, -160), math.pi * EARTH_RADIUS - 1000, False),
+        ((0, 0), (0, 1), EARTH_RADIUS * math.pi / 180, True),  # exactly as far as allowed
+        ((0, 0), (0, 1), EARTH_RADIUS * math.pi / 180 - 0.001, False),
     ],
 )
 def test_corners_of_the_globe(
     mine: tuple[float, float], theirs: tuple[float, float], metres: float, near: bool
 ) -> None:
-    engine = NearbySearch([opened("place", [np.array([theirs], dtype=np.float64)])])
-    found = engine.search(np.array([mine]), "place", Within(metres, "m"), "haversine")
+    engine = PointSetSearch([opened("place", [np.array([theirs], dtype=np.float64)])])
+    found = engine.search(np.array([mine]), "place", DistanceLimit(metres, "m"), "haversine")
     assert len(found) == near
 
 
@@ -188,7 +188,7 @@ def test_a_city_with_an_outlier_at_nowhere() -> None:
     mine = np.vstack([city[:300], [[0.0, 0.0]], [[math.nan, 1.0]]])
     sets = [city[200:], np.vstack([city[:50], [[0.001, 0.001]]]), city[:1] + 1.0]
     for metres in (5.0, 200.0, 2000.0, 50_000.0):
-        check(mine, [sets], "place", Within(metres, "m"), "haversine", (1, 200), (None, 2))
+        check(mine, [sets], "place", DistanceLimit(metres, "m"), "haversine", (1, 200), (None, 2))
 
 
 @pytest.mark.parametrize("centre", [(48.1, 11.6), (-16.5, 179.95), (70.0, -180.0)])
@@ -202,14 +202,14 @@ def test_sets_of_several_blocks_with_much_that_is_open(centre: tuple[float, floa
 
     sets = [spread(700, 0.2), spread(300, 0.2), spread(900, 0.05, 0.15), spread(600, 0.1, 0.6)]
     for metres in (300.0, 900.0, 3000.0):
-        check(spread(400, 0.2), [sets], "place", Within(metres, "m"), "haversine", (1, 150, 300))
+        check(spread(400, 0.2), [sets], "place", DistanceLimit(metres, "m"), "haversine", (1, 150, 300))
 
 
 # -- vectors ---------------------------------------------------------------------------------------
 
 
 @st.composite
-def _vectors(draw: st.DrawFn) -> tuple[Array, list[list[Array]], Within, str]:
+def _vectors(draw: st.DrawFn) -> tuple[Array, list[list[Array]], DistanceLimit, str]:
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     dimension = draw(st.sampled_from([2, 3, 20]))
     scale = draw(st.sampled_from([1.0, 1e-9, 1e9]))
@@ -222,7 +222,7 @@ def _vectors(draw: st.DrawFn) -> tuple[Array, list[list[Array]], Within, str]:
 
     metric = draw(st.sampled_from(METRICS["vector"][:3]))
     amount = draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]))
-    within = Within(amount if metric == "angular" else amount * scale)
+    within = DistanceLimit(amount if metric == "angular" else amount * scale)
     sizes = st.sampled_from([1, 3, 25])
     segments = [[cloud(draw(sizes)) for _ in range(draw(st.integers(1, 3)))] for _ in range(2)]
     mine = np.vstack([cloud(draw(sizes)), np.zeros((1, dimension))])
@@ -231,18 +231,18 @@ def _vectors(draw: st.DrawFn) -> tuple[Array, list[list[Array]], Within, str]:
 
 @QUICK
 @given(_vectors())
-def test_vectors(vectors: tuple[Array, list[list[Array]], Within, str]) -> None:
+def test_vectors(vectors: tuple[Array, list[list[Array]], DistanceLimit, str]) -> None:
     mine, segments, within, metric = vectors
     check(mine, segments, "vector", within, metric, leasts=(1, 2, len(mine)))
 
 
 def test_vectors_of_two_numbers_may_be_places() -> None:
     sets = [np.array([[48.1, 11.6], [50.0, 8.0]]), np.array([[480.1, 11.6]])]
-    engine = NearbySearch([opened("vector", sets)])
+    engine = PointSetSearch([opened("vector", sets)])
     mine = np.array([[48.1001, 11.6001]])
-    found = engine.search(mine, "vector", Within(50, "m"), "haversine")
+    found = engine.search(mine, "vector", DistanceLimit(50, "m"), "haversine")
     assert (found.column.tolist(), found.matched.tolist()) == ([0], [1])
-    assert len(engine.search(mine, "place", Within(50, "m"))) == 0
+    assert len(engine.search(mine, "place", DistanceLimit(50, "m"))) == 0
 
 
 # -- what can be asked for -------------------------------------------------------------------------
@@ -250,20 +250,20 @@ def test_vectors_of_two_numbers_may_be_places() -> None:
 
 def test_excluded_columns_are_not_found() -> None:
     sets = [np.array([[float(i)], [7.0]]) for i in range(4)]
-    engine = NearbySearch([opened("number", sets)])
-    excluded = Excluded([np.array([0, 2])])
-    found = engine.search(np.array([7.0]), "number", Within(0), excluded=excluded)
+    engine = PointSetSearch([opened("number", sets)])
+    excluded = ExcludedColumns([np.array([0, 2])])
+    found = engine.search(np.array([7.0]), "number", DistanceLimit(0), excluded=excluded)
     assert sorted(found.column.tolist()) == [1, 3]
-    places = NearbySearch([opened("place", [np.array([[1.0, 2.0]])] * 2)])
-    both = Excluded([np.array([1001])])  # the second column of the second set
+    places = PointSetSearch([opened("place", [np.array([[1.0, 2.0]])] * 2)])
+    both = ExcludedColumns([np.array([1001])])  # the second column of the second set
     here = np.array([[1.0, 2.0]])
-    assert places.search(here, "place", Within(1, "m"), excluded=both).column.tolist() == [0]
+    assert places.search(here, "place", DistanceLimit(1, "m"), excluded=both).column.tolist() == [0]
 
 
 def test_nothing_of_mine_finds_nothing() -> None:
-    for kind, within in (("number", Within(1)), ("place", Within(1, "m")), ("vector", Within(1))):
+    for kind, within in (("number", DistanceLimit(1)), ("place", DistanceLimit(1, "m")), ("vector", DistanceLimit(1))):
         width = {"number": 1, "place": 2, "vector": 3}[kind]
-        engine = NearbySearch([opened(kind, [np.ones((2, width))]), opened(kind, [])])
+        engine = PointSetSearch([opened(kind, [np.ones((2, width))]), opened(kind, [])])
         assert len(engine.search(np.zeros((0, width)), kind, within)) == 0
         assert len(engine.search(np.full((2, width), np.nan), kind, within)) == 0
 
@@ -276,13 +276,13 @@ def test_nothing_of_mine_finds_nothing() -> None:
     ],
 )  # fmt: skip
 def test_distances_as_they_are_written(given: Any, amount: float, unit: str) -> None:
-    assert parse_within(given) == Within(amount, unit)
+    assert parse_distance(given) == DistanceLimit(amount, unit)
 
 
 @pytest.mark.parametrize("given", ["", "x", "-5m", "5 parsecs", "nan", "m", True, "1 % %"])
 def test_what_is_no_distance(given: Any) -> None:
     with pytest.raises(InputError):
-        parse_within(given)
+        parse_distance(given)
 
 
 @pytest.mark.parametrize(
@@ -295,4 +295,4 @@ def test_what_is_no_distance(given: Any) -> None:
 )  # fmt: skip
 def test_what_does_not_go_together(kind: str, within: str, metric: str | None) -> None:
     with pytest.raises(InputError):
-        NearbySearch([]).search(np.zeros((1, 2)), kind, parse_within(within), metric)
+        PointSetSearch([]).search(np.zeros((1, 2)), kind, parse_distance(within), metric)

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer
-from lakejoin.search.nearby.within import parse_within
-from lakejoin.search.nearness import number_text
+from lakejoin.engines.distance.distance_metrics import parse_distance
+from lakejoin.search.distance_search import format_number
 from lakejoin.search.result import NearResult
-from lakejoin.store.points import PointsComponent
+from lakejoin.store.point_sets import PointsComponent
 from lakejoin.store.postings import PostingsComponent
 from oracle import nearby
 from oracle.lakes import PlainTable
@@ -179,7 +179,7 @@ def test_numbers(lake: Lake) -> None:
 
 
 def test_more_pairs_than_can_be_listed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakejoin.search.near_evidence.MOST_PAIRS", 3)
+    monkeypatch.setattr("lakejoin.search.near_evidence.MAX_LISTED_PAIRS", 3)
     mine = {"price": ["10", "20", "30"]}
     answer = lake.search(mine, on="price", by="distance", within=12, k=1)
     assert first(answer).pairs == 7
@@ -273,7 +273,7 @@ def test_numbers_as_by_hand(
         for number, segment in enumerate(lake.snapshot.segments):
             for s in range(segment.points.count):
                 found = nearby.near(
-                    own, segment.points.points(s), parse_within(within), "difference"
+                    own, segment.points.points(s), parse_distance(within), "difference"
                 )
                 hits, pairs = int(found.any(axis=1).sum()), int(found.sum())
                 score = pairs if measure == "all" else hits
@@ -302,7 +302,7 @@ def test_places_as_by_hand(theirs: Sequence[tuple[str, str]], data: st.DataObjec
         answer = lake.search(frame, ["lat", "lon"], by="distance", within=within, k=1)
         own = np.array(sorted({(float(a), float(b)) for a, b in mine}))
         other = np.array(sorted({(float(a), float(b)) for a, b in theirs}))
-        found = nearby.near(own, other, parse_within(within), "haversine")
+        found = nearby.near(own, other, parse_distance(within), "haversine")
         assert len(answer.query) == len(own)
         if not len(answer):
             assert not found.any()
@@ -436,4 +436,4 @@ def test_threads(lake: Lake) -> None:
 @settings(max_examples=200)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_written_as_what_it_is(number: float) -> None:
-    assert float(number_text(number)) == number
+    assert float(format_number(number)) == number

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
 from lakejoin.model import ValueRules
-from lakejoin.opened import Lake
-from lakejoin.search.hits import Excluded
-from lakejoin.search.overlap import ALGORITHMS, Overlap, OverlapIndex, overlaps_of
-from lakejoin.search.overlap.costs import ReadCosts
-from lakejoin.search.query import Query
+from lakejoin.lake import Lake
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.overlap import ALGORITHMS, Overlap, OverlapIndex, count_overlaps
+from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.engines.query import Query
 from lakejoin.store.postings import MARK, Postings
 from oracle.lakes import Cells, PlainTable, canonical_columns, encoded
 from oracle.overlap import (
@@ -80,7 +80,7 @@ def _lakes(draw: st.DrawFn) -> list[list[PlainTable]]:
 
 
 def brute(
-    lake: Lake, groups: list[list[PlainTable]], query: Query, k: int, excluded: Excluded
+    lake: Lake, groups: list[list[PlainTable]], query: Query, k: int, excluded: ExcludedColumns
 ) -> Found:
     """From the plain tables; only whether a column is searched is taken from the index."""
     mine = set(query.tokens.to_pylist())
@@ -107,8 +107,8 @@ def test_tables_against_brute_force(
         segments = lake.snapshot.segments
         counts = [s.postings.columns for s in segments]
         hidden = [data.draw(st.sets(st.integers(0, max(0, n - 1)), max_size=n)) for n in counts]
-        some = Excluded([np.array(sorted(h), dtype=np.int64) for h in hidden])
-        none = Excluded([np.zeros(0, dtype=np.int64) for _ in segments])
+        some = ExcludedColumns([np.array(sorted(h), dtype=np.int64) for h in hidden])
+        none = ExcludedColumns([np.zeros(0, dtype=np.int64) for _ in segments])
         for excluded in (none, some):
             for k in (1, 2, 10, sum(counts) + 5):
                 expected = brute(lake, groups, query, k, excluded)
@@ -123,8 +123,8 @@ def test_tables_against_brute_force(
                 if s == number:
                     expected_here[column] = score
             codes = segment.dictionary.find(query.tokens)
-            assert overlaps_of(segment, codes, columns).tolist() == list(expected_here.values())
-            backwards = overlaps_of(segment, codes, columns[::-1])
+            assert count_overlaps(segment, codes, columns).tolist() == list(expected_here.values())
+            backwards = count_overlaps(segment, codes, columns[::-1])
             assert backwards.tolist() == list(expected_here.values())[::-1]
 
 
@@ -182,7 +182,7 @@ def test_sets_against_brute_force(
             if segment.column_count:
                 one = st.integers(0, segment.column_count - 1)
                 hidden[number] = np.array(sorted(data.draw(st.sets(one))), dtype=np.int64)
-        sets.agree(index, query, k, Excluded(hidden))
+        sets.agree(index, query, k, ExcludedColumns(hidden))
         sets.agree(index, query, k)
         codes = sets.codes(query)
         for number, segment in enumerate(segments):
@@ -228,7 +228,7 @@ def test_larger_lakes_against_brute_force(large: Sets, costs: str) -> None:
             hidden[s] = np.union1d(hidden[s], [column])
         for k in (1, 10, 100):
             large.agree(index, query, k)
-            large.agree(index, query, k, Excluded(hidden))
+            large.agree(index, query, k, ExcludedColumns(hidden))
     large.agree(index, query, 10_000)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.search.hits import Excluded
-from lakejoin.search.overlap import OverlapIndex
-from lakejoin.search.overlap.costs import ReadCosts
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.overlap import OverlapIndex
+from lakejoin.engines.overlap.read_costs import ReadCosts
 from oracle.damage import damaged
 from oracle.overlap import COSTS, KINDS, Sets, answered, best_of, drawn, open_postings
 
@@ -22,7 +22,7 @@ def right_or_damaged(sets: Sets, rng: np.random.Generator, asked: list[Array], m
     told = 0
     codes = [sets.codes(query) for query in asked]
     best = [best_of(sets.segments, query, 5) for query in asked]
-    hidden = Excluded([np.array([c for s, c, _ in best[0][:1] if s == n], dtype=np.int64)
+    hidden = ExcludedColumns([np.array([c for s, c, _ in best[0][:1] if s == n], dtype=np.int64)
                        for n in range(len(sets.segments))])  # fmt: skip
     less = best_of(sets.segments, asked[0], 5, hidden)
     shared = sets.segments[-1].overlaps(asked[0])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.search.vectors.engine import Nearness, VectorSearch
+from lakejoin.engines.meaning.engine import Nearness, VectorSearch
 from oracle.vectors import all_distances, near, scores
 from published import grid as grid_module
 from published.grid import GridMethod, GridOptions

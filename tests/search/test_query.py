@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.lake.values import canonicalise
+from lakejoin.values.canonical_values import canonicalise
 from lakejoin.model import ColumnType, ValueRules
-from lakejoin.search.query import SMALL, locate, query_of_lake_column
+from lakejoin.engines.query import CACHED_VALUES, locate_codes, make_lake_query
 from lakejoin.store.dictionary import NOT_FOUND, Dictionary
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -60,7 +60,7 @@ def test_a_column_of_the_lake_is_the_same_query(
             all_columns,
         )
         ours = query_of_array("t.csv", "c", pa.array(cells, pa.string()), ValueRules())
-        theirs = query_of_lake_column(lake.snapshot, 0, 0, "t.csv")
+        theirs = make_lake_query(lake.snapshot, 0, 0, "t.csv")
         tokens = theirs.tokens.to_pylist()
         order = np.array([tokens.index(t) for t in ours.tokens.to_pylist()], dtype=np.int64)
         assert len(tokens) == len(ours)
@@ -68,14 +68,14 @@ def test_a_column_of_the_lake_is_the_same_query(
         assert theirs.shown.take(order).to_pylist() == ours.shown.to_pylist()
         assert (theirs.rows, theirs.type, theirs.home) == (ours.rows, ours.type, (0, 0))
         segment = lake.snapshot.segments[0]
-        codes = locate(theirs, 0, segment)
+        codes = locate_codes(theirs, 0, segment)
         assert segment.dictionary.texts.take(codes).to_pylist() == tokens
 
 
 def test_values_that_a_segment_lacks(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, [[PlainTable("t.csv", {"c": ["a", "b"]})]])
     query = query_of_array("q", "c", pa.array(["b", "z"]), ValueRules())
-    codes = locate(query, 0, lake.snapshot.segments[0])
+    codes = locate_codes(query, 0, lake.snapshot.segments[0])
     assert (codes == NOT_FOUND).tolist() == [False, True]
 
 
@@ -111,11 +111,11 @@ def test_a_small_query_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.Mon
     query = query_of_array("t", "c", pa.array(["y", "nowhere"]), ValueRules())
     for lake in (first, other, first):
         (segment, *_) = lake.snapshot.segments
-        code, missing = locate(query, 0, segment).tolist()
+        code, missing = locate_codes(query, 0, segment).tolist()
         assert segment.dictionary.texts.take(np.array([code])).to_pylist() == ["y"]
         assert missing == NOT_FOUND
     assert asked == 4, "another index is another look-up"
-    large = query_of_array("t", "c", pa.array(list(map(str, range(SMALL + 1)))), ValueRules())
+    large = query_of_array("t", "c", pa.array(list(map(str, range(CACHED_VALUES + 1)))), ValueRules())
     for _ in range(2):
-        locate(large, 0, first.snapshot.segments[0])
+        locate_codes(large, 0, first.snapshot.segments[0])
     assert asked == 6 and not large.known

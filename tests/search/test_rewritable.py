@@ -14,18 +14,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.opened import Lake
-from lakejoin.search.hits import Excluded
-from lakejoin.search.meant import table_of
-from lakejoin.search.places import Places
-from lakejoin.search.rewritable import Likely, likely_rewritten, partners_by_pieces, without_pieces
-from lakejoin.store.pieces import PiecesComponent, with_pieces
+from lakejoin.lake import Lake
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.search.meant import resolve_table
+from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.engines.rewritten.engine import (
+    LikelyColumn,
+    find_rewritable_columns,
+    pair_by_rare_tokens,
+    missing_rare_tokens_note,
+)
+from lakejoin.store.rare_tokens import RareTokensComponent, columns_with_rare_tokens
 from lakejoin.store.postings import PostingsComponent
 from oracle import pieces as oracle
 from oracle.lakes import PlainTable
 from oracle.search import lake_of, set_of
 
-_PARTS = (PostingsComponent(), PiecesComponent())
+_PARTS = (PostingsComponent(), RareTokensComponent())
 
 NAMES = ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Edsger Dijkstra", "Barbara Liskov"]
 STAFF = PlainTable(
@@ -45,17 +50,17 @@ def found_by(
     mine: dict[str, Sequence[str | None]],
     excluded: Sequence[Sequence[int]] | None = None,
     **options: Any,
-) -> list[Likely]:
+) -> list[LikelyColumn]:
     segments = lake.snapshot.segments
-    left_out = excluded or [Places(segment).dead for segment in segments]
-    table, _ = table_of({k: pa.array(v, pa.string()) for k, v in mine.items()}, lake.snapshot)
+    left_out = excluded or [SegmentTables(segment).dead for segment in segments]
+    table, _ = resolve_table({k: pa.array(v, pa.string()) for k, v in mine.items()}, lake.snapshot)
     places = range(len(mine))
-    return likely_rewritten(
-        table, places, segments, Excluded([np.asarray(c, np.int64) for c in left_out]), **options
+    return find_rewritable_columns(
+        table, places, segments, ExcludedColumns([np.asarray(c, np.int64) for c in left_out]), **options
     )
 
 
-def names_of(lake: Lake, found: list[Likely]) -> list[tuple[int, str]]:
+def names_of(lake: Lake, found: list[LikelyColumn]) -> list[tuple[int, str]]:
     columns = [segment.catalog.columns["name"].to_pylist() for segment in lake.snapshot.segments]
     return [(one.place, columns[one.number][one.column]) for one in found]
 
@@ -110,12 +115,12 @@ def test_columns_that_hold_my_values_as_they_are_need_no_rewriting(lake: Lake) -
 def test_an_index_without_pieces_says_so(tmp_path: Path, lake: Lake) -> None:
     older = lake_of(tmp_path, [[STAFF]], components=_PARTS[:1])
     assert found_by(older, {"who": NAMES}) == []
-    assert without_pieces(lake.snapshot.segments) == ""
-    said = without_pieces(older.snapshot.segments)
+    assert missing_rare_tokens_note(lake.snapshot.segments) == ""
+    said = missing_rare_tokens_note(older.snapshot.segments)
     assert said.startswith("this index cannot be searched") and said.endswith("lakejoin index")
     both = [*lake.snapshot.segments, *older.snapshot.segments]
-    assert without_pieces(both).startswith("1 of 3 segments")
-    assert without_pieces([]) == ""
+    assert missing_rare_tokens_note(both).startswith("1 of 3 segments")
+    assert missing_rare_tokens_note([]) == ""
 
 
 _values = st.one_of(
@@ -132,8 +137,8 @@ _quick = settings(max_examples=40, deadline=None, suppress_health_check=list(Hea
 def worths(lake: Lake, mine: Sequence[str]) -> dict[tuple[int, int], oracle.Worth]:
     columns = {}
     for number, segment in enumerate(lake.snapshot.segments):
-        dead = set(Places(segment).dead.tolist())
-        for column in with_pieces(segment).tolist():
+        dead = set(SegmentTables(segment).dead.tolist())
+        for column in columns_with_rare_tokens(segment).tolist():
             if column not in dead:
                 columns[number, column] = set_of(segment, column)
     return oracle.worths(mine, columns)
@@ -153,7 +158,7 @@ def test_what_is_found_is_what_brute_force_finds(
         lake = lake_of(Path(folder), tables, all_columns=False, dead=dead, components=_PARTS)
         text: list[str | None] = [*mine, "a text, so that this is text"]
         found = found_by(lake, {"c": text}, most=1000)
-        table, _ = table_of({"c": pa.array(text, pa.string())}, lake.snapshot)
+        table, _ = resolve_table({"c": pa.array(text, pa.string())}, lake.snapshot)
         expected = worths(lake, table.query(0).tokens.to_pylist())
         told = {(one.number, one.column): one for one in found}
         assert set(told) == {key for key, worth in expected.items() if worth.nats > 0}
@@ -176,7 +181,7 @@ def test_a_large_column_is_found_by_what_it_shows(tmp_path: Path) -> None:
 def test_of_a_large_column_of_mine_some_values_are_asked(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakejoin.search.rewritable._VALUES", 3)
+    monkeypatch.setattr("lakejoin.engines.rewritten.engine._VALUES", 3)
     (found,) = found_by(lake, {"who": NAMES})
     assert (found.asked, found.met) == (3, 3)
 
@@ -185,7 +190,7 @@ def test_of_a_large_column_of_mine_some_values_are_asked(
 
 
 def pairs(mine: Sequence[str], theirs: Sequence[str], most: int = 10_000) -> list[tuple[int, int]]:
-    i, j = partners_by_pieces(
+    i, j = pair_by_rare_tokens(
         pa.array(mine, pa.large_string()), pa.array(theirs, pa.large_string()), most
     )
     return list(zip(i.tolist(), j.tolist(), strict=True))
@@ -209,9 +214,9 @@ def test_partners_are_those_of_brute_force(mine: list[str], theirs: list[str]) -
 def test_nulls_and_nothing_have_no_partners() -> None:
     nothing = pa.array([], pa.large_string())
     some = pa.array(["Ada Lovelace", None], pa.large_string())
-    assert [len(side) for side in partners_by_pieces(nothing, some)] == [0, 0]
-    assert [len(side) for side in partners_by_pieces(some, nothing)] == [0, 0]
-    i, j = partners_by_pieces(some, pa.array([None, "lovelace"], pa.large_string()))
+    assert [len(side) for side in pair_by_rare_tokens(nothing, some)] == [0, 0]
+    assert [len(side) for side in pair_by_rare_tokens(some, nothing)] == [0, 0]
+    i, j = pair_by_rare_tokens(some, pa.array([None, "lovelace"], pa.large_string()))
     assert (i.tolist(), j.tolist()) == ([0], [1])
 
 

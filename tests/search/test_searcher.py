@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 from lakejoin.search.answer import Answer, Answers, Failed
 from oracle.lakes import PlainTable
 from oracle.search import lake_of

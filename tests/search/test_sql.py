@@ -10,8 +10,8 @@ import pytest
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.opened import Lake
-from lakejoin.spark.build import BuildOptions
+from lakejoin.lake import Lake
+from lakejoin.pipeline.build import BuildOptions
 from oracle.sql import rows
 
 duckdb = pytest.importorskip("duckdb")

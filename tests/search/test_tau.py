@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.opened import Lake
-from lakejoin.search.tau import GRID, SAMPLE, Taus, choose_tau, default_tau, knee_of, sample_of
-from lakejoin.search.tau_plot import as_svg, as_text
+from lakejoin.lake import Lake
+from lakejoin.search.tau_choice import (
+    TAU_GRID,
+    TAU_SAMPLE,
+    TauCounts,
+    choose_tau,
+    default_tau,
+    find_knee,
+    sample_positions,
+)
+from lakejoin.search.tau_plot import plot_svg, plot_text
 from oracle.lakes import PlainTable
 from search.near_lakes import FEW, LIKE_THEM, STREETS, by_hand, meaning_lake
 
@@ -52,7 +60,7 @@ def test_curves(counts: list[int], tau: float, why: str) -> None:
 def test_what_is_taken_lets_a_column_qualify_where_any_does(steps: list[int]) -> None:
     counts = np.sort(steps)
     found = choose_tau(counts.tolist(), 1, 1, 0.3)
-    at = GRID.index(found.taken)
+    at = TAU_GRID.index(found.taken)
     assert not counts.any() or counts[at] > 0
     assert counts[at] < counts[-1] or counts[at] == counts[counts > 0].min(initial=counts[-1])
 
@@ -60,7 +68,7 @@ def test_what_is_taken_lets_a_column_qualify_where_any_does(steps: list[int]) ->
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60))
 def test_the_knee_is_farthest_below_the_line(steps: list[int]) -> None:
     counts = np.sort(np.array(steps, dtype=np.float64))
-    knee = knee_of(counts)
+    knee = find_knee(counts)
     below = np.linspace(counts[0], counts[-1], len(counts)) - counts
     assert below[knee] >= below.max() - 1e-6 * max(1, counts[-1])
     assert knee == 0 or below[knee] > 0
@@ -74,12 +82,12 @@ def test_the_usual_tau_of_encoders() -> None:
 # -- how it looks ----------------------------------------------------------------------------------
 
 
-def plot(counts: list[int]) -> Taus:
+def plot(counts: list[int]) -> TauCounts:
     return choose_tau(counts, 60, 100, 0.3)
 
 
 def test_the_plot_has_a_bar_a_tau_and_a_mark() -> None:
-    title, *bars, axis, labels = as_text(plot(EXPLODES))
+    title, *bars, axis, labels = plot_text(plot(EXPLODES))
     assert title == "columns with matches for 60 of 100 values, by tau" and len(bars) == 6
     assert bars[0].startswith("1,000 │") and bars[0].endswith("█" * 20)
     assert all(len(line) <= 58 for line in (*bars, axis, labels))
@@ -89,18 +97,18 @@ def test_the_plot_has_a_bar_a_tau_and_a_mark() -> None:
 
 
 def test_a_plot_of_nothing() -> None:
-    _, *bars, axis, _ = as_text(plot([0] * 50))
+    _, *bars, axis, _ = plot_text(plot([0] * 50))
     assert "█" not in "".join(bars) and axis.index("▲") - axis.index("└") == 30
     assert "no column qualifies" in repr(plot([0] * 50))
 
 
 def test_the_picture_is_sound() -> None:
-    root = ElementTree.fromstring(as_svg(plot(EXPLODES)))
+    root = ElementTree.fromstring(plot_svg(plot(EXPLODES)))
     space = "{http://www.w3.org/2000/svg}"
     bars = root.findall(f"{space}rect")
     assert len(bars) == 50 and bars[0].find(f"{space}title") is not None
     assert "tau 27%: 30 columns qualify" in "".join(root.itertext())
-    assert plot(EXPLODES)._repr_html_() == as_svg(plot(EXPLODES))
+    assert plot(EXPLODES)._repr_html_() == plot_svg(plot(EXPLODES))
 
 
 def test_tables_of_it() -> None:
@@ -136,7 +144,7 @@ def test_the_counts_are_those_of_brute_force(lake: Lake) -> None:
     for tau, columns in list(zip(taus.tau, taus.columns, strict=True))[4::9]:
         enough = [one for one in by_hand(lake, values, tau, FEW) if one.hits >= 3]
         assert len(enough) == columns
-    assert len(answer) == taus.columns[GRID.index(taus.taken)]
+    assert len(answer) == taus.columns[TAU_GRID.index(taus.taken)]
     assert taus.why in answer.notes and answer.to_dict()["taus"] == taus.to_dict()
     assert "▲" in repr(answer) and "<svg" in answer._repr_html_()
 
@@ -159,11 +167,11 @@ def test_many_values_are_sampled(lake: Lake) -> None:
     mine = [f"{n} elm road" for n in range(300)]
     answer = lake.search({"q": mine}, by="meaning", tau="auto", encoder=FEW)
     taus = answer.taus
-    assert taus is not None and (taus.least, taus.values, taus.of) == (60, SAMPLE, 300)
+    assert taus is not None and (taus.least, taus.values, taus.of) == (60, TAU_SAMPLE, 300)
     assert taus.why.endswith("(counted for 100 of the 300 values)")
-    assert as_text(taus)[0].startswith("columns with matches for 60 of 100 values (a sample of 3")
-    chosen = sample_of(300)
-    assert len(set(chosen.tolist())) == SAMPLE and np.array_equal(chosen, sample_of(300))
+    assert plot_text(taus)[0].startswith("columns with matches for 60 of 100 values (a sample of 3")
+    chosen = sample_positions(300)
+    assert len(set(chosen.tolist())) == TAU_SAMPLE and np.array_equal(chosen, sample_positions(300))
 
 
 def test_nothing_qualifies(tmp_path: Path) -> None:

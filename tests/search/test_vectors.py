@@ -12,20 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import InputError
-from lakejoin.search.hits import Excluded
-from lakejoin.search.vectors import candidates, engine, pairing
-from lakejoin.search.vectors import segment as segment_search
-from lakejoin.search.vectors.engine import Nearness, VectorSearch
-from lakejoin.search.vectors.exact import distances, limit, within
-from lakejoin.search.vectors.space import Space
-from lakejoin.store.compact import Compact, MatrixSource
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.meaning import vector_candidates, engine, vector_pairs
+from lakejoin.engines.meaning import segment_scores as segment_search
+from lakejoin.engines.meaning.engine import Nearness, VectorSearch
+from lakejoin.engines.meaning.vector_distances import distances, limit, within
+from lakejoin.engines.meaning.space import VectorSpace
+from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
 from oracle.vectors import all_distances, near, scores
 from search.vector_spaces import KINDS, Lake, lakes, radii, space_of, unit, vectors_of
 
 FOUND = tuple[int, int, int, int]  # segment, column, hits, pairs
 
 
-def expected(lake: Lake, nearness: Nearness, without: Excluded | None = None) -> list[FOUND]:
+def expected(lake: Lake, nearness: Nearness, without: ExcludedColumns | None = None) -> list[FOUND]:
     """What the oracle finds, in the stated order."""
     found = []
     for s, (vectors, columns) in enumerate(zip(lake.vectors, lake.columns, strict=True)):
@@ -41,8 +41,8 @@ def expected(lake: Lake, nearness: Nearness, without: Excluded | None = None) ->
 def searched(
     lake: Lake,
     nearness: Nearness,
-    without: Excluded | None = None,
-    spaces: list[Space] | None = None,
+    without: ExcludedColumns | None = None,
+    spaces: list[VectorSpace] | None = None,
 ) -> list[FOUND]:
     """What is found; `spaces` are the lake's, where they were made before."""
     hits = VectorSearch(spaces or lake.spaces()).search(lake.queries, nearness, without)
@@ -75,7 +75,7 @@ def test_products_of_whole_vectors_find_the_same(kept: int, data: Any) -> None:
     measure = data.draw(st.sampled_from(["hit", "all"]))
     nearness = Nearness(data.draw(radii(lake, metric)), metric, measure, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "cheapest", lambda *_: "whole")
+        patch.setattr(vector_candidates, "cheapest", lambda *_: "whole")
         patch.setattr(segment_search, "_KEPT", kept)
         assert searched(lake, nearness) == expected(lake, nearness)
 
@@ -146,7 +146,7 @@ def test_what_does_not_fit_into_memory_is_counted_by_parts(data: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment_search, "_KEPT", 40)
         patch.setattr(engine, "_NEAR", 10)
-        patch.setattr(pairing, "TAKEN", 7)
+        patch.setattr(vector_pairs, "TAKEN", 7)
         patch.setattr(segment_search, "_NOTED", 20)
         assert searched(lake, nearness) == expected(lake, nearness)
         steps = np.array([nearness.radius / 2, nearness.radius])
@@ -158,7 +158,7 @@ def test_what_does_not_fit_into_memory_is_counted_by_parts(data: Any) -> None:
 @given(st.data())
 def test_excluded_columns_make_room_for_others(data: Any) -> None:
     lake = data.draw(lakes())
-    without = Excluded(
+    without = ExcludedColumns(
         [np.array([c for c in range(len(columns)) if c % 2 == 0], np.int64)
          for columns in lake.columns]
     )  # fmt: skip
@@ -205,7 +205,7 @@ def test_many_vectors_of_many_dimensions() -> None:
     vectors = unit(vectors_of("clustered", 9_000, 150, rng))
     columns = tuple(np.sort(rng.choice(9_000, 40, replace=False)) for _ in range(300))
     lake = Lake((vectors,), (columns,), unit(vectors[:60] + 0.02), False)
-    assert Compact.made(MatrixSource(vectors)).axes.shape == (61, 150)
+    assert CompactVectors.made(MatrixSource(vectors)).axes.shape == (61, 150)
     spaces = lake.spaces()
     for radius in (0.05, 0.3, 0.8):
         wanted = expected(lake, Nearness(radius, k=20))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from lakejoin.search.vectors.engine import Space
-from lakejoin.store.compact import Compact, MatrixSource
+from lakejoin.engines.meaning.engine import VectorSpace
+from lakejoin.store.compact_vectors import CompactVectors, MatrixSource
 from vectors_lists import MatrixLists
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,7 @@ class Lake:
     queries: Array
     zeros: bool
 
-    def spaces(self) -> list[Space]:
+    def spaces(self) -> list[VectorSpace]:
         """The segments, ready to be searched."""
         return [
             space_of(vectors, columns, self.zeros)
@@ -34,7 +34,7 @@ class Lake:
         ]
 
 
-def space_of(vectors: Array, columns: tuple[Array, ...], zeros: bool = False) -> Space:
+def space_of(vectors: Array, columns: tuple[Array, ...], zeros: bool = False) -> VectorSpace:
     """A space in memory; columns hold the vectors with these numbers."""
     source = MatrixSource(vectors)
     ids = np.concatenate([np.zeros(0, np.int64), *columns])
@@ -42,7 +42,7 @@ def space_of(vectors: Array, columns: tuple[Array, ...], zeros: bool = False) ->
     order = np.argsort(ids, kind="stable")
     start = np.searchsorted(ids[order], np.arange(len(vectors) + 1))
     lists = MatrixLists(start.astype(np.int64), of[order], len(columns))
-    return Space(Compact.made(source, zeros=zeros), source, lists)
+    return VectorSpace(CompactVectors.made(source, zeros=zeros), source, lists)
 
 
 def vectors_of(kind: str, count: int, dimension: int, rng: np.random.Generator) -> Array:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakejoin.signals.chance import LEAST, chance_of_meeting, wrong_values
+from lakejoin.signals.chance import LEAST_CHANCE, match_chance, wrong_values
 
 RANDOM = random.Random(8)
 
@@ -53,16 +53,16 @@ FULL = {
 @pytest.mark.parametrize("kind", list(FULL))
 def test_where_all_are_taken_wrong_ones_meet(kind: str) -> None:
     theirs = column(FULL[kind])
-    assert chance_of_meeting(theirs, theirs) > 0.9
+    assert match_chance(theirs, theirs) > 0.9
     mine = column(RANDOM.sample(FULL[kind], len(FULL[kind]) // 4))
-    assert chance_of_meeting(mine, theirs) > 0.9
+    assert match_chance(mine, theirs) > 0.9
 
 
 @pytest.mark.parametrize("kind", list(FULL))
 def test_where_few_are_taken_few_meet(kind: str) -> None:
     some = RANDOM.sample(FULL[kind], len(FULL[kind]) // 4)
     mine, theirs = some[: len(some) // 2], some[len(some) // 2 :]
-    assert 0.1 < chance_of_meeting(column(mine), column(theirs)) < 0.4
+    assert 0.1 < match_chance(column(mine), column(theirs)) < 0.4
 
 
 def test_rare_ones_do_not_meet() -> None:
@@ -71,7 +71,7 @@ def test_rare_ones_do_not_meet() -> None:
     genes = column(["".join(RANDOM.choices("acgt", k=12)) for _ in range(500)])
     two = column(["12345", "99881"])
     for rare in (cards, names, genes, two):
-        assert chance_of_meeting(rare, rare) == LEAST
+        assert match_chance(rare, rare) == LEAST_CHANCE
 
 
 @given(st.lists(st.text("01aé-", max_size=6), unique=True, max_size=40), st.integers(1, 50))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.spark.build import BuildOptions
+from lakejoin.pipeline.build import BuildOptions
 
 
 def build(lake: str, index: str) -> None:

@@ -27,12 +27,12 @@ from lakejoin.errors import (
     UnknownTable,
 )
 from lakejoin.model import ColumnType
-from lakejoin.spark import reading
-from lakejoin.spark.build import Cluster
-from lakejoin.spark.compact import compact_index
-from lakejoin.storage import Place
+from lakejoin.pipeline import segment_tasks
+from lakejoin.pipeline.build import Cluster
+from lakejoin.pipeline.compaction import compact_index
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.components import components
+from lakejoin.store.components import default_components
 from lakejoin.store.lock import build_lock
 from lakejoin.store.segment import Segment
 
@@ -99,13 +99,13 @@ def test_a_refresh_reads_only_what_is_new_or_changed(
     (lake / "cities.csv").write_text("city,country\nBern,CH\n")
     (lake / "sub" / "codes.tsv").unlink()
     read: list[str] = []
-    tables = reading.tables_of
+    tables = segment_tasks.tables_of
 
     def listening(job: Any, file: Any, deadly: bool) -> Any:
         read.append(file.name)
         return tables(job, file, deadly)
 
-    monkeypatch.setattr(reading, "tables_of", listening)
+    monkeypatch.setattr(segment_tasks, "tables_of", listening)
     report = index()
     assert sorted(read) == ["cities.csv", "new.csv"]
     assert (report.new, report.changed, report.gone, report.unchanged) == (1, 1, 1, 3)
@@ -212,7 +212,7 @@ def test_strict_changes_nothing(lake: Path, index: Index, tmp_path: Path) -> Non
 
 
 def test_a_second_builder_is_told(lake: Path, index: Index, tmp_path: Path) -> None:
-    with build_lock(Place.of(tmp_path / "index")), pytest.raises(BusyIndex, match=str(os.getpid())):
+    with build_lock(Location.of(tmp_path / "index")), pytest.raises(BusyIndex, match=str(os.getpid())):
         index(lake)
     index(lake)
 
@@ -233,8 +233,8 @@ def test_leftovers_of_a_dead_build_go(lake: Path, index: Index, tmp_path: Path) 
 def test_a_reader_that_fails_in_the_middle_is_skipped(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.lake import isolate
-    from lakejoin.lake import read as lake_read
+    from lakejoin.formats import isolate
+    from lakejoin.formats import file_reader as lake_read
 
     honest = lake_read.open_tables
 
@@ -256,7 +256,7 @@ def test_a_reader_that_fails_in_the_middle_is_skipped(
 def test_what_killed_a_task_is_isolated_in_the_next_attempt(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = reading.tables_of
+    tables = segment_tasks.tables_of
     deadly_seen: dict[str, bool] = {}
 
     class Killed(BaseException):
@@ -268,7 +268,7 @@ def test_what_killed_a_task_is_isolated_in_the_next_attempt(
         deadly_seen[file.name] = deadly
         return tables(job, file, deadly)
 
-    monkeypatch.setattr(reading, "tables_of", dying)
+    monkeypatch.setattr(segment_tasks, "tables_of", dying)
 
     class Retrying(FakeSpark):
         def toArrow(self) -> Any:  # noqa: N802
@@ -336,7 +336,7 @@ def test_compaction_merges_and_forgets_the_gone(lake: Path, index: Index, tmp_pa
     (lake / "cities.csv").write_text("city,country\nBern,CH\nGenève,CH\n")
     (lake / "sub" / "codes.tsv").unlink()
     index(lake)
-    home = Place.of(tmp_path / "index")
+    home = Location.of(tmp_path / "index")
     before = {t.name: t.to_arrow() for t in lakejoin.open(home.uri).tables()}
     report = compact_index(home, Cluster(FakeSpark()), lambda progress: None)
     assert report.segments == 1
@@ -361,10 +361,10 @@ def test_a_new_component_comes_without_reading_files(
         def build(self, source: Segment, out: ArrayFileWriter) -> None:
             out.add("size", source.postings.set_sizes())
 
-    monkeypatch.setattr(reading, "tables_of", None)
-    before = components
+    monkeypatch.setattr(segment_tasks, "tables_of", None)
+    before = default_components
     more = lambda *options: (*before(*options), Sizes())  # noqa: E731
-    monkeypatch.setattr("lakejoin.spark.parts.components", more)
+    monkeypatch.setattr("lakejoin.pipeline.options.components", more)
     report = index(lake)
     assert (report.version, report.new) == (2, 0)
     for segment in lakejoin.open(tmp_path / "index").snapshot.segments:
@@ -444,17 +444,17 @@ def test_a_large_file_in_pieces_gives_the_same_table(
 def test_a_piece_that_fails_makes_the_file_be_read_whole(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.lake import split
+    from lakejoin.formats import file_chunks
 
     (lake / "large.csv").write_text("a,b\n" + "".join(f"{i},x{i}\n" for i in range(9000)))
-    honest = split.open_piece
+    honest = file_chunks.open_chunk
 
     def failing(piece: Any, limits: Any) -> Any:
         if piece.number == 2:
             raise ValueError("a bug")
         return honest(piece, limits)
 
-    monkeypatch.setattr(split, "open_piece", failing)
+    monkeypatch.setattr(file_chunks, "open_piece", failing)
     index(lake, piece_bytes=20_000)
     assert lakejoin.open(tmp_path / "index").table("large.csv").rows == 9000
 
@@ -540,7 +540,7 @@ def test_rows_by_slices(lake: Path, index: Index, tmp_path: Path) -> None:
 def test_a_column_that_cannot_be_finished_costs_its_table_only(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakejoin.lake.columns import ColumnEncoder
+    from lakejoin.values.column_encoder import ColumnEncoder
 
     honest = ColumnEncoder.finish
 
@@ -563,7 +563,7 @@ def test_many_files_that_kill_their_reader_do_not_fail_the_job(
     lake.mkdir()
     for number in range(20):
         (lake / f"t{number:02d}.csv").write_text(f"a,b\n{number},x\n")
-    tables = reading.tables_of
+    tables = segment_tasks.tables_of
 
     class Killed(BaseException):
         pass
@@ -573,7 +573,7 @@ def test_many_files_that_kill_their_reader_do_not_fail_the_job(
             raise Killed
         return tables(job, file, deadly=False)
 
-    monkeypatch.setattr(reading, "tables_of", dying)
+    monkeypatch.setattr(segment_tasks, "tables_of", dying)
 
     class Retrying(FakeSpark):
         def toArrow(self) -> Any:  # noqa: N802
@@ -593,7 +593,7 @@ def test_the_watchdog_minds_only_the_reader() -> None:
 import sys, time
 from lakejoin.model import ReadLimits
 from lakejoin.spark import reading
-from lakejoin.spark.job import Job
+from lakejoin.pipeline.job_more import Job
 reading._GRACE = 0.5
 job = Job("i", "b", limits=ReadLimits(child_seconds=0.1))
 def slow(seconds):
@@ -618,7 +618,7 @@ def test_stopped_right_after_the_commit_the_new_version_is_whole(
     lake: Path, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C in the last clean-up: what the manifest names must not be taken for leftovers."""
-    from lakejoin.spark import build
+    from lakejoin.pipeline import build
 
     index(lake)
     (lake / "new.csv").write_text("a,b\n1,x\n2,y\n")

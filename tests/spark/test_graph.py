@@ -17,15 +17,15 @@ from click.testing import CliRunner
 import lakejoin
 from conftest import Index
 from fake_spark import FakeSpark
-from lakejoin.app.cli import cli
-from lakejoin.discovery.graph.around import Around, Step
-from lakejoin.discovery.graph.picture import as_svg
+from lakejoin.cli.main import cli
+from lakejoin.graph.neighborhood import Neighborhood, NeighborhoodStep
+from lakejoin.graph.ring_picture import render_svg
 from lakejoin.errors import InputError, UnknownTable
-from lakejoin.opened import Lake
-from lakejoin.spark.build import Cluster
-from lakejoin.spark.compact import compact_index
-from lakejoin.spark.graph import GraphReport, make_graph
-from lakejoin.storage import Place
+from lakejoin.lake import Lake
+from lakejoin.pipeline.build import Cluster
+from lakejoin.pipeline.compaction import compact_index
+from lakejoin.spark.graph_build import GraphReport, make_graph
+from lakejoin.locations import Location
 from lakejoin.store.graph import GraphOptions, StoredGraph
 from lakejoin.store.manifest import read_manifest
 from oracle.graph import all_pairs, nodes, stored_pairs
@@ -34,7 +34,7 @@ SMALL = GraphOptions(0.5, 3, 1000)
 
 
 def made(index: Path, options: GraphOptions | None = SMALL, spark: Any = None) -> GraphReport:
-    return make_graph(Place.of(index), options, Cluster(spark or FakeSpark()))
+    return make_graph(Location.of(index), options, Cluster(spark or FakeSpark()))
 
 
 def check(index: Path) -> int:
@@ -108,7 +108,7 @@ def test_a_refreshed_graph_is_that_of_a_new_one(
     index(folder)
     assert not lakejoin.open(home).graph().complete
     assert made(home, None).pairs == check(home)
-    compact_index(Place.of(home), Cluster(FakeSpark()), lambda progress: None)
+    compact_index(Location.of(home), Cluster(FakeSpark()), lambda progress: None)
     assert made(home, None).pairs == check(home)
 
 
@@ -132,11 +132,11 @@ def test_a_build_keeps_the_graph_and_a_commit_retires_the_old_one(
     (name,) = (path.name for path in home.glob("graph-*.lj"))
     write(folder, "more.csv", 2)
     index(folder)
-    manifest = read_manifest(Place.of(home))
+    manifest = read_manifest(Location.of(home))
     assert manifest.graph is not None
     assert manifest.graph.name == name
     made(home)
-    manifest = read_manifest(Place.of(home))
+    manifest = read_manifest(Location.of(home))
     assert name in {retired for retired, _ in manifest.retired}
     named = {name, manifest.graph.name}
     assert {path.name for path in home.glob("graph-*.lj")} == named
@@ -273,9 +273,9 @@ def test_names_in_a_picture_are_apart_and_inside(number: int) -> None:
     """Tables around one, and as many again beyond the first of them."""
     long = "a-name-that-is-much-too-long-to-be-written-whole"
     names = [f"folder/{long}-{n}-and-so-on-{n}.csv" for n in range(2 * number)]
-    steps = [Step(1, "mine.csv", "key", name, "k", 9, 1.0) for name in names[:number]]
-    steps += [Step(2, names[0], "key", name, "k", 9, 1.0) for name in names[number:]]
-    root = ElementTree.fromstring(as_svg(Around("mine.csv", tuple(steps))))
+    steps = [NeighborhoodStep(1, "mine.csv", "key", name, "k", 9, 1.0) for name in names[:number]]
+    steps += [NeighborhoodStep(2, names[0], "key", name, "k", 9, 1.0) for name in names[number:]]
+    root = ElementTree.fromstring(render_svg(Neighborhood("mine.csv", tuple(steps))))
     space = "{http://www.w3.org/2000/svg}"
     circles = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in root.iter(f"{space}circle")]
     assert len(circles) == len(steps) + 1

@@ -12,16 +12,16 @@ from click.testing import CliRunner
 import lakejoin
 from conftest import Index
 from fake_spark import FakeSpark
-from lakejoin.app.cli import cli
+from lakejoin.cli.main import cli
 from lakejoin.errors import DamagedIndex, IndexProblem, InputError, NewerIndex
-from lakejoin.search.graph import gathering
-from lakejoin.spark import graph as spark_graph
-from lakejoin.spark import graph_work
-from lakejoin.spark.build import Cluster
-from lakejoin.spark.compact import compact_index
-from lakejoin.spark.graph import GraphReport, make_graph
-from lakejoin.spark.tasks import Progress
-from lakejoin.storage import Place
+from lakejoin.graph import gathering
+from lakejoin.spark import graph_build as spark_graph
+from lakejoin.pipeline import graph_tasks
+from lakejoin.pipeline.build import Cluster
+from lakejoin.pipeline.compaction import compact_index
+from lakejoin.spark.graph_build import GraphReport, make_graph
+from lakejoin.spark.task_runner import Progress
+from lakejoin.locations import Location
 from lakejoin.store import graph as stored_graph
 from lakejoin.store.graph import GraphOptions
 from lakejoin.store.manifest import read_manifest
@@ -34,7 +34,7 @@ def made(
     listener: Callable[[Progress], None] = lambda progress: None,
     full: bool = False,
 ) -> GraphReport:
-    return make_graph(Place.of(index), options, Cluster(FakeSpark()), listener, full=full)
+    return make_graph(Location.of(index), options, Cluster(FakeSpark()), listener, full=full)
 
 
 def right(index: Path) -> None:
@@ -63,7 +63,7 @@ def test_whatever_happens_the_graph_is_that_of_brute_force(
     tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch, share: float, most: int
 ) -> None:
     monkeypatch.setattr(gathering, "_PAIRS", 5)  # so that all is done in many small parts
-    monkeypatch.setattr(graph_work, "_HELD", 7)
+    monkeypatch.setattr(graph_tasks, "_HELD", 7)
     monkeypatch.setattr(spark_graph, "_TILE", 2)
     rng = np.random.default_rng([most, int(100 * share)])
     folder, home = tmp_path / "tables", tmp_path / "index"
@@ -81,9 +81,9 @@ def test_whatever_happens_the_graph_is_that_of_brute_force(
             write(folder, 10 + turn, rng)
             write(folder, 20, rng)
         if turn == 2:
-            compact_index(Place.of(home), Cluster(FakeSpark()), lambda progress: None)
+            compact_index(Location.of(home), Cluster(FakeSpark()), lambda progress: None)
         index(folder)
-        segments = len(read_manifest(Place.of(home)).segments)
+        segments = len(read_manifest(Location.of(home)).segments)
         report = made(home)
         assert report.fresh <= 1 or turn == 2
         assert report.segments == segments

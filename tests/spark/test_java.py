@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lakejoin.errors import MissingPart
+from lakejoin.errors import MissingDependency
 from lakejoin.spark import java as java_module
 from lakejoin.spark.java import find_java, main, parse_version
 
@@ -104,12 +104,12 @@ def test_a_java_that_only_fails_is_none(monkeypatch: pytest.MonkeyPatch, tmp_pat
     stub.parent.mkdir()
     stub.write_text("#!/bin/sh\necho 'Unable to locate a Java Runtime' >&2\nexit 1\n")
     stub.chmod(0o755)
-    with pytest.raises(MissingPart, match="none was found"):
+    with pytest.raises(MissingDependency, match="none was found"):
         find_java()
 
 
 def test_no_java_is_one_clear_sentence() -> None:
-    with pytest.raises(MissingPart) as problem:
+    with pytest.raises(MissingDependency) as problem:
         find_java()
     assert str(problem.value) == (
         "Spark needs Java 17 or newer and none was found: install one (for example "
@@ -121,7 +121,7 @@ def test_every_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     old, older = make_home(tmp_path / "a", "11.0.2"), make_home(tmp_path / "b", "1.8.0_1", None)
     monkeypatch.setenv("JAVA_HOME", str(old))
     monkeypatch.setenv("PATH", str(older / "bin"))
-    with pytest.raises(MissingPart) as problem:
+    with pytest.raises(MissingDependency) as problem:
         find_java()
     assert f"found only Java 11 (JAVA_HOME: {old}) and Java 8 (PATH: {older}): " in str(
         problem.value
@@ -158,7 +158,7 @@ def test_wrapper_needs_no_writable_home(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_main_prints_the_home_or_the_problem(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main() == MissingPart.exit_code
+    assert main() == MissingDependency.exit_code
     assert capsys.readouterr().err.startswith("Spark needs Java 17")
     home = make_home(tmp_path / "jdk", "17")
     monkeypatch.setenv("JAVA_HOME", str(home))

@@ -14,12 +14,12 @@ import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.encoders import open_encoder
 from lakejoin.errors import BuildFailed, InputError
-from lakejoin.spark import encoding
-from lakejoin.spark.build import BuildReport, Cluster
-from lakejoin.spark.compact import CompactReport, compact_index
-from lakejoin.spark.options import BuildOptions
-from lakejoin.spark.parts import segment_memory
-from lakejoin.storage import Place
+from lakejoin.pipeline import encoder_handoff
+from lakejoin.pipeline.build import BuildReport, Cluster
+from lakejoin.pipeline.compaction import CompactReport, compact_index
+from lakejoin.pipeline.options_more import BuildOptions
+from lakejoin.pipeline.options import segment_memory
+from lakejoin.locations import Location
 from lakejoin.store.manifest import IndexOptions
 from lakejoin.store.segment import Segment
 
@@ -47,7 +47,7 @@ def build(tmp_path: Path) -> Build:
 
 
 def compacted(tmp_path: Path) -> CompactReport:
-    return compact_index(Place.of(tmp_path / "index"), Cluster(FakeSpark()), lambda progress: None)
+    return compact_index(Location.of(tmp_path / "index"), Cluster(FakeSpark()), lambda progress: None)
 
 
 def segments(tmp_path: Path) -> tuple[Segment, ...]:
@@ -114,7 +114,7 @@ def test_a_compaction_refuses_another_encoder(
     lake: Path, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(lake, parts=["meaning"], encoder="characters", memory=1)
-    monkeypatch.setattr("lakejoin.encoders.mixed.MixedEncoder.version", "2")
+    monkeypatch.setattr("lakejoin.encoders.mixed_encoder.MixedEncoder.version", "2")
     with pytest.raises(InputError, match="lakejoin index --encoder characters"):
         compacted(tmp_path)
     assert len(segments(tmp_path)) > 1
@@ -141,7 +141,7 @@ def test_an_encoder_that_a_worker_cannot_open_is_told(
     def gone(body: bytes) -> Any:
         raise ModuleNotFoundError("No module named 'mine'")
 
-    monkeypatch.setattr(encoding.pickle, "loads", gone)
+    monkeypatch.setattr(encoder_handoff.pickle, "loads", gone)
     with pytest.raises(BuildFailed, match="No module named 'mine'"):
         build(lake, encoder=vowels)
 

@@ -11,10 +11,10 @@ import pytest
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.errors import BusyIndex, MissingIndex
-from lakejoin.spark.build import Cluster
-from lakejoin.spark.compact import compact_index
-from lakejoin.spark.graph import make_graph
-from lakejoin.storage import Place
+from lakejoin.pipeline.build import Cluster
+from lakejoin.pipeline.compaction import compact_index
+from lakejoin.spark.graph_build import make_graph
+from lakejoin.locations import Location
 from lakejoin.store.lock import build_lock
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -57,7 +57,7 @@ def test_a_remote_lake_and_index(bucket: Any) -> None:
         "new.csv",
         "sub/people.parquet",
     ]
-    assert compact_index(Place.of(index), Cluster(FakeSpark()), lambda p: None).segments == 1
+    assert compact_index(Location.of(index), Cluster(FakeSpark()), lambda p: None).segments == 1
     assert len(names(index)) == 5
     assert lakejoin.read("memory://lake/cities.csv").to_arrow().num_rows == 4
 
@@ -78,7 +78,7 @@ def test_the_join_graph_of_a_remote_index(bucket: Any) -> None:
 
 
 def test_a_remote_index_has_one_builder(bucket: Any) -> None:
-    index = Place.of("memory://index")
+    index = Location.of("memory://index")
     with (
         build_lock(index),
         pytest.raises(BusyIndex, match="is building"),

@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 
 import lakejoin
 from fake_spark import FakeSpark
-from lakejoin.app.cli import cli
+from lakejoin.cli.main import cli
 from lakejoin.errors import InputError, LakejoinError, UnknownTable
-from lakejoin.opened import Lake
-from lakejoin.search import containment
-from lakejoin.search.near_options import ByDistance, ByMeaning
-from lakejoin.search.options import SearchOptions
-from lakejoin.spark.searching import BatchPlan, grouped, search_batch
-from lakejoin.spark.tasks import Progress
+from lakejoin.lake import Lake
+from lakejoin.engines.containment import engine
+from lakejoin.search.options import ByDistance, ByMeaning
+from lakejoin.search.options_more import SearchOptions
+from lakejoin.spark.batch_search import BatchPlan, group_segments, search_batch
+from lakejoin.spark.task_runner import Progress
 from lakejoin.store.components import COMPONENTS
-from lakejoin.store.meaning import MeaningComponent, MeaningOptions
-from lakejoin.store.points import PointsComponent
+from lakejoin.store.meaning_vectors import MeaningComponent, MeaningOptions
+from lakejoin.store.point_sets import PointsComponent
 from oracle.graph import all_pairs, stored_pairs
 from oracle.lakes import PlainTable
 from oracle.search import lake_of
@@ -225,7 +225,7 @@ def test_any_lake_in_any_parts(
     queries = [(names[0], "*"), (names[-1], "c0"), (names[-1], list(groups[-1][-1].columns))]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         if sketched:
-            patch.setattr(containment, "MOST_ENTRIES", 6)  # of a part perhaps, of all hardly
+            patch.setattr(engine, "MOST_ENTRIES", 6)  # of a part perhaps, of all hardly
         opened = lake_of(Path(folder), groups, components=COMPONENTS)
         same(opened, queries, ALONE, by=by, k=k, min=least, others=others)
 
@@ -234,7 +234,7 @@ def test_groups_hold_every_segment_once(lake: Lake) -> None:
     records = lake.snapshot.manifest.segments
     for size in (1, 5_000, 1 << 40):
         for least in (1, 3, 9):
-            groups = grouped(records, size, least)
+            groups = group_segments(records, size, least)
             assert sorted(n for group in groups for n in group) == [0, 1, 2, 3]
             assert len(groups) >= min(least, 4)
 
@@ -248,11 +248,11 @@ SEARCHES: list[dict[str, Any]] = [
 ON_CLUSTER = """
 import json, sys
 from lakejoin.spark import make_graph
-from lakejoin.spark.build import Cluster
-from lakejoin.spark.searching import BatchPlan, options_of, search_batch
+from lakejoin.pipeline.build import Cluster
+from lakejoin.spark.batch_search import BatchPlan, options_of, search_batch
 from lakejoin.spark.session import session
 from lakejoin.store.graph import GraphOptions
-from lakejoin.storage import Place
+from lakejoin.locations import Place
 from lakejoin.store.snapshot import Snapshot
 
 master, index, files, searches = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])

@@ -15,10 +15,10 @@ import pytest
 
 import lakejoin
 from lakejoin.errors import InputError
-from lakejoin.spark.build import Cluster
-from lakejoin.spark.compact import compact_index
+from lakejoin.pipeline.build import Cluster
+from lakejoin.pipeline.compaction import compact_index
 from lakejoin.spark.java import find_java
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 
 pytestmark = pytest.mark.spark
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -55,7 +55,7 @@ def test_the_callers_session_is_used_and_left_running(
     assert names(tmp_path / "index") == NAMES
     (lake / "more.csv").write_text("a,b\n1,x\n2,y\n")
     assert lakejoin.index(lake, tmp_path / "index", spark=spark).new == 1
-    home = Place.of(tmp_path / "index")
+    home = Location.of(tmp_path / "index")
     assert compact_index(home, Cluster(spark), lambda progress: None).segments == 1
     assert names(tmp_path / "index") == sorted([*NAMES, "more.csv"])
     assert spark.range(3).count() == 3
@@ -84,7 +84,7 @@ def test_a_worker_that_dies_is_retried_and_leaves_no_trace(
     trap.mkdir()
     (trap / "sitecustomize.py").write_text(
         "import os\n"
-        "from lakejoin.lake import read\n"
+        "from lakejoin.formats import read\n"
         "honest = read.open_tables\n"
         "def deadly(source, limits):\n"
         "    if source.name == 't07.csv': os._exit(66)\n"
@@ -241,7 +241,7 @@ def test_killed_with_spark_running(lake: Path, tmp_path: Path) -> None:
 
 def test_no_java_is_one_sentence(lake: Path, tmp_path: Path) -> None:
     hidden = "import lakejoin.spark.java as j; j.find_spec = lambda name: None; "
-    run = "from lakejoin.app.cli import main; main()"
+    run = "from lakejoin.cli.main import main; main()"
     command = [sys.executable, "-c", hidden + run, "index", str(lake)]
     result = subprocess.run(
         [*command, "--index", str(tmp_path / "index")],

@@ -13,10 +13,10 @@ import lakejoin
 from lakejoin.errors import InputError, NoJoin
 from lakejoin.joins.joining import join_tables
 from lakejoin.joins.options import JoinOptions
-from lakejoin.lake.values import canonicalise
+from lakejoin.values.canonical_values import canonicalise
 from lakejoin.model import ValueRules
 from lakejoin.spark import join, samples
-from lakejoin.spark.joining import SparkJoin
+from lakejoin.spark.dataframe_join import SparkJoin
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -134,11 +134,11 @@ TEXTS = (
 def test_spark_makes_our_canonical_values(spark: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812 (as the code says)
 
-    from lakejoin.joins.written.general import null_words
-    from lakejoin.joins.written.pyspark import CANONICAL
+    from lakejoin.joins.general import null_words
+    from lakejoin.codegen.frame_code import PYSPARK_CANONICAL
 
     names: dict[str, Any] = {"F": F}
-    exec("def outer():\n" + CANONICAL + "    return canonical", names)
+    exec("def outer():\n" + PYSPARK_CANONICAL + "    return canonical", names)
     column = pa.array(TEXTS, pa.large_string())
     ours = canonicalise(column, [1] * len(TEXTS), ValueRules()).text.to_pylist()
     frame = spark.createDataFrame([(t,) for t in TEXTS], "t string").coalesce(1)

@@ -10,8 +10,8 @@ import pytest
 
 from lakejoin.errors import BuildFailed
 from lakejoin.spark import polling
-from lakejoin.spark.failures import why
-from lakejoin.spark.tasks import Progress
+from lakejoin.spark.failures import job_failure
+from lakejoin.spark.task_runner import Progress
 
 
 class Tracker:
@@ -38,7 +38,7 @@ def test_spark_is_asked_how_far_a_job_is(monkeypatch: pytest.MonkeyPatch) -> Non
             told.set()
 
     spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=Tracker))
-    with polling.polled(spark, Progress("searching", total=9), listener):  # type: ignore[arg-type]
+    with polling.report_job_progress(spark, Progress("searching", total=9), listener):  # type: ignore[arg-type]
         assert told.wait(60)
     assert seen[0].files == 0
     assert seen[-1].files == 5
@@ -55,5 +55,5 @@ def test_a_job_ended_by_ctrl_c_is_no_failure() -> None:
 
     with pytest.raises(RuntimeError) as caught:
         interrupted()
-    assert isinstance(why(caught.value), KeyboardInterrupt)
-    assert isinstance(why(RuntimeError("calling o67.getResult")), BuildFailed)
+    assert isinstance(job_failure(caught.value), KeyboardInterrupt)
+    assert isinstance(job_failure(RuntimeError("calling o67.getResult")), BuildFailed)

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex, NewerIndex
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import BLOCK, ArrayFile, ArrayFileWriter, FileRecord
 
 
 def write(path: Path, **arrays: np.ndarray) -> FileRecord:
-    with ArrayFileWriter(Place.of(path)) as out:
+    with ArrayFileWriter(Location.of(path)) as out:
         out.meta["who"] = "test"
         for name, array in arrays.items():
             out.add(name, array)
@@ -23,7 +23,7 @@ def write(path: Path, **arrays: np.ndarray) -> FileRecord:
 
 
 def read_all(path: Path, record: FileRecord) -> dict[str, np.ndarray]:
-    file = ArrayFile(Place.of(path), record)
+    file = ArrayFile(Location.of(path), record)
     return {name: file.array(name).all() for name in file.names()}
 
 
@@ -40,11 +40,11 @@ def test_arrays_come_back(tmp_path: Path) -> None:
     for name, array in arrays.items():
         assert back[name].dtype == array.dtype
         assert np.array_equal(back[name], array)
-    assert ArrayFile(Place.of(tmp_path / "x.lj")).meta == {"who": "test"}
+    assert ArrayFile(Location.of(tmp_path / "x.lj")).meta == {"who": "test"}
 
 
 def test_an_array_in_parts_is_one_array(tmp_path: Path) -> None:
-    with ArrayFileWriter(Place.of(tmp_path / "x.lj")) as out:
+    with ArrayFileWriter(Location.of(tmp_path / "x.lj")) as out:
         out.begin("n", np.dtype(np.uint16))
         for part in range(5):
             out.append(np.full(40_000, part, dtype=np.uint16))
@@ -59,7 +59,7 @@ def test_every_flipped_byte_is_found(tmp_path: Path) -> None:
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         with pytest.raises((DamagedIndex, NewerIndex)) as problem:
-            ArrayFile(Place.of(path), record).check_all()
+            ArrayFile(Location.of(path), record).check_all()
         assert "x.lj" in str(problem.value)
 
 
@@ -69,16 +69,16 @@ def test_a_truncated_file_is_found_on_opening(tmp_path: Path, keep: int) -> None
     record = write(path, a=np.arange(64, dtype=np.uint32))
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(DamagedIndex, match=r"x\.lj"):
-        ArrayFile(Place.of(path), record)
+        ArrayFile(Location.of(path), record)
 
 
 def test_a_missing_or_other_file_is_named(tmp_path: Path) -> None:
     record = write(tmp_path / "x.lj", a=np.arange(64, dtype=np.uint32))
     write(tmp_path / "y.lj", a=np.arange(64, dtype=np.uint32)[::-1].copy())
     with pytest.raises(DamagedIndex, match="missing"):
-        ArrayFile(Place.of(tmp_path / "z.lj"), record)
+        ArrayFile(Location.of(tmp_path / "z.lj"), record)
     with pytest.raises(DamagedIndex, match="not the file"):
-        ArrayFile(Place.of(tmp_path / "y.lj"), record)
+        ArrayFile(Location.of(tmp_path / "y.lj"), record)
 
 
 def test_a_newer_file_says_so(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_newer_file_says_so(tmp_path: Path) -> None:
     whole[-12:-8] = (99).to_bytes(4, "little")
     path.write_bytes(bytes(whole))
     with pytest.raises(NewerIndex, match="newer lakejoin"):
-        ArrayFile(Place.of(path))
+        ArrayFile(Location.of(path))
 
 
 def test_only_the_blocks_that_are_read_are_checked(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_only_the_blocks_that_are_read_are_checked(tmp_path: Path) -> None:
     whole = bytearray(path.read_bytes())
     whole[5 * BLOCK + 7] ^= 1
     path.write_bytes(bytes(whole))
-    array = ArrayFile(Place.of(path), record).array("a")
+    array = ArrayFile(Location.of(path), record).array("a")
     assert not array.part(0, 4 * BLOCK).any()
     assert not array.take(np.array([3, 7 * BLOCK])).any()
     for read in (
@@ -126,7 +126,7 @@ def test_touching_spans_checks_exactly_their_blocks(
         whole = bytearray(path.read_bytes())
         whole[broken] ^= 1
         path.write_bytes(bytes(whole))
-        array = ArrayFile(Place.of(path), record).array("a")
+        array = ArrayFile(Location.of(path), record).array("a")
         begin = np.array([b for b, _ in spans], dtype=np.int64)
         end = begin + np.array([n for _, n in spans], dtype=np.int64)
         block = broken // BLOCK

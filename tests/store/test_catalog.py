@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakejoin.model import Dialect, Loss, TableData
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store import catalog
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.catalog import Catalog, CatalogWriter, TableEntry
@@ -20,9 +20,9 @@ NOTES = ("column 2 repeats the name 'ä' and is called 'ä_2'", "column 3 had no
 def written_and_read(path: Path) -> TableEntry:
     writer = CatalogWriter()
     writer.add_table(TableData("t", "s", 2, (), "csv", DIALECT, LOSSES, NOTES), 0)
-    with ArrayFileWriter(Place.of(path)) as out:
+    with ArrayFileWriter(Location.of(path)) as out:
         writer.write(out)
-    return Catalog(ArrayFile(Place.of(path), out.record)).table(0)
+    return Catalog(ArrayFile(Location.of(path), out.record)).table(0)
 
 
 def test_a_table_comes_back(tmp_path: Path) -> None:

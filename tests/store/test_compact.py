@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.search.vectors.candidates import Finder
-from lakejoin.storage import Place
+from lakejoin.engines.meaning.vector_candidates import CandidateFinder
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.compact import LEAF, Compact, MatrixSource, write_compact
+from lakejoin.store.compact_vectors import LEAF, CompactVectors, MatrixSource, write_compact_vectors
 from oracle.vectors import all_distances
 from search.vector_spaces import KINDS, unit, vectors_of
 
 
-def by_position(compact: Compact) -> np.ndarray[Any, Any]:
+def by_position(compact: CompactVectors) -> np.ndarray[Any, Any]:
     """The rounded coordinates of every vector, in the order of the tree."""
     rows = compact.blocks.transpose(0, 2, 1).reshape(-1, len(compact.axes))[: compact.count]
     return rows * compact.scale
@@ -32,7 +32,7 @@ def test_bounds_hold(kind: str, count: int, dimension: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     vectors = vectors_of(kind, count, dimension, rng)
     queries = vectors_of(kind, 5, dimension, rng)
-    compact = Compact.made(MatrixSource(vectors), zeros=True)
+    compact = CompactVectors.made(MatrixSource(vectors), zeros=True)
     assert sorted(compact.order.tolist()) == list(range(count))
     mine, rests = compact.coordinates(queries)
     far = all_distances(queries, vectors[compact.order])
@@ -45,7 +45,7 @@ def test_bounds_hold(kind: str, count: int, dimension: int, seed: int) -> None:
         assert (bound[:, part] - error <= far[:, part] + room).all()
 
 
-def _node(compact: Compact, leaf: int) -> int:
+def _node(compact: CompactVectors, leaf: int) -> int:
     node, first, last = 0, 0, len(compact.blocks)
     while last - first > 1:
         mid = (first + last + 1) // 2
@@ -56,10 +56,10 @@ def _node(compact: Compact, leaf: int) -> int:
     return node
 
 
-def written(tmp_path: Path, vectors: np.ndarray[Any, Any]) -> tuple[Place, Any]:
-    place = Place.of(str(tmp_path)) / "x.lj"
+def written(tmp_path: Path, vectors: np.ndarray[Any, Any]) -> tuple[Location, Any]:
+    place = Location.of(str(tmp_path)) / "x.lj"
     with ArrayFileWriter(place) as out:
-        write_compact(MatrixSource(vectors), out, prefix="a_")
+        write_compact_vectors(MatrixSource(vectors), out, prefix="a_")
     return place, out.record
 
 
@@ -67,8 +67,8 @@ def written(tmp_path: Path, vectors: np.ndarray[Any, Any]) -> tuple[Place, Any]:
 @pytest.mark.parametrize("dimension", [2, 100])
 def test_a_file_gives_the_same(tmp_path: Path, count: int, dimension: int) -> None:
     vectors = vectors_of("random", count, dimension, np.random.default_rng(1))
-    made = Compact.made(MatrixSource(vectors))
-    opened = Compact.opened(ArrayFile(*written(tmp_path, vectors)), "a_")
+    made = CompactVectors.made(MatrixSource(vectors))
+    opened = CompactVectors.opened(ArrayFile(*written(tmp_path, vectors)), "a_")
     for name in ("axes", "scale", "blocks", "rest", "order", "low", "high", "span"):
         assert np.array_equal(getattr(made, name), getattr(opened, name)), name
     assert (opened.count, opened.dimension, opened.zeros) == (count, dimension, False)
@@ -85,7 +85,7 @@ def test_it_is_small(tmp_path: Path, count: int) -> None:
 @pytest.mark.parametrize("dimension", [1, 16, 64, 65, 300])
 def test_axes_make_no_vector_longer(dimension: int) -> None:
     vectors = vectors_of("clustered", 2_000, dimension, np.random.default_rng(5))
-    axes = Compact.made(MatrixSource(vectors)).axes
+    axes = CompactVectors.made(MatrixSource(vectors)).axes
     assert axes.dtype == np.float32
     lengths = np.linalg.svd(axes.astype(np.float64), compute_uv=False)
     assert lengths.max() <= 1.0
@@ -95,15 +95,15 @@ def test_axes_make_no_vector_longer(dimension: int) -> None:
 def test_axes_in_double_precision_can_be_read(tmp_path: Path) -> None:
     """Those of indexes that were made before."""
     vectors = unit(vectors_of("random", 500, 100, np.random.default_rng(6)))
-    place = Place.of(str(tmp_path)) / "x.lj"
-    made = Compact.made(MatrixSource(vectors))
+    place = Location.of(str(tmp_path)) / "x.lj"
+    made = CompactVectors.made(MatrixSource(vectors))
     with ArrayFileWriter(place) as out:
         out.meta["compact"] = [made.count, made.dimension, False]
         for name in ("mean", "axes", "scale", "blocks", "rest", "order", "low", "high", "span"):
             wide = name in ("mean", "axes")
             array = getattr(made, name)
             out.add(name, array.astype(np.float64) if wide else array)
-    opened = Compact.opened(ArrayFile(place, out.record))
+    opened = CompactVectors.opened(ArrayFile(place, out.record))
     for mine, theirs in zip(opened.coordinates(vectors), made.coordinates(vectors), strict=True):
         assert np.array_equal(mine, theirs)
 
@@ -115,9 +115,9 @@ def test_damage_is_found_when_it_is_read(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 255
     path.write_bytes(data)
-    compact = Compact.opened(ArrayFile(place, record), "a_")
+    compact = CompactVectors.opened(ArrayFile(place, record), "a_")
     with pytest.raises(DamagedIndex, match="checksum"):
-        list(Finder(compact).find(vectors[:3], 2.0, "flat"))
+        list(CandidateFinder(compact).find(vectors[:3], 2.0, "flat"))
 
 
 def test_the_same_vectors_give_the_same_bytes(tmp_path: Path) -> None:

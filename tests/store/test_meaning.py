@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from lakejoin.encoders import Encoder, open_encoder
 from lakejoin.errors import BuildFailed, DamagedIndex
-from lakejoin.storage import Place
-from lakejoin.store import meaning as meaning_module
+from lakejoin.locations import Location
+from lakejoin.store import meaning_vectors as meaning_module
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.components import COMPONENTS
-from lakejoin.store.encode import SegmentBuilder
-from lakejoin.store.known_texts import KnownTexts, are_kept
-from lakejoin.store.meaning import MeaningComponent
+from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.store.known_texts import StoredVectorEncoder, all_store_vectors
+from lakejoin.store.meaning_vectors import MeaningComponent
 from lakejoin.store.segment import Segment, add_components
 from oracle.lakes import PlainTable, canonical_columns, encoded
 
@@ -47,11 +47,11 @@ IDENTITY = characters().identity
 def segment_of(
     folder: Path | str, tables: Sequence[PlainTable], keep: bool = False, every: bool = False
 ) -> Segment:
-    builder = SegmentBuilder(Place.of(folder) / "s", every)
+    builder = SegmentBuilder(Location.of(folder) / "s", every)
     for table in tables:
         builder.add(encoded(table))
     component = MeaningComponent(characters, IDENTITY, keep, "characters")
-    return Segment(Place.of(folder) / "s", builder.finish((*COMPONENTS, component)))
+    return Segment(Location.of(folder) / "s", builder.finish((*COMPONENTS, component)))
 
 
 def texts_by_hand(segment: Segment, tables: Sequence[PlainTable]) -> set[str]:
@@ -238,9 +238,9 @@ def test_vectors_of_other_values_are_noticed(tmp_path: Path) -> None:
 def test_kept_vectors_stand_for_the_encoder(tmp_path: Path) -> None:
     one = segment_of(tmp_path / "one", SMALL[:1], keep=True)
     other = segment_of(tmp_path / "other", SMALL[1:], keep=True)
-    assert are_kept([one.record, other.record])
-    assert not are_kept([one.record, segment_of(tmp_path / "third", SMALL).record])
-    known = KnownTexts([one, other])
+    assert all_store_vectors([one.record, other.record])
+    assert not all_store_vectors([one.record, segment_of(tmp_path / "third", SMALL).record])
+    known = StoredVectorEncoder([one, other])
     assert (known.identity, known.dimension) == (IDENTITY, one.meaning.dimension)
     texts = pa.array(["thun", "bern", "oslo", "2"], pa.large_string())
     assert np.array_equal(known.encode(texts), characters().encode(texts))

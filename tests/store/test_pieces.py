@@ -16,12 +16,16 @@ from hypothesis import strategies as st
 
 import lakejoin
 from lakejoin.errors import DamagedIndex
-from lakejoin.kernels.rare_pieces import EVERYTHING
-from lakejoin.storage import Place
+from lakejoin.kernels.rare_token_samples import WHOLE_RANGE
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.components import components
-from lakejoin.store.encode import SegmentBuilder
-from lakejoin.store.pieces import PiecesComponent, pieces_agree, with_pieces
+from lakejoin.store.components import default_components
+from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.store.rare_tokens import (
+    RareTokensComponent,
+    rare_tokens_agree,
+    columns_with_rare_tokens,
+)
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.segment import Segment, add_components
 from oracle import pieces as oracle
@@ -44,10 +48,10 @@ CODES = PlainTable(
 
 
 def segment_of(folder: Path | str, tables: list[PlainTable], every: bool = False) -> Segment:
-    builder = SegmentBuilder(Place.of(folder) / "s", all_columns=every)
+    builder = SegmentBuilder(Location.of(folder) / "s", all_columns=every)
     for table in tables:
         builder.add(encoded(table))
-    return Segment(Place.of(folder) / "s", builder.finish((PostingsComponent(), PiecesComponent())))
+    return Segment(Location.of(folder) / "s", builder.finish((PostingsComponent(), RareTokensComponent())))
 
 
 def kept_by_column(segment: Segment, wanted: set[int]) -> dict[int, set[int]]:
@@ -65,7 +69,7 @@ def kept_by_column(segment: Segment, wanted: set[int]) -> dict[int, set[int]]:
 
 def agrees(segment: Segment) -> None:
     """Every column keeps exactly its rare pieces up to the rank that it says."""
-    columns = with_pieces(segment).tolist()
+    columns = columns_with_rare_tokens(segment).tolist()
     rare = {c: set(oracle.rare_pieces(set_of(segment, c))) for c in columns}
     wanted = {oracle.number_of(piece) for some in rare.values() for piece in some}
     kept = kept_by_column(segment, wanted | {1, 2, 3})
@@ -75,22 +79,22 @@ def agrees(segment: Segment) -> None:
         assert kept.get(column, set()) == expected
     assert sum(map(len, kept.values())) == len(segment.pieces), "and nothing else is kept"
     assert [c for c, rank in enumerate(limit) if rank] == columns
-    assert pieces_agree(segment, segment.pieces)
+    assert rare_tokens_agree(segment, segment.pieces)
 
 
 def test_pieces_of_a_small_lake(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, [PEOPLE, CODES])
     agrees(segment)
-    assert with_pieces(segment).tolist() == [0, 1, 3, 5], "measures, truth values, nothing: none"
-    assert (segment.pieces.limit[[0, 1, 3]] == EVERYTHING).all(), "nothing was left out"
-    assert segment.pieces.limit[5] < EVERYTHING
+    assert columns_with_rare_tokens(segment).tolist() == [0, 1, 3, 5], "measures, truth values, nothing: none"
+    assert (segment.pieces.limit[[0, 1, 3]] == WHOLE_RANGE).all(), "nothing was left out"
+    assert segment.pieces.limit[5] < WHOLE_RANGE
     assert "pieces match the values" in list(segment.check())
 
 
 def test_measures_have_no_pieces_even_where_all_columns_are_searched(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, [PEOPLE], every=True)
     assert segment.indexed.tolist() == [True] * 5
-    assert with_pieces(segment).tolist() == [0, 1, 3]
+    assert columns_with_rare_tokens(segment).tolist() == [0, 1, 3]
     agrees(segment)
 
 
@@ -109,8 +113,8 @@ _values = st.one_of(
 def test_pieces_of_random_lakes(columns: list[list[str | None]], most: int) -> None:
     tables = [PlainTable(f"t{i}.csv", {"c": cells}) for i, cells in enumerate(columns)]
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr("lakejoin.store.pieces.MOST", most)
-        patch.setattr("lakejoin.store.pieces.FEW", min(most, 64))
+        patch.setattr("lakejoin.store.rare_tokens.MOST", most)
+        patch.setattr("lakejoin.store.rare_tokens.FEW", min(most, 64))
         segment = segment_of(folder, tables)
         agrees(segment)
         kept = [segment.pieces.find(np.zeros(0, np.uint64))[0].shape[0], len(segment.pieces)]
@@ -118,7 +122,7 @@ def test_pieces_of_random_lakes(columns: list[list[str | None]], most: int) -> N
 
 
 def test_wrong_pieces_are_noticed(tmp_path: Path) -> None:
-    class Wrong(PiecesComponent):
+    class Wrong(RareTokensComponent):
         made_with = "wrong"  # type: ignore[misc]
 
         def build(self, source: Any, out: ArrayFileWriter) -> None:
@@ -149,14 +153,14 @@ def test_an_older_index_gets_pieces_without_reading_files(
 ) -> None:
     (lake / "people.csv").write_text("name,town\nAda Lovelace,London\nAlan Turing,Wilmslow\n")
     with monkeypatch.context() as older:
-        without = lambda *options: components(*options)[:-1]  # noqa: E731
-        older.setattr("lakejoin.spark.parts.components", without)
+        without = lambda *options: default_components(*options)[:-1]  # noqa: E731
+        older.setattr("lakejoin.pipeline.options.components", without)
         index(lake)
     opened = lakejoin.open(tmp_path / "index")
     assert not [c for c in opened.snapshot.check() if c.problem], "an index without them is sound"
     with pytest.raises(DamagedIndex, match="has no pieces; update it with: lakejoin index"):
         _ = opened.snapshot.segments[0].pieces
-    monkeypatch.setattr("lakejoin.spark.reading.tables_of", None)
+    monkeypatch.setattr("lakejoin.pipeline.segment_tasks.tables_of", None)
     assert index(lake).version == 2
     segments = lakejoin.open(tmp_path / "index").snapshot.segments
     for segment in segments:

@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 from lakejoin.errors import DamagedIndex
 from lakejoin.model import TableData
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.axes import axis_name
-from lakejoin.store.coordinates import (
-    degrees_in,
-    numbers_in,
-    places_of,
-    read_values,
-    vectors_of,
+from lakejoin.store.coordinate_columns import parse_axis_name
+from lakejoin.store.parsed_numbers import (
+    column_degrees,
+    column_numbers,
+    parse_points,
+    parse_values,
+    parse_vectors,
 )
-from lakejoin.store.encode import SegmentBuilder
-from lakejoin.store.pointforms import narrowed, widened
-from lakejoin.store.points import PointsComponent, PointSet, PointSets, PointsWriter
-from lakejoin.store.pointsets import places_in_texts
+from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.store.pointforms import narrow_numbers, widen_numbers
+from lakejoin.store.point_sets import PointsComponent, PointSet, PointSets, PointsWriter
+from lakejoin.store.point_detection import parse_column_points
 from lakejoin.store.segment import Segment
 from oracle.lakes import encode_table
 
@@ -46,7 +46,7 @@ def texts(*values: str | None) -> pa.LargeStringArray:
 def sets_of(*tables: Columns) -> list[tuple[str, tuple[int, ...], list[Any], list[int]]]:
     """(kind, columns, points, repeats) of all point sets of a segment with these tables."""
     with tempfile.TemporaryDirectory() as folder:
-        builder = SegmentBuilder(Place.of(folder) / "s")
+        builder = SegmentBuilder(Location.of(folder) / "s")
         for i, columns in enumerate(tables):
             arrays = [
                 cells if isinstance(cells, pa.Array) else pa.array(cells)
@@ -55,8 +55,8 @@ def sets_of(*tables: Columns) -> list[tuple[str, tuple[int, ...], list[Any], lis
             batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
             data = encode_table(list(columns), [batch])
             builder.add(TableData(f"t{i}", f"t{i}", batch.num_rows, data))
-        segment = Segment(Place.of(folder) / "s", builder.finish(()))
-        place = Place.of(folder) / "points.lj"
+        segment = Segment(Location.of(folder) / "s", builder.finish(()))
+        place = Location.of(folder) / "points.lj"
         with ArrayFileWriter(place) as out:
             PointsComponent().build(segment, out)
         found = PointSets(ArrayFile(place, out.record))
@@ -87,7 +87,7 @@ def kinds_of(columns: Columns) -> list[tuple[str, tuple[int, ...]]]:
     ],
 )  # fmt: skip
 def test_degrees(text: str, degrees: float | None) -> None:
-    found = degrees_in(read_values(texts(text)))[0]
+    found = column_degrees(parse_values(texts(text)))[0]
     assert np.isnan(found) if degrees is None else found == pytest.approx(degrees, abs=1e-12)
 
 
@@ -107,7 +107,7 @@ def test_degrees(text: str, degrees: float | None) -> None:
     ],
 )  # fmt: skip
 def test_places(text: str, place: tuple[float, float] | None) -> None:
-    found = places_of(texts(text))[0]
+    found = parse_points(texts(text))[0]
     if place is None:
         assert np.isnan(found).all()
     else:
@@ -116,16 +116,16 @@ def test_places(text: str, place: tuple[float, float] | None) -> None:
 
 def test_which_of_two_numbers_is_the_latitude() -> None:
     plain = texts("11.6, 48.1", "11.7, 48.2")
-    assert places_in_texts(plain, "where")[0].tolist() == [11.6, 48.1]
-    assert places_in_texts(plain, "lonlat")[0].tolist() == [48.1, 11.6]
+    assert parse_column_points(plain, "where")[0].tolist() == [11.6, 48.1]
+    assert parse_column_points(plain, "lonlat")[0].tolist() == [48.1, 11.6]
     listed = texts("[11.6,48.1]", "[11.7,48.2]")
-    assert places_in_texts(listed, "location")[0].tolist() == [48.1, 11.6]
-    assert places_in_texts(listed, "lat_lon")[0].tolist() == [11.6, 48.1]
+    assert parse_column_points(listed, "location")[0].tolist() == [48.1, 11.6]
+    assert parse_column_points(listed, "lat_lon")[0].tolist() == [11.6, 48.1]
     shown = texts("11.6, 48.1", "-120.5, 48.2")  # no latitude is beyond 90
-    assert places_in_texts(shown, "where")[0].tolist() == [48.1, 11.6]
+    assert parse_column_points(shown, "where")[0].tolist() == [48.1, 11.6]
     shown = texts("[48.1,11.6]", "[48.2,-120.5]")  # nor here, though lists are longitude first
-    assert places_in_texts(shown, "location")[0].tolist() == [48.1, 11.6]
-    assert np.isnan(places_in_texts(shown, "lonlat")[1]).all()
+    assert parse_column_points(shown, "location")[0].tolist() == [48.1, 11.6]
+    assert np.isnan(parse_column_points(shown, "lonlat")[1]).all()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_which_of_two_numbers_is_the_latitude() -> None:
     ],
 )  # fmt: skip
 def test_numbers(column: list[str | None], numbers: list[float | None]) -> None:
-    found = numbers_in(read_values(texts(*column))).tolist()
+    found = column_numbers(parse_values(texts(*column))).tolist()
     assert [None if np.isnan(n) else n for n in found] == numbers
 
 
@@ -149,7 +149,7 @@ def test_numbers(column: list[str | None], numbers: list[float | None]) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_the_nearest_floats(number: float) -> None:
     for written in (repr(number), f"{number:.20e}", f"{number:+.3f}"):
-        assert numbers_in(read_values(texts(written))).tolist() == [float(written)], written
+        assert column_numbers(parse_values(texts(written))).tolist() == [float(written)], written
 
 
 @_QUICK
@@ -161,7 +161,7 @@ def test_numbers_are_the_nearest_floats(number: float) -> None:
 )
 def test_vectors(vectors: list[list[float]]) -> None:
     rows = texts(*(json.dumps(v) for v in vectors), "[1]", "x")
-    found = vectors_of(rows)
+    found = parse_vectors(rows)
     assert found[: len(vectors)].tolist() == vectors
     assert np.isnan(found[len(vectors) :]).all()
 
@@ -171,10 +171,10 @@ def test_vectors(vectors: list[list[float]]) -> None:
     st.lists(st.text(alphabet="0123456789.,+-eE°'\"NSEW []{}()point;/:nul\u00a0−′", max_size=25))
 )
 def test_any_text_is_read_or_left(values: list[str]) -> None:
-    found = read_values(texts(*values))
+    found = parse_values(texts(*values))
     assert len(found) == len(values)
     assert np.isfinite(found.values[found.kinds > 0]).all()
-    places = places_of(texts(*values))
+    places = parse_points(texts(*values))
     assert (np.isnan(places).any(axis=1) == np.isnan(places).all(axis=1)).all()
 
 
@@ -293,8 +293,8 @@ def test_vectors_of_parquet_lists_and_of_json() -> None:
 
 
 def test_axis_names() -> None:
-    assert axis_name("flat") is not None  # a pair needs another, with the same rest
-    assert axis_name("population") is None
+    assert parse_axis_name("flat") is not None  # a pair needs another, with the same rest
+    assert parse_axis_name("population") is None
     assert kinds_of({"flat": _LATITUDES, "salon": _LONGITUDES}) == []
 
 
@@ -315,24 +315,24 @@ def test_axis_names() -> None:
 )
 def test_narrow_forms_give_back_the_same_floats(values: list[float]) -> None:
     numbers = np.array(values) + 0.0
-    _, power, kept = narrowed(numbers)
+    _, power, kept = narrow_numbers(numbers)
     assert (
-        widened(kept, power).tobytes() == numbers.tobytes()
-        or (widened(kept, power) == numbers).all()
+        widen_numbers(kept, power).tobytes() == numbers.tobytes()
+        or (widen_numbers(kept, power) == numbers).all()
     )
 
 
 def test_places_to_six_decimals_take_eight_bytes() -> None:
     random = np.random.default_rng(1)
     places = np.round(random.uniform((47, 11), (48, 12), (1000, 2)), 6)
-    assert narrowed(places)[2].dtype == np.int32
-    assert narrowed(np.arange(100.0))[2].dtype == np.int8
-    assert narrowed(np.array([12.34, 99.99]))[2].dtype == np.int16
-    assert narrowed(np.array([0.1, np.pi]))[2].dtype == np.float64
+    assert narrow_numbers(places)[2].dtype == np.int32
+    assert narrow_numbers(np.arange(100.0))[2].dtype == np.int8
+    assert narrow_numbers(np.array([12.34, 99.99]))[2].dtype == np.int16
+    assert narrow_numbers(np.array([0.1, np.pi]))[2].dtype == np.float64
 
 
 def test_damaged_bytes_are_found(tmp_path: Path) -> None:
-    place = Place.of(tmp_path) / "points.lj"
+    place = Location.of(tmp_path) / "points.lj"
     with ArrayFileWriter(place) as out:
         writer = PointsWriter(out)
         points = np.arange(50_000.0)[:, None] * 1.7

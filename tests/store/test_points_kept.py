@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFileWriter
 from lakejoin.store.components import COMPONENTS
-from lakejoin.store.encode import SegmentBuilder
-from lakejoin.store.points import PointsComponent, PointSet, PointsWriter
-from lakejoin.store.pointsets import point_sets
+from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.store.point_sets import PointsComponent, PointSet, PointsWriter
+from lakejoin.store.point_detection import find_point_sets
 from lakejoin.store.segment import Segment, add_components
 from oracle.lakes import PlainTable, encoded
 
@@ -29,9 +29,9 @@ TOWNS = PlainTable(
 
 @pytest.fixture
 def segment(tmp_path: Path) -> Segment:
-    builder = SegmentBuilder(Place.of(tmp_path) / "s")
+    builder = SegmentBuilder(Location.of(tmp_path) / "s")
     builder.add(encoded(TOWNS))
-    return Segment(Place.of(tmp_path) / "s", builder.finish((*COMPONENTS, PointsComponent())))
+    return Segment(Location.of(tmp_path) / "s", builder.finish((*COMPONENTS, PointsComponent())))
 
 
 def test_they_are_those_of_the_rows(segment: Segment) -> None:
@@ -49,7 +49,7 @@ class _Wrong:
         self._change = change
 
     def build(self, source: Segment, out: ArrayFileWriter) -> None:
-        found = list(point_sets(source))
+        found = list(find_point_sets(source))
         first = found[0]
         if self._change == "points":
             first = PointSet(first.kind, first.columns, first.points + 1, first.repeats)

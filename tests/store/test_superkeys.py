@@ -18,15 +18,21 @@ from hypothesis import strategies as st
 import lakejoin
 from fake_spark import FakeSpark
 from lakejoin.errors import DamagedIndex, InputError
-from lakejoin.spark.build import Cluster
-from lakejoin.spark.compact import compact_index
-from lakejoin.storage import Place
+from lakejoin.pipeline.build import Cluster
+from lakejoin.pipeline.compaction import compact_index
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.components import components
-from lakejoin.store.encode import SegmentBuilder
-from lakejoin.store.rowfilters import BloomFilter, XashFilter, XashParts, ones, xash_numbers
+from lakejoin.store.components import default_components
+from lakejoin.store.segment_builder import SegmentBuilder
+from lakejoin.store.row_filters import (
+    BloomFilter,
+    XashFilter,
+    XashFeatures,
+    ones_needed,
+    xash_numbers,
+)
 from lakejoin.store.segment import Segment, add_components
-from lakejoin.store.superkeys import KINDS, SuperKeyComponent, SuperKeyOptions, SuperKeys
+from lakejoin.store.super_keys import FILTER_KINDS, SuperKeyComponent, SuperKeyOptions, SuperKeys
 from oracle import superkeys as oracle
 from oracle.lakes import PlainTable, canonical_columns, encoded
 
@@ -58,10 +64,10 @@ def _tables(draw: st.DrawFn) -> list[PlainTable]:
 
 
 def segment_of(folder: Path | str, tables: list[PlainTable], options: SuperKeyOptions) -> Segment:
-    builder = SegmentBuilder(Place.of(folder) / "s")
+    builder = SegmentBuilder(Location.of(folder) / "s")
     for table in tables:
         builder.add(encoded(table))
-    return Segment(Place.of(folder) / "s", builder.finish(components(128, options)))
+    return Segment(Location.of(folder) / "s", builder.finish(default_components(128, options)))
 
 
 def searched_rows(segment: Segment, tables: list[PlainTable]) -> list[list[tuple[Any, ...]]]:
@@ -127,7 +133,7 @@ def loses_nothing(keys: Any, rows: list[tuple[Any, ...]], hashes: dict[str, Any]
                 assert not np.any(np.bitwise_or.reduce(combination) & ~key)
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k != "simhash"])
+@pytest.mark.parametrize("kind", [k for k in FILTER_KINDS if k != "simhash"])
 @_QUICK
 @given(tables=_tables(), bits=st.sampled_from([128, 256, 512]))
 def test_super_keys_of_random_lakes(kind: str, tables: list[PlainTable], bits: int) -> None:
@@ -143,7 +149,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILTER_KINDS)
 def test_super_keys_of_a_small_lake(kind: str, tmp_path: Path) -> None:
     options = SuperKeyOptions(kind, 128)
     segment = segment_of(tmp_path, SMALL, options)
@@ -155,8 +161,8 @@ def test_super_keys_of_a_small_lake(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_lake_of_many_rows_goes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakejoin.store.superkeys._PART", 1000)
-    monkeypatch.setattr("lakejoin.store.rowfilters._SLICE", 700)
+    monkeypatch.setattr("lakejoin.store.super_keys._PART", 1000)
+    monkeypatch.setattr("lakejoin.store.row_filters._SLICE", 700)
     table = PlainTable(
         "t.csv",
         {"few": [f"f{i % 300}" for i in range(5000)], "many": [f"m {i}" for i in range(5000)]},
@@ -170,21 +176,21 @@ def test_a_lake_of_many_rows_goes_in_parts(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "parts",
     [
-        XashParts(True, False, False, False),
-        XashParts(False, True, False, False),
-        XashParts(True, True, False, False),
-        XashParts(True, True, True, False),
-        XashParts(True, True, True, True),
+        XashFeatures(True, False, False, False),
+        XashFeatures(False, True, False, False),
+        XashFeatures(True, True, False, False),
+        XashFeatures(True, True, True, False),
+        XashFeatures(True, True, True, True),
     ],
 )
-def test_the_parts_of_xash_come_back_from_the_file(parts: XashParts, tmp_path: Path) -> None:
+def test_the_parts_of_xash_come_back_from_the_file(parts: XashFeatures, tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL, SuperKeyOptions())
-    place = Place.of(tmp_path / "parts.lj")
+    place = Location.of(tmp_path / "parts.lj")
     with ArrayFileWriter(place) as out:
         SuperKeyComponent(SuperKeyOptions("xash", 256), parts).build(segment, out)
     kept = SuperKeys(ArrayFile(place, out.record))
     assert isinstance(kept.filter, XashFilter)
-    alpha = ones(256, len(segment.dictionary) - segment.postings.unsearched)
+    alpha = ones_needed(256, len(segment.dictionary) - segment.postings.unsearched)
     assert kept.filter.numbers.tolist() == xash_numbers(256, alpha, parts).tolist()
     ann = kept.of_texts(pa.array(["ann"], pa.large_string()), 0)[0]
     assert not np.any(ann & ~kept.of_table(0)[0])
@@ -193,7 +199,7 @@ def test_the_parts_of_xash_come_back_from_the_file(parts: XashParts, tmp_path: P
 
 def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     for broken, said in (({"kind": "later"}, "upgrade lakejoin"), ({"bits": 256}, "inconsistent")):
-        place = Place.of(tmp_path / "x.lj")
+        place = Location.of(tmp_path / "x.lj")
         with ArrayFileWriter(place) as out:
             segment = segment_of(tmp_path, SMALL, SuperKeyOptions("bloom"))
             SuperKeyComponent(SuperKeyOptions("bloom")).build(segment, out)
@@ -230,7 +236,7 @@ def test_other_kinds_and_sizes_are_refused() -> None:
 
 def test_wrong_keys_are_noticed(tmp_path: Path) -> None:
     segment = segment_of(tmp_path, SMALL, SuperKeyOptions())
-    other = SuperKeyComponent(SuperKeyOptions("xash"), XashParts(rotation=False))
+    other = SuperKeyComponent(SuperKeyOptions("xash"), XashFeatures(rotation=False))
     record = add_components(
         Segment(segment.place, segment.record),
         [_Wrong(other)],  # type: ignore[list-item]
@@ -249,8 +255,8 @@ class _Wrong:
 
     def build(self, source: Segment, out: ArrayFileWriter) -> None:
         self._honest.build(source, out)
-        alpha = ones(128, len(source.dictionary) - source.postings.unsearched)
-        out.add("numbers", xash_numbers(128, alpha, XashParts()))
+        alpha = ones_needed(128, len(source.dictionary) - source.postings.unsearched)
+        out.add("numbers", xash_numbers(128, alpha, XashFeatures()))
 
 
 # -- a lake that changes -----------------------------------------------------------------------
@@ -315,7 +321,7 @@ def test_super_keys_follow_the_lake(kind: str, lake: Path, index: Index, tmp_pat
     names = every_row_is_covered(home)
     assert "more.csv" in names
     assert "people.csv" not in names
-    compact_index(Place.of(home), Cluster(FakeSpark()), lambda progress: None)
+    compact_index(Location.of(home), Cluster(FakeSpark()), lambda progress: None)
     assert every_row_is_covered(home) == names
     fresh = tmp_path / "fresh"
     lakejoin.index([lake], fresh, spark=FakeSpark())
@@ -334,13 +340,13 @@ def test_other_super_keys_come_without_reading_files(
     index(lake, super_key_kind="xash", super_key_bits=512)
     assert sizes() == {("xash", 512)}, "in all segments, old and new"
     assert every_row_is_covered(tmp_path / "index")["people.csv"] == 3
-    monkeypatch.setattr("lakejoin.spark.reading.tables_of", None)
+    monkeypatch.setattr("lakejoin.pipeline.segment_tasks.tables_of", None)
     report = index(lake)
     assert (report.version, sizes()) == (2, {("xash", 512)}), "a refresh keeps them"
     folders = list((tmp_path / "index" / "segments").iterdir())
     assert any(len(list(f.glob("superkeys-*"))) == 2 for f in folders), "older readers may go on"
     monkeypatch.setattr("lakejoin.store.commit.KEEP_SECONDS", -1.0)
-    monkeypatch.setattr("lakejoin.store.commit.clean.__defaults__", (-1.0,))
+    monkeypatch.setattr("lakejoin.store.commit.clean_index.__defaults__", (-1.0,))
     report = index(lake, super_key_kind="bloom", super_key_bits=256)
     assert all(len(list(f.glob("superkeys-*"))) == 1 for f in folders), "but not for ever"
     assert (report.version, report.unchanged) == (3, 6)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store import texts as module
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
 from lakejoin.store.dictionary import string_buffers
@@ -20,7 +20,7 @@ LETTERS = st.text("abü", max_size=6)
 
 
 def kept(folder: Path, values: list[str]) -> Texts:
-    place = Place.of(folder / "texts.lj")
+    place = Location.of(folder / "texts.lj")
     offsets, data = string_buffers(pa.array(values, pa.large_string()))
     with ArrayFileWriter(place) as out:
         write_texts(out, "text", offsets, data, np.arange(len(values)))

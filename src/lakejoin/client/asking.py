@@ -9,23 +9,23 @@ from lakejoin.client.connection import Json
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
-    from lakejoin.search.choice import On
+    from lakejoin.search.query_columns import ColumnSelection
 
 Names = Callable[[], Sequence[str]]  # fetches the column names of a table, only if needed
 
 
-def columns_asked(on: On, names: Names) -> list[str] | None:
+def column_fields(on: ColumnSelection, names: Names) -> list[str] | None:
     """Columns to search by: names, or `column=lake_column`; indices are looked up.
 
-    >>> columns_asked({"country": "land", "name": None}, list)
+    >>> column_fields({"country": "land", "name": None}, list)
     ['country=land', 'name']
-    >>> columns_asked([1, "a"], lambda: ["a", "b"])
+    >>> column_fields([1, "a"], lambda: ["a", "b"])
     ['b', 'a']
     """
-    from lakejoin.lake.names import find_column
-    from lakejoin.search.choice import in_order
+    from lakejoin.values.column_names import find_column
+    from lakejoin.search.query_columns import to_column_list
 
-    ordered: Any = in_order(on)
+    ordered: Any = to_column_list(on)
     if ordered is None:
         return None
     if isinstance(ordered, Mapping):
@@ -46,24 +46,24 @@ def columns_asked(on: On, names: Names) -> list[str] | None:
     ]
 
 
-def pairs_asked(on: Any, left: Names, right: Names) -> list[Json] | None:
+def pair_fields(on: Any, left: Names, right: Names) -> list[Json] | None:
     """Pairs of columns to join on, in any form that `lakejoin.join` takes.
 
-    >>> pairs_asked("code=iso", lambda: ["code"], lambda: ["iso"])
+    >>> pair_fields("code=iso", lambda: ["code"], lambda: ["iso"])
     [{'left': 'code', 'right': 'iso'}]
     """
-    from lakejoin.joins.on import pairs_given
+    from lakejoin.joins.join_inputs import parse_column_pairs
 
     if on is None:
         return None
-    pairs = pairs_given(on, left(), right())
+    pairs = parse_column_pairs(on, left(), right())
     return [{"left": one, "right": other} for one, other in pairs]
 
 
-def aggregate_asked(aggregate: str | Sequence[str] | Mapping[str, str]) -> list[str] | None:
+def aggregate_fields(aggregate: str | Sequence[str] | Mapping[str, str]) -> list[str] | None:
     """The aggregate functions, as `column=function` or `function`.
 
-    >>> aggregate_asked({"price": "mean"}), aggregate_asked("first"), aggregate_asked(())
+    >>> aggregate_fields({"price": "mean"}), aggregate_fields("first"), aggregate_fields(())
     (['price=mean'], ['first'], None)
     """
     if isinstance(aggregate, Mapping):
@@ -71,21 +71,21 @@ def aggregate_asked(aggregate: str | Sequence[str] | Mapping[str, str]) -> list[
     return ([aggregate] if isinstance(aggregate, str) else list(aggregate)) or None
 
 
-def tau_asked(tau: float | str | None) -> float | str | None:
+def tau_field(tau: float | str | None) -> float | str | None:
     """The tau of a search by meaning, as a number or "auto".
 
-    >>> tau_asked("6%"), tau_asked("auto"), tau_asked(0.3), tau_asked(None)
+    >>> tau_field("6%"), tau_field("auto"), tau_field(0.3), tau_field(None)
     (0.06, 'auto', 0.3, None)
     """
-    from lakejoin.search.near_options import AUTO, share_of
+    from lakejoin.search.options import AUTO, parse_tau
 
-    return tau if tau is None or tau == AUTO else share_of(tau)
+    return tau if tau is None or tau == AUTO else parse_tau(tau)
 
 
-def refuse(**options: Any) -> None:
+def refuse_options(**options: Any) -> None:
     """Raise an error for any option that was passed but that servers do not support.
 
-    >>> refuse(algorithm=None, metric="l1")
+    >>> refuse_options(algorithm=None, metric="l1")
     Traceback (most recent call last):
         ...
     lakejoin.errors.InputError: servers do not support metric (got 'l1'): leave it out

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from lakejoin.client.problems import error_of
-from lakejoin.errors import BusyServer, InputError, MissingPart, NoServer, needed
+from lakejoin.client.problems import error_from_response
+from lakejoin.errors import BusyServer, InputError, MissingDependency, NoServer, import_optional
 
 if TYPE_CHECKING:
     import httpx
@@ -114,7 +114,7 @@ class Connection:
                 self._json(answer)
             for name, data in _events(answer.iter_lines()):
                 if name == "problem":
-                    raise error_of(200, data, self.url)
+                    raise error_from_response(200, data, self.url)
                 yield name, data
                 if name == "done":
                     return
@@ -145,7 +145,7 @@ class Connection:
         except ValueError:
             body = None
         if answer.status_code != 200 or not isinstance(body, dict):
-            raise error_of(answer.status_code, body, self.url)
+            raise error_from_response(answer.status_code, body, self.url)
         return body
 
     @contextmanager
@@ -174,9 +174,9 @@ class Connection:
 
 def _httpx() -> Any:
     try:
-        return needed("httpx")
-    except MissingPart:
-        raise MissingPart(
+        return import_optional("httpx")
+    except MissingDependency:
+        raise MissingDependency(
             "lakejoin.connect needs more packages: pip install 'lakejoin[client]'"
         ) from None
 

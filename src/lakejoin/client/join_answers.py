@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from lakejoin.client.reading import Json, Several, Told, each
+from lakejoin.client.reading import Json, ServerSequence, ServerObject, read_each
 from lakejoin.errors import NoJoin
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RemoteJoin(Told):
+class RemoteJoin(ServerObject):
     """How two tables join; false if no join was found. `run` makes the joined table on the server;
     `table`, `to_pandas` and `to_polars` download it."""
 
@@ -83,7 +83,7 @@ class RemoteJoin(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JoinPredicate(Told):
+class JoinPredicate(ServerObject):
     """Pairs of columns that must all be equal, and figures about their join."""
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -108,7 +108,7 @@ class JoinPredicate(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Predicates(Several[JoinPredicate]):
+class Predicates(ServerSequence[JoinPredicate]):
     """The best predicates for a preference; `why` explains why there is none."""
 
     tables: tuple[Json, ...] = ()
@@ -123,7 +123,7 @@ class Predicates(Several[JoinPredicate]):
     @classmethod
     def of(cls, data: Json, **others: Any) -> Self:
         """Read from JSON."""
-        return super().of(data, results=each(JoinPredicate.of, data.get("predicates")), **others)
+        return super().of(data, results=read_each(JoinPredicate.of, data.get("predicates")), **others)
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.results)) or self.why

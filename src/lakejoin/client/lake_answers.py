@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from lakejoin.client.connection import Connection
-from lakejoin.client.reading import Json, Several, Told, each
+from lakejoin.client.reading import Json, ServerSequence, ServerObject, read_each
 from lakejoin.client.sending import table_id
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Aligned(Told):
+class AlignedColumns(ServerObject):
     """A column of the query table and the lake column that corresponds to it, if there is one."""
 
     mine: str = ""
@@ -24,14 +24,14 @@ class Aligned(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnionResult(Told):
+class UnionResult(ServerObject):
     """A table whose rows could be appended; for a miss, `apart` says why they should not be."""
 
     rank: int = 0
     table: str = ""
     id: str = ""
     score: float = 0.0
-    alignment: tuple[Aligned, ...] = ()
+    alignment: tuple[AlignedColumns, ...] = ()
     extra: tuple[str, ...] = ()
     rows: int = 0
     new_rows: int = 0
@@ -41,10 +41,10 @@ class UnionResult(Told):
     @classmethod
     def of(cls, data: Json, **others: Any) -> Self:
         """Read from JSON."""
-        return super().of(data, alignment=each(Aligned.of, data.get("alignment")), **others)
+        return super().of(data, alignment=read_each(AlignedColumns.of, data.get("alignment")), **others)
 
     @property
-    def pairs(self) -> tuple[Aligned, ...]:
+    def pairs(self) -> tuple[AlignedColumns, ...]:
         """The columns that correspond."""
         return tuple(pair for pair in self.alignment if pair.theirs is not None)
 
@@ -60,7 +60,7 @@ class UnionResult(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnionAnswer(Several[UnionResult]):
+class UnionAnswer(ServerSequence[UnionResult]):
     """The tables whose rows could be appended to the query table, at most `k`, best first."""
 
     table: str = ""
@@ -78,8 +78,8 @@ class UnionAnswer(Several[UnionResult]):
             data,
             table=query.get("table", ""),
             columns=tuple(query.get("columns", ())),
-            results=each(UnionResult.of, data.get("results")),
-            misses=each(UnionResult.of, data.get("misses")),
+            results=read_each(UnionResult.of, data.get("results")),
+            misses=read_each(UnionResult.of, data.get("misses")),
             **others,
         )
 
@@ -91,7 +91,7 @@ class UnionAnswer(Several[UnionResult]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Join(Told):
+class Join(ServerObject):
     """One join of a path, or around a table: `column` equals `other_column` of `other_table`."""
 
     table: str = ""
@@ -107,7 +107,7 @@ class Join(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path(Told):
+class Path(ServerObject):
     """A chain of joins; `rows` of the `total` rows of the first table survive it, and the result
     has `joined` rows."""
 
@@ -120,7 +120,7 @@ class Path(Told):
     @classmethod
     def of(cls, data: Json, **others: Any) -> Self:
         """Read from JSON."""
-        return super().of(data, joins=each(Join.of, data.get("joins")), **others)
+        return super().of(data, joins=read_each(Join.of, data.get("joins")), **others)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class Path(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Paths(Several[Path]):
+class Paths(ServerSequence[Path]):
     """The paths from one table to another; if there are none, `none` says what comes closest."""
 
     table: str = ""
@@ -153,7 +153,7 @@ class Paths(Several[Path]):
     @classmethod
     def of(cls, data: Json, **others: Any) -> Self:
         """Read from JSON."""
-        return super().of(data, results=each(Path.of, data.get("paths")), **others)
+        return super().of(data, results=read_each(Path.of, data.get("paths")), **others)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -165,7 +165,7 @@ class Paths(Several[Path]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Around(Several[Join]):
+class Around(ServerSequence[Join]):
     """The tables around a table, nearest and best first; a sequence of the joins that reach them.
 
     `kept` is false if the index has no join graph and the joins were searched for just now.
@@ -181,7 +181,7 @@ class Around(Several[Join]):
     @classmethod
     def of(cls, data: Json, **others: Any) -> Self:
         """Read from JSON."""
-        return super().of(data, results=each(Join.of, data.get("steps")), **others)
+        return super().of(data, results=read_each(Join.of, data.get("steps")), **others)
 
     @property
     def steps(self) -> tuple[Join, ...]:
@@ -198,7 +198,7 @@ class Around(Several[Join]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Statistics(Told):
+class Statistics(ServerObject):
     """Figures about the join graph of the whole lake."""
 
     tables: int = 0

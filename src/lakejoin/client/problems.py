@@ -9,7 +9,7 @@ from lakejoin.errors import (
     DamagedIndex,
     InputError,
     LakejoinError,
-    MissingPart,
+    MissingDependency,
     NoJoin,
     NoServer,
     ServerProblem,
@@ -24,19 +24,19 @@ _KINDS: dict[str, type[LakejoinError]] = {
     "too_large": InputError,
     "memory": InputError,
     "unknown": UnknownTable,
-    "missing": MissingPart,
+    "missing": MissingDependency,
     "damaged": DamagedIndex,
     "no_join": NoJoin,
 }
 _BUSY = ("busy", "time")
 
 
-def error_of(status: int, body: Any, url: str) -> LakejoinError:
+def error_from_response(status: int, body: Any, url: str) -> LakejoinError:
     """The error for a response, with the message of the server.
 
-    >>> error_of(404, {"error": {"kind": "unknown", "message": "no table x"}}, "http://h")
+    >>> error_from_response(404, {"error": {"kind": "unknown", "message": "no table x"}}, "http://h")
     UnknownTable('no table x')
-    >>> error_of(502, None, "http://h")
+    >>> error_from_response(502, None, "http://h")
     NoServer('http://h is not a lakejoin server, or a proxy failed (status 502)')
     """
     error = body.get("error") if isinstance(body, dict) else None

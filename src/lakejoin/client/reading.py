@@ -11,7 +11,7 @@ Item = TypeVar("Item", bound="Told")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Told:
+class ServerObject:
     """An object that a server sent: typed fields, and all of its JSON in `to_dict`."""
 
     raw: Json = field(default_factory=dict, kw_only=True)
@@ -30,7 +30,7 @@ class Told:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Several(Told, Sequence[Item]):
+class ServerSequence(ServerObject, Sequence[Item]):
     """An object that a server sent and that is a sequence; a slice has the same type."""
 
     results: tuple[Item, ...] = ()
@@ -57,7 +57,7 @@ class Several(Told, Sequence[Item]):
         return {**self.raw, self._key: [result.to_dict() for result in self.results]}
 
 
-def each(of: Callable[[Json], Item], data: Any) -> tuple[Item, ...]:
+def read_each(of: Callable[[Json], Item], data: Any) -> tuple[Item, ...]:
     """Read each object of a JSON list."""
     return tuple(of(item) for item in data or ())
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 from lakejoin.client.connection import Connection, Json
-from lakejoin.errors import ServerProblem, needed
+from lakejoin.errors import ServerProblem, import_optional
 from lakejoin.model import ColumnProfile, ColumnType, Loss
 
 if TYPE_CHECKING:
@@ -92,12 +92,12 @@ class RemoteTable:
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""
-        needed("pandas")
+        import_optional("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
-        return needed("polars").from_arrow(self.to_arrow())
+        return import_optional("polars").from_arrow(self.to_arrow())
 
     def to_dict(self) -> Json:
         """The JSON that the server sent about it."""

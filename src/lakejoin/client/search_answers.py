@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from lakejoin.client.reading import Json, Several, Told, each
+from lakejoin.client.reading import Json, ServerSequence, ServerObject, read_each
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ Explain = Callable[[int, int | None], Json]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Way(Told):
+class JoinCandidate(ServerObject):
     """One join candidate: the columns on both sides, what matches, its score and the evidence."""
 
     kind: str = "equal"
@@ -50,20 +50,20 @@ class Way(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Added(Told):
+class AddedColumn(ServerObject):
     """A column that a table would add, and the share of query rows that would get a value."""
 
     name: str = ""
     full: float | None = None
 
     def __repr__(self) -> str:
-        from lakejoin.search.display import percent
+        from lakejoin.search.answer_display import format_percent
 
-        return self.name if self.full is None else f"{self.name} ({percent(self.full)})"
+        return self.name if self.full is None else f"{self.name} ({format_percent(self.full)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explained(Told):
+class ExplainedResult(ServerObject):
     """A result whose matching values can be fetched."""
 
     rank: int = 0
@@ -95,12 +95,12 @@ class Explained(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FusedResult(Explained):
+class FusedResult(ExplainedResult):
     """A table of the lake, and the candidates for joining it, best first."""
 
     score: float = 0.0
-    ways: tuple[Way, ...] = ()
-    adds: tuple[Added, ...] = ()
+    ways: tuple[JoinCandidate, ...] = ()
+    adds: tuple[AddedColumn, ...] = ()
     versions: tuple[str, ...] = ()
     accidental: str = ""
     reason: str = ""
@@ -108,7 +108,7 @@ class FusedResult(Explained):
     @classmethod
     def of(cls, data: Json, **others: Any) -> Self:
         """Read from JSON."""
-        ways, adds = each(Way.of, data.get("ways")), each(Added.of, data.get("adds"))
+        ways, adds = read_each(JoinCandidate.of, data.get("ways")), read_each(AddedColumn.of, data.get("adds"))
         return super().of(data, ways=ways, adds=adds, **others)
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class FusedResult(Explained):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FusedAnswer(Several[FusedResult]):
+class FusedAnswer(ServerSequence[FusedResult]):
     """The tables that join, at most `k`, best first; a sequence of `FusedResult`.
 
     `columns` are the query columns that were searched for. `misses` are tables with coincidental
@@ -155,8 +155,8 @@ class FusedAnswer(Several[FusedResult]):
             data,
             table=query.get("table", ""),
             columns=tuple(tuple(names) for names in query.get("columns", ())),
-            results=each(read_result, data.get("results")),
-            misses=each(read_miss, data.get("misses")),
+            results=read_each(read_result, data.get("results")),
+            misses=read_each(read_miss, data.get("misses")),
             **others,
         )
 
@@ -171,7 +171,7 @@ class FusedAnswer(Several[FusedResult]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Asked(Told):
+class SearchedQuery(ServerObject):
     """What was searched for: columns of a table, their distinct values and rows."""
 
     table: str = ""
@@ -187,7 +187,7 @@ class Asked(Told):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Explained):
+class Result(ExplainedResult):
     """A column of the lake that joins with the query column, or a table that joins with a composite
     key.
 
@@ -212,17 +212,17 @@ class Result(Explained):
     join: Json | None = None
 
     def __repr__(self) -> str:
-        from lakejoin.search.display import percent
+        from lakejoin.search.answer_display import format_percent
 
-        share = f"{percent(self.containment)} ({self.matched:,} of {self.query_size:,})"
+        share = f"{format_percent(self.containment)} ({self.matched:,} of {self.query_size:,})"
         return f"{self.rank:>3}  {self.table}: {', '.join(self.columns)}  {share}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(Several[Result]):
+class Answer(ServerSequence[Result]):
     """The columns found for one query, or the tables found for a composite key; best first."""
 
-    query: Asked = field(default_factory=Asked)
+    query: SearchedQuery = field(default_factory=SearchedQuery)
     by: str = "overlap"
     k: int | None = None
     min: float | None = None
@@ -245,9 +245,9 @@ class Answer(Several[Result]):
         def read_result(result: Json) -> Result:
             return Result.of(result, explain=explain)
 
-        query = Asked.of(data.get("query", {}))
+        query = SearchedQuery.of(data.get("query", {}))
         return super().of(
-            data, query=query, results=each(read_result, data.get("results")), **others
+            data, query=query, results=read_each(read_result, data.get("results")), **others
         )
 
     def __repr__(self) -> str:

@@ -53,14 +53,14 @@ def upload(connection: Connection, table: Any, name: str | None = None) -> Remot
 
 def _local_file(text: str) -> tuple[str, str]:
     """The path of a local file and the part that is named; an empty path if there is none."""
-    from lakejoin.lake.read import file_and_part
+    from lakejoin.formats.file_reader import split_part
 
-    return ("", "") if "://" in text else file_and_part(text)
+    return ("", "") if "://" in text else split_part(text)
 
 
 def _rows(table: Any) -> pa.Table:
     """The rows of a frame, or of a table of a local index."""
-    from lakejoin.lake.frames import to_table
+    from lakejoin.sources.frames import to_table
 
     if isinstance(table, RemoteTable) or hasattr(table, "entry"):
         return table.to_arrow()

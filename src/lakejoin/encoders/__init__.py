@@ -9,7 +9,7 @@
 `open_encoder()` alone opens the default, which needs `pip install 'lakejoin[meaning]'`.
 """
 
-from lakejoin.encoders.opening import open_encoder
+from lakejoin.encoders.factory import open_encoder
 from lakejoin.encoders.protocol import Encoder, EncoderSpec
 
 __all__ = ["Encoder", "EncoderSpec", "open_encoder"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.encoders.mixed import Mix, MixedEncoder, Rows
+from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
 from lakejoin.encoders.protocol import EncoderSpec
 from lakejoin.encoders.texts import buffers
-from lakejoin.encoders.vocabulary import Vocabulary, texts_of
-from lakejoin.encoders.wordfiles import fingerprint
+from lakejoin.encoders.vocabulary import Vocabulary, read_words
+from lakejoin.encoders.word_files import fingerprint
 from lakejoin.errors import UnreadableFile
 
 MAGIC = struct.pack("<i", 793712314)
@@ -34,7 +34,7 @@ class FastTextWords:
         self.settings: dict[str, Any] = {"vectors": fingerprint(path), "meaning": self.dimension}
 
     def _read(self, path: Path, data: Any) -> None:
-        from lakejoin.kernels.words.vectorfiles import fasttext_entries
+        from lakejoin.kernels.vectorfiles import find_fasttext_entries
 
         (version,) = struct.unpack("<i", data[4:8].tobytes())
         if version != _NEWEST:
@@ -50,7 +50,7 @@ class FastTextWords:
             raise UnreadableFile(str(path), _NO_MODEL, "its header is invalid")
         begins, ends = np.empty(size, np.int64), np.empty(size, np.int64)
         labels = np.empty(size, np.uint8)
-        at = fasttext_entries(data, at, begins, ends, labels)
+        at = find_fasttext_entries(data, at, begins, ends, labels)
         if at < 0:
             raise UnreadableFile(str(path), _NO_MODEL, "it ends inside its dictionary")
         if pruned > 0 or data[at]:
@@ -65,27 +65,27 @@ class FastTextWords:
         # A model without subwords stores no rows for them.
         self._buckets = min(self._buckets, rows - words) if self._longest > 0 else 0
         self._matrix = np.memmap(path, "<f4", "r", offset=at + 17, shape=(rows, columns))
-        texts, entries = texts_of(data, begins, ends)
+        texts, entries = read_words(data, begins, ends)
         is_word = labels[entries] == 0
         self._words = words
         self._vocabulary = Vocabulary.of(texts.filter(is_word), entries[is_word])
 
-    def look_up(self, words: Any) -> Rows:
+    def look_up(self, words: Any) -> WordRows:
         """The rows of each word and its subwords, gathered from the file."""
-        from lakejoin.kernels.words.subwords import hashed_pieces
+        from lakejoin.kernels.subwords import hash_subwords
 
         known = self._vocabulary.rows_of(words)
         text = buffers(words)
         offsets = np.zeros(len(words) + 1, np.int64)
         subwords = (self._words, self._shortest, self._longest, self._buckets)
-        count = hashed_pieces(*text, known, *subwords, offsets, np.zeros(0, np.int64))
+        count = hash_subwords(*text, known, *subwords, offsets, np.zeros(0, np.int64))
         rows = np.empty(count, np.int64)
-        hashed_pieces(*text, known, *subwords, offsets, rows)
+        hash_subwords(*text, known, *subwords, offsets, rows)
         used, positions = np.unique(rows, return_inverse=True)
         table = np.ascontiguousarray(self._matrix[used], dtype=np.float32)
         if len(table) == 0:
             table = np.zeros((1, self.dimension), np.float32)
-        return Rows(table, offsets, positions.astype(np.int64), np.ones(len(words), np.float32))
+        return WordRows(table, offsets, positions.astype(np.int64), np.ones(len(words), np.float32))
 
 
 def open_fasttext(path: Path, mix: Mix | None = None) -> MixedEncoder:

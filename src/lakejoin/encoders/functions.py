@@ -8,22 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.encoders.protocol import (
-    Array,
-    Encoder,
-    EncoderSpec,
-    Identified,
-    Texts,
-    is_cheap,
-)
-from lakejoin.encoders.texts import as_array, pieces
+from lakejoin.encoders.protocol import Array, Encoder, EncoderSpec, BaseEncoder, Texts, is_cheap
+from lakejoin.encoders.texts import to_text_array, text_batches
 from lakejoin.errors import InputError
 
-Function = Callable[[Sequence[str]], Any]
+EncodingFunction = Callable[[Sequence[str]], Any]
 _PROBE = "lakejoin"
 
 
-class FunctionEncoder(Identified):
+class FunctionEncoder(BaseEncoder):
     """Encode strings by a function of the caller's.
 
     Its attributes `name`, `version` and `settings` identify it, if it has them; otherwise its
@@ -37,7 +30,7 @@ class FunctionEncoder(Identified):
     ('2', [[0.949999988079071, 0.3199999928474426], [0.0, 0.0]])
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: EncodingFunction) -> None:
         self._function = function
         kind: Any = function if hasattr(function, "__qualname__") else type(function)
         self.name = str(getattr(function, "name", f"{kind.__module__}.{kind.__qualname__}"))
@@ -54,9 +47,9 @@ class FunctionEncoder(Identified):
 
     def encode(self, texts: Texts) -> Array:
         """One unit vector per text; null, empty and blank texts are not passed to the function."""
-        whole = as_array(texts)
+        whole = to_text_array(texts)
         out = np.zeros((len(whole), self.dimension), np.float32)
-        for row, batch in pieces(whole):
+        for row, batch in text_batches(whole):
             filled = [
                 (at, text) for at, text in enumerate(batch.to_pylist()) if text and text.strip()
             ]
@@ -88,7 +81,7 @@ class FunctionEncoder(Identified):
         return unit
 
 
-class GivenEncoder(FunctionEncoder):
+class CheckedEncoder(FunctionEncoder):
     """An encoder of the caller's, under its own identity, with its vectors checked."""
 
     def __init__(self, encoder: Encoder) -> None:
@@ -96,7 +89,7 @@ class GivenEncoder(FunctionEncoder):
         self.name, self.version = encoder.name, encoder.version
         self.settings = encoder.settings
         self.cheap = is_cheap(encoder)
-        self.spec = EncoderSpec(GivenEncoder, (encoder,))
+        self.spec = EncoderSpec(CheckedEncoder, (encoder,))
         self._identity = encoder.identity
 
     @property

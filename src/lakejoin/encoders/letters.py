@@ -16,17 +16,17 @@ _STRUCK = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i"}
 
 
 @cache
-def kinds() -> Array:
+def letter_kinds() -> Array:
     """For each code point: part of a word, blank, or neither.
 
     Letters, digits, marks and pictures (emoji) form words; punctuation and mathematical signs do
     not.
 
-    >>> table = kinds()
+    >>> table = letter_kinds()
     >>> [int(table[ord(c)]) for c in "aß9東😀+ "]
     [1, 1, 1, 1, 1, 0, 2]
     """
-    from lakejoin.kernels.words.split import BLANK, GAP, LETTER
+    from lakejoin.kernels.split import BLANK, GAP, LETTER
 
     table = np.full(_KINDS, GAP, np.uint8)
     for point in range(_KINDS):

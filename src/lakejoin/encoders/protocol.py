@@ -84,12 +84,12 @@ def is_cheap(encoder: Encoder) -> bool:
     return bool(getattr(encoder, "cheap", False))
 
 
-def difference(one: str, other: str) -> str:
+def describe_difference(one: str, other: str) -> str:
     """Describe how two identities differ; settings are compared only if the names are equal.
 
-    >>> difference('words 1 {"size":3,"weights":"a"}', 'words 2 {"size":3,"weights":"b"}')
+    >>> describe_difference('words 1 {"size":3,"weights":"a"}', 'words 2 {"size":3,"weights":"b"}')
     'words 1 then, words 2 now; weights "a" then, "b" now'
-    >>> difference('words 1 {"size":3,"weights":"a"}', 'letters 1 {"size":3}')
+    >>> describe_difference('words 1 {"size":3,"weights":"a"}', 'letters 1 {"size":3}')
     'words 1 then, letters 1 now'
     """
     (named, before), (renamed, now) = _split_identity(one), _split_identity(other)
@@ -111,7 +111,7 @@ def _split_identity(identity: str) -> tuple[str, dict[str, Any]]:
         return identity, {}
 
 
-class Identified:
+class BaseEncoder:
     """Base of our encoders: identity, and pickling by the spec."""
 
     cheap = False  # whether encoding a text again costs next to nothing

@@ -17,10 +17,10 @@ MOST_TEXTS = 1 << 15
 MOST_BYTES = 1 << 22
 
 
-def as_array(texts: Texts) -> Any:
+def to_text_array(texts: Texts) -> Any:
     """Convert texts to one LargeStringArray.
 
-    >>> as_array(["a", None]).type
+    >>> to_text_array(["a", None]).type
     DataType(large_string)
     """
     if isinstance(texts, str):
@@ -60,7 +60,7 @@ def buffers(texts: Any) -> tuple[Array, Array]:
     return at, np.zeros(0, np.uint8) if empty else np.frombuffer(data, np.uint8)
 
 
-def pieces(texts: Any) -> Iterator[tuple[int, Any]]:
+def text_batches(texts: Any) -> Iterator[tuple[int, Any]]:
     """Yield (first row, slice) of at most `MOST_TEXTS` texts or `MOST_BYTES` bytes."""
     offsets, _ = buffers(texts)
     row = 0
@@ -71,12 +71,12 @@ def pieces(texts: Any) -> Iterator[tuple[int, Any]]:
         row = stop
 
 
-def folded(texts: Any) -> Any:
+def fold_for_encoding(texts: Any) -> Any:
     """Fold case and compatibility forms, so that spelling variants are encoded alike.
 
     Canonical values change only by their compatibility forms (`ﬁ`, full-width letters).
 
-    >>> folded(pa.array(["ZÜRICH", "Straße", None], type=pa.large_string())).to_pylist()
+    >>> fold_for_encoding(pa.array(["ZÜRICH", "Straße", None], type=pa.large_string())).to_pylist()
     ['zürich', 'strasse', '']
     """
     texts = pc.fill_null(texts, "")

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakejoin.encoders.protocol import Array
-from lakejoin.encoders.texts import buffers, folded
+from lakejoin.encoders.texts import buffers, fold_for_encoding
 
 _SEED = np.uint64(0x9D2C5680A1B2C3D4)
 
 
 def hashes_of(words: Any) -> Array:
     """A 64-bit hash of each word."""
-    from lakejoin.kernels.hashing import hash_strings
+    from lakejoin.kernels.hashes import hash_strings
 
     out = np.empty(len(words), np.uint64)
     offsets, data = buffers(words)
@@ -24,9 +24,9 @@ def hashes_of(words: Any) -> Array:
     return out
 
 
-def texts_of(data: Array, begins: Array, ends: Array) -> tuple[Any, Array]:
+def read_words(data: Array, begins: Array, ends: Array) -> tuple[Any, Array]:
     """Read the words at these spans; returns those that are valid UTF-8, and their indices."""
-    from lakejoin.kernels.words.vectorfiles import copy_spans
+    from lakejoin.kernels.vectorfiles import copy_spans
 
     lengths = ends - begins
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -57,7 +57,7 @@ def _decodes(value: bytes) -> bool:
 
 
 class Vocabulary:
-    """Folded words (`folded`), each with a row.
+    """Folded words (`fold_for_encoding`), each with a row.
 
     If several words fold to the same text, the one written that way wins, else the first.
 
@@ -75,7 +75,7 @@ class Vocabulary:
     @classmethod
     def of(cls, words: Any, rows: Array) -> Vocabulary:
         """The vocabulary of words with these rows."""
-        texts = folded(words)
+        texts = fold_for_encoding(words)
         changed = np.asarray(pc.not_equal(texts, words).to_numpy(zero_copy_only=False))
         hashes = hashes_of(texts)
         order = np.lexsort((rows, changed, hashes))

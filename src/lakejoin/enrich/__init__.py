@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakejoin.errors import MissingPart
+from lakejoin.errors import MissingDependency
 
 
 def joiner() -> Any:
@@ -12,7 +12,7 @@ def joiner() -> Any:
     try:
         import sklearn  # noqa: F401
     except ImportError:
-        raise MissingPart("this needs scikit-learn: pip install 'lakejoin[ml]'") from None
+        raise MissingDependency("this needs scikit-learn: pip install 'lakejoin[ml]'") from None
     from lakejoin.enrich.transformer import LakeJoiner
 
     return LakeJoiner

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.lake.frames import to_table
+from lakejoin.sources.frames import to_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,7 @@ def is_frame(thing: Any) -> bool:
     return hasattr(thing, "columns") or hasattr(thing, "column_names")
 
 
-def as_given(thing: Any) -> Any:
+def normalize_input(thing: Any) -> Any:
     """Return frames and arrays unchanged; convert other tables, such as a mapping of columns, a
     polars LazyFrame or a DuckDB relation, to an Arrow table."""
     if hasattr(thing, "collect"):  # lazy, not read yet
@@ -33,30 +33,30 @@ def as_given(thing: Any) -> Any:
     return thing if any(hasattr(thing, kind) for kind in kinds) else to_table(thing)
 
 
-def names_of(thing: Any) -> list[Any]:
+def frame_columns(thing: Any) -> list[Any]:
     """The column names of a frame; empty for an array."""
     if not is_frame(thing):
         return []
     return list(thing.column_names if hasattr(thing, "column_names") else thing.columns)
 
 
-def without(thing: Any, place: int) -> Any:
+def drop_column(thing: Any, place: int) -> Any:
     """Drop one column.
 
-    >>> without(np.array([[1, 2, 3]]), 1).tolist()
+    >>> drop_column(np.array([[1, 2, 3]]), 1).tolist()
     [[1, 3]]
     """
     if not is_frame(thing):
         return np.delete(thing, place, axis=1)
     if hasattr(thing, "iloc"):
         return thing.iloc[:, [i for i in range(thing.shape[1]) if i != place]]
-    return thing.select([name for i, name in enumerate(names_of(thing)) if i != place])
+    return thing.select([name for i, name in enumerate(frame_columns(thing)) if i != place])
 
 
-def rows_of(thing: Any) -> pa.Table:
+def arrow_rows(thing: Any) -> pa.Table:
     """A frame or array as an Arrow table; the columns of an array are called x0, x1, …
 
-    >>> rows_of(np.array([[1.5, 2.0], [2.5, 4.0]])).column_names
+    >>> arrow_rows(np.array([[1.5, 2.0], [2.5, 4.0]])).column_names
     ['x0', 'x1']
     """
     import pyarrow as pa
@@ -82,7 +82,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))
 
 
-def beside(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
+def add_columns(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
     """Add columns to a frame or array, keeping its type."""
     if not is_frame(thing):
         return _beside_array(thing, columns)
@@ -108,9 +108,9 @@ def _beside_array(thing: Array, columns: Sequence[pa.Array]) -> Array:
 
 
 def _beside_polars(thing: Any, names: Sequence[str], columns: Sequence[pa.Array]) -> Any:
-    from lakejoin.errors import needed
+    from lakejoin.errors import import_optional
 
-    polars = needed("polars")
+    polars = import_optional("polars")
     series = [
         polars.Series(name, polars.from_arrow(column))
         for name, column in zip(names, columns, strict=True)

@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.enrich.gathering import Column
-from lakejoin.enrich.lines import KeyLines, lines_of
-from lakejoin.enrich.linking import Link
-from lakejoin.enrich.their_table import TheirTable
+from lakejoin.enrich.lake_columns import LakeColumn
+from lakejoin.enrich.lines import DistinctKeys, distinct_keys
+from lakejoin.enrich.links import Link
+from lakejoin.enrich.partner_table import PartnerTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.enrich.partners import Partners
+    from lakejoin.enrich.key_partners import Partners
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
 
 
-def joined_columns(
-    snapshot: Snapshot, links: Sequence[Link], columns: Sequence[Column], mine: pa.Table
+def join_columns(
+    snapshot: Snapshot, links: Sequence[Link], columns: Sequence[LakeColumn], mine: pa.Table
 ) -> list[pa.Array]:
     """The value of each column for each row; null if the row has no partner."""
-    keys: dict[tuple[str, ...], KeyLines] = {}
-    joined: dict[int, tuple[TheirTable, Partners]] = {}
+    keys: dict[tuple[str, ...], DistinctKeys] = {}
+    joined: dict[int, tuple[PartnerTable, Partners]] = {}
     arrays = []
     for column in columns:
         link = links[column.link]
         if link.mine not in keys:
-            keys[link.mine] = lines_of(mine, link.mine)
+            keys[link.mine] = distinct_keys(mine, link.mine)
         if column.link not in joined:
-            table = TheirTable(snapshot, link.table)
+            table = PartnerTable(snapshot, link.table)
             joined[column.link] = table, link.partners(keys[link.mine], table)
         table, partners = joined[column.link]
         of_row = np.append(partners.of_line, -1)[keys[link.mine].of_row]
@@ -41,7 +41,7 @@ def joined_columns(
     return arrays
 
 
-def _at_rows(column: Column, table: TheirTable, partners: Partners, of_row: Array) -> pa.Array:
+def _at_rows(column: LakeColumn, table: PartnerTable, partners: Partners, of_row: Array) -> pa.Array:
     import pyarrow as pa
 
     rows = pa.array(np.maximum(of_row, 0), mask=of_row < 0)
@@ -62,7 +62,7 @@ def _at_rows(column: Column, table: TheirTable, partners: Partners, of_row: Arra
     return values.take(rows)
 
 
-def used(links: Sequence[Link], columns: Sequence[Column]) -> tuple[list[Link], list[Column]]:
+def used_links(links: Sequence[Link], columns: Sequence[LakeColumn]) -> tuple[list[Link], list[LakeColumn]]:
     """The links that some columns use, and these columns with the indexes of these links."""
     from dataclasses import replace
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.enrich.forests import Forest, folds_by_key, score, without_gaps
+from lakejoin.enrich.evaluation import Forest, make_folds, score_predictions, fill_gaps
 from lakejoin.errors import InputError
 
 if TYPE_CHECKING:
-    from lakejoin.enrich.choosing import Chooser
-    from lakejoin.enrich.target import Target
+    from lakejoin.enrich.column_choice import ColumnChooser
+    from lakejoin.enrich.inputs import Target
 
 Array = np.ndarray[Any, Any]
 
@@ -76,12 +76,12 @@ def check_folds(folds: int, rows: int) -> None:
         )
 
 
-def measured(chooser: Chooser, folds: int = FOLDS) -> Lift:
+def measure_lift(chooser: ColumnChooser, folds: int = FOLDS) -> Lift:
     """Measure the lift with the sampled rows."""
     target, keys = chooser.target, chooser.gathered.keys
     check_folds(folds, len(target.values))
     without, joined = [], []
-    for fold, (learn, judge) in enumerate(folds_by_key(keys, target, folds, chooser.seed + 17)):
+    for fold, (learn, judge) in enumerate(make_folds(keys, target, folds, chooser.seed + 17)):
         chooser.tell(f"measuring the lift: fold {fold + 1} of {folds}")
         chosen = chooser.choose(learn).places
         without.append(_fold_score(chooser.own, target, learn, judge, chooser.seed))
@@ -97,9 +97,9 @@ def measured(chooser: Chooser, folds: int = FOLDS) -> Lift:
 
 
 def _fold_score(columns: Array, target: Target, learn: Array, judge: Array, seed: int) -> float:
-    columns = without_gaps(columns)
+    columns = fill_gaps(columns)
     forest = Forest(columns[learn], target.take(learn), seed, _TREES)
-    return abs(score(target.values[judge], forest.told(columns[judge]), target))
+    return abs(score_predictions(target.values[judge], forest.told(columns[judge]), target))
 
 
 def _spread(scores: tuple[float, ...]) -> float:

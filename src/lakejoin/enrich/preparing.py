@@ -6,23 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakejoin.enrich.choosing import Chooser
-from lakejoin.enrich.copies import same_columns
-from lakejoin.enrich.forests import own_numbers
-from lakejoin.enrich.gathering import gather
-from lakejoin.enrich.linking import Wanted, find_links
+from lakejoin.enrich.column_choice import ColumnChooser
+from lakejoin.enrich.leakage import find_copied_columns
+from lakejoin.enrich.evaluation import table_numbers
+from lakejoin.enrich.lake_columns import gather_columns
+from lakejoin.enrich.links import LinkRequest, find_links
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.enrich.target import Target
-    from lakejoin.opened import Lake
+    from lakejoin.enrich.inputs import Target
+    from lakejoin.lake import Lake
 
-Tell = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Limits:
+class EnrichLimits:
     """The number of sampled rows, the most columns to choose, and the seed."""
 
     sample: int = 2_000
@@ -30,11 +30,11 @@ class Limits:
     seed: int = 0
 
 
-def prepared(
-    lake: Lake, mine: pa.Table, target: Target, wanted: Wanted, limits: Limits, tell: Tell
-) -> Chooser:
+def prepare_chooser(
+    lake: Lake, mine: pa.Table, target: Target, wanted: LinkRequest, limits: EnrichLimits, tell: ReportProgress
+) -> ColumnChooser:
     """Prepare a chooser for the rows that have a target. `mine` must not contain the target column;
-    the target is used only by `same_columns`, to find copies of it in the lake."""
+    the target is used only by `find_copied_columns`, to find copies of it in the lake."""
     import pyarrow as pa
 
     tell("searching for tables that join")
@@ -42,12 +42,12 @@ def prepared(
     tell(f"reading the columns of {len(links)} tables")
     known = target.known
     rows, target = mine.take(known), target.take(known)
-    gathered = gather(lake.snapshot, rows, links, wanted.on, limits.sample)
+    gathered = gather_columns(lake.snapshot, rows, links, wanted.on, limits.sample)
     with_target = rows.append_column(target.name, pa.chunked_array([target.texts()]))
-    same = same_columns(lake.snapshot, links, with_target, gathered.rows)
-    return Chooser(
+    same = find_copied_columns(lake.snapshot, links, with_target, gathered.rows)
+    return ColumnChooser(
         gathered,
-        own_numbers(rows.take(gathered.rows)),
+        table_numbers(rows.take(gathered.rows)),
         same,
         tuple(mine.column_names),
         target.take(gathered.rows),

@@ -16,35 +16,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.enrich.target import ranks
+from lakejoin.enrich.inputs import mean_ranks
 
 if TYPE_CHECKING:
-    from lakejoin.enrich.gathering import Gathered, Values
+    from lakejoin.enrich.lake_columns import GatheredColumns, ColumnValues
 
 Array = np.ndarray[Any, Any]
-Mixed = dict[tuple[str, ...], Array]  # by query columns, the key whose values each key gets
+NoiseDraw = dict[tuple[str, ...], Array]  # by query columns, the key whose values each key gets
 
 _BINS = 8  # groups of numbers
 _TEXTS = 15  # most frequent texts, each a group of its own
 _REDUNDANT = 0.95  # correlation with a column kept before
 
 
-class Sketches:
+class ColumnSketches:
     """The groups and ranks of the gathered columns."""
 
-    def __init__(self, gathered: Gathered) -> None:
+    def __init__(self, gathered: GatheredColumns) -> None:
         self._gathered = gathered
         self._groups = [_groups(values) for values in gathered.values]
         self._ranks = [_centred_ranks(values.of_line) for values in gathered.values]
 
-    def mixed(self, random: np.random.Generator) -> Mixed:
+    def mixed(self, random: np.random.Generator) -> NoiseDraw:
         """Draw noise: the key whose values each key gets."""
         lines = self._gathered.lines
         sizes = {on: int(of_row.max(initial=-1)) + 1 for on, of_row in lines.items()}
         return {on: random.permutation(size) for on, size in sizes.items()}
 
     def scores(
-        self, positions: Sequence[int], rows: Array, outputs: Array, mixed: Mixed | None = None
+        self, positions: Sequence[int], rows: Array, outputs: Array, mixed: NoiseDraw | None = None
     ) -> Array:
         """How much some columns, or noise instead, explain of the target in some rows, at most 1.
 
@@ -60,7 +60,7 @@ class Sketches:
             scores[i] = max(_by_groups(groups, outputs, totals), _by_line(ranked, outputs, totals))
         return scores
 
-    def at(self, positions: Sequence[int], rows: Array, mixed: Mixed | None = None) -> Array:
+    def at(self, positions: Sequence[int], rows: Array, mixed: NoiseDraw | None = None) -> Array:
         """The values of some columns, or noise instead, in some rows; one column each."""
         values = self._gathered.values
         columns = [
@@ -69,7 +69,7 @@ class Sketches:
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0))
 
-    def _keys(self, position: int, rows: Array, mixed: Mixed | None) -> Array:
+    def _keys(self, position: int, rows: Array, mixed: NoiseDraw | None) -> Array:
         """The key of each row for a column."""
         on = self._gathered.mine(self._gathered.values[position])
         keys = self._gathered.lines[on][rows]
@@ -95,7 +95,7 @@ class Sketches:
         return [order[i] for i in kept]
 
 
-def _groups(values: Values) -> Array:
+def _groups(values: ColumnValues) -> Array:
     """The group of each key; keys without a value are group 0."""
     present = np.isfinite(values.of_line)
     groups = np.zeros(len(present), np.int64)
@@ -113,7 +113,7 @@ def _centred_ranks(values: Array) -> Array:
     centred = np.zeros(len(values))
     present = np.isfinite(values)
     if present.any():
-        ranked = ranks(values[present])
+        ranked = mean_ranks(values[present])
         centred[present] = ranked - ranked.mean()
     return centred
 

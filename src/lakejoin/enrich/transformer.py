@@ -12,16 +12,23 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lakejoin.enrich.containers import as_given, beside, is_frame, names_of, rows_of, without
-from lakejoin.enrich.gathering import Column
-from lakejoin.enrich.joining import joined_columns, used
-from lakejoin.enrich.linking import Link, Wanted, check_by
-from lakejoin.enrich.preparing import Limits, prepared
-from lakejoin.enrich.target import FEWEST, target_of
+from lakejoin.enrich.containers import (
+    normalize_input,
+    add_columns,
+    is_frame,
+    frame_columns,
+    arrow_rows,
+    drop_column,
+)
+from lakejoin.enrich.lake_columns import LakeColumn
+from lakejoin.enrich.joining import join_columns, used_links
+from lakejoin.enrich.links import Link, LinkRequest, join_kinds
+from lakejoin.enrich.preparing import EnrichLimits, prepare_chooser
+from lakejoin.enrich.inputs import LEAST_TARGETS, make_target
 from lakejoin.errors import InputError, UnusableTarget
-from lakejoin.lake.names import find_column
-from lakejoin.opened import Lake, index_place
-from lakejoin.storage import Place
+from lakejoin.values.column_names import find_column
+from lakejoin.lake import Lake, index_location
+from lakejoin.locations import Location
 from lakejoin.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Adds columns from tables of a data lake that help to predict the target.
 
     `fit` searches the lake for tables that join on the key `on`, and chooses the columns that
-    predict the target better than noise does, out of fold. `transform` joins these columns onto any
+    predict the target better than noise does, out of fold. `match_rewritten` joins these columns onto any
     rows: the same number of rows, in the same order, each by its own key alone. If a key has
     several rows in a table, numbers become their mean and other values the most frequent one. Rows
     without a match get missing values. If no column helps, rows stay unchanged.
@@ -50,7 +57,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         column that may be a key is tried.
     target
         The name of the target. If `fit` gets no y, this column of X is the target: new rows need
-        not have it, and `transform` drops it, so that no model sees it. The name also helps to
+        not have it, and `match_rewritten` drops it, so that no model sees it. The name also helps to
         recognize the target in the lake.
     by
         How keys may match: "equal" values; "fuzzy", also values that programs rewrite or that are
@@ -110,28 +117,28 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> LakeJoiner:  # noqa: N803
         """Find the tables that join with X, and choose the columns that help to predict y."""
-        check_by(self.by)
+        join_kinds(self.by)
         self._check_numbers()
         self._opened: Lake | None = self._open_lake()
         X = self._checked(X)  # noqa: N806
         X, y = self._with_target(X, y)  # noqa: N806
         validate_data(self, X, reset=True, skip_check_array=True)
-        mine, column = rows_of(X), y
+        mine, column = arrow_rows(X), y
         name = self.target or _TARGET
         while name in mine.column_names:
             name += "_"
-        target = target_of(column, name, self.task)
+        target = make_target(column, name, self.task)
         exclude = [self.exclude] if isinstance(self.exclude, str) else self.exclude
-        wanted = Wanted(self._key(mine), self.by, self.tables, tuple(exclude))
-        limits = Limits(self.sample, self.columns, _seed(self.random_state))
+        wanted = LinkRequest(self._key(mine), self.by, self.tables, tuple(exclude))
+        limits = EnrichLimits(self.sample, self.columns, _seed(self.random_state))
         lake = self._opened
-        chooser = prepared(lake, mine, target, wanted, limits, lambda message: None)
+        chooser = prepare_chooser(lake, mine, target, wanted, limits, lambda message: None)
         choice = chooser.choose(np.arange(len(chooser.gathered.rows)))
         chosen = [chooser.gathered.values[position].column for position in choice.places]
-        links, columns = used(chooser.gathered.links, chosen)
+        links, columns = used_links(chooser.gathered.links, chosen)
         self.index_: str = lake.snapshot.place.uri
         self.links_: tuple[Link, ...] = tuple(links)
-        self.columns_: tuple[Column, ...] = tuple(columns)
+        self.columns_: tuple[LakeColumn, ...] = tuple(columns)
         self.worth_: tuple[float, ...] = choice.worth
         self.left_out_ = choice.left_out
         self.notes_: tuple[str, ...] = choice.notes
@@ -146,12 +153,12 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, reset=False, skip_check_array=True)
         if not self.columns_:
             return X
-        mine = rows_of(X)
-        added = joined_columns(self._lake().snapshot, self.links_, self.columns_, mine)
-        return beside(X, [column.called for column in self.columns_], added)
+        mine = arrow_rows(X)
+        added = join_columns(self._lake().snapshot, self.links_, self.columns_, mine)
+        return add_columns(X, [column.called for column in self.columns_], added)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """The column names of `transform`'s result: those of X, then those of the lake."""
+        """The column names of `match_rewritten`'s result: those of X, then those of the lake."""
         from sklearn.utils.validation import _check_feature_names_in
 
         check_is_fitted(self, "columns_")
@@ -163,17 +170,17 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _open_lake(self) -> Lake:
         if isinstance(self.lake, Lake):
             return self.lake
-        return Lake(Snapshot(index_place(self.lake)))
+        return Lake(Snapshot(index_location(self.lake)))
 
     def _lake(self) -> Lake:
         """The lake, reopened after unpickling."""
         opened: Lake | None = getattr(self, "_opened", None)
         if opened is None:
-            opened = self._opened = Lake(Snapshot(Place.of(self.index_)))
+            opened = self._opened = Lake(Snapshot(Location.of(self.index_)))
         return opened
 
     def _check_numbers(self) -> None:
-        least = {"tables": 1, "columns": 1, "sample": FEWEST}
+        least = {"tables": 1, "columns": 1, "sample": LEAST_TARGETS}
         for name, few in least.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < few:
@@ -181,10 +188,10 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any) -> Any:  # noqa: N803
         """X itself if it is a frame, else as an array."""
-        X = as_given(X)  # noqa: N806
+        X = normalize_input(X)  # noqa: N806
         if not is_frame(X):
             return check_array(X, dtype=None, ensure_all_finite=False)
-        names = names_of(X)
+        names = frame_columns(X)
         if repeated := sorted({str(name) for name in names if names.count(name) > 1}):
             listed = ", ".join(map(repr, repeated))
             raise InputError(f"X has several columns called {listed}: rename them first")
@@ -194,7 +201,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """X without the target, and the target."""
         import pyarrow as pa
 
-        names = rows_of(X[:0]).column_names
+        names = arrow_rows(X[:0]).column_names
         self.target_in_x_ = y is None
         if y is None:
             if self.target is None:
@@ -203,7 +210,7 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     "a column of X: target=..."
                 )
             self._place = find_column(names, self.target, "X")
-            return without(X, self._place), rows_of(X).column(self._place)
+            return drop_column(X, self._place), arrow_rows(X).column(self._place)
         if self.target is not None and self.target in names:
             raise UnusableTarget(
                 f"the target {self.target!r} is a column of X, and y is passed too: drop it from "
@@ -223,9 +230,9 @@ class LakeJoiner(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.target_in_x_:
             return X
         if not is_frame(X):
-            return without(X, self._place) if X.shape[1] > self.n_features_in_ else X
-        names = rows_of(X[:0]).column_names
-        return without(X, names.index(self.target)) if self.target in names else X
+            return drop_column(X, self._place) if X.shape[1] > self.n_features_in_ else X
+        names = arrow_rows(X[:0]).column_names
+        return drop_column(X, names.index(self.target)) if self.target in names else X
 
     def _key(self, mine: pa.Table) -> tuple[str, ...] | None:
         if self.on is None:

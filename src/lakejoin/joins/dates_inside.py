@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.programs import Program
-from lakejoin.joins.keys import KeyColumn
-from lakejoin.joins.readings import parts_of
-from lakejoin.joins.shown import percent
-from lakejoin.joins.task import Task, sides
-from lakejoin.joins.ways import Found, Way
-from lakejoin.lake.columns import encode_query
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.programs import Program
+from lakejoin.joins.row_keys import KeyColumn
+from lakejoin.joins.readings import readable_parts
+from lakejoin.joins.report import percent
+from lakejoin.joins.task import JoinTask, side_words
+from lakejoin.joins.join_key import JoinKey, KeyRule
+from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ColumnData, ColumnType
-from lakejoin.signals.chance import chance_of_meeting, evidence
+from lakejoin.signals.chance import match_chance, evidence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,9 +35,9 @@ _UNIQUE_DATES = 0.8  # least share of distinct dates of a key column
 _SHARE, _NATS = 0.65, 20.0  # least share of the fewer dates that match, and its evidence
 
 
-def dates_inside(task: Task) -> Found | None:
+def match_embedded_dates(task: JoinTask) -> JoinKey | None:
     """Match rows by dates inside the texts of one side; named columns are trusted."""
-    best: Found | None = None
+    best: JoinKey | None = None
     for side in ("left", "right"):
         other = "right" if side == "left" else "left"
         on = [pair if side == "left" else pair[::-1] for pair in task.options.on]
@@ -52,7 +52,7 @@ def dates_inside(task: Task) -> Found | None:
     return best
 
 
-def _rows(found: Found | None) -> int:
+def _rows(found: JoinKey | None) -> int:
     return 0 if found is None else sum(found.joined)
 
 
@@ -83,24 +83,24 @@ def _readings(column: pa.ChunkedArray, name: str) -> Iterator[Program]:
 
     few = pa.table({name: column.slice(0, _SAMPLE).cast(pa.large_string())})
     seen = [few[name].to_pylist()]
-    for part in parts_of(name, seen[0]):
-        texts = apply(Program((part,)), few)
+    for part in readable_parts(name, seen[0]):
+        texts = apply_program(Program((part,)), few)
         if 2 * texts.null_count < len(texts) and texts.to_pylist() not in seen and _is_date(texts):
             seen.append(texts.to_pylist())
             yield Program((part,))
 
 
-def _found(task: Task, side: str, program: Program, target: str, dates: ColumnData) -> Found:
+def _found(task: JoinTask, side: str, program: Program, target: str, dates: ColumnData) -> JoinKey:
     key = KeyColumn(dates)
     codes = key.codes_of(encode_query(task.text(side, program.columns, program)))
-    words = sides(side, str(program), target, "=")
+    words = side_words(side, str(program), target, "=")
     matched = int(np.count_nonzero(codes >= 0))
     why = f"{matched:,} rows ({percent(matched / max(1, len(codes)))}) contain a date of {target}"
-    way = Way("transform", program.columns, codes, words, 1.0, why, program)
-    return Found(side, (target,), key.codes, key.count, (way,))
+    way = KeyRule("transform", program.columns, codes, words, 1.0, why, program)
+    return JoinKey(side, (target,), key.codes, key.count, (way,))
 
 
-def _is_believed(task: Task, found: Found, program: Program, dates: ColumnData) -> bool:
+def _is_believed(task: JoinTask, found: JoinKey, program: Program, dates: ColumnData) -> bool:
     """Whether the dates are keys and match more often than by chance."""
     texts = task.text(found.source_side, program.columns, program)
     source = encode_query(texts)
@@ -109,4 +109,4 @@ def _is_believed(task: Task, found: Found, program: Program, dates: ColumnData) 
     fewer, more = sorted((source.tokens, dates.tokens), key=len)
     shared = len(np.unique(found.source_codes[found.way_of >= 0]))
     share = shared / max(1, len(fewer))
-    return share >= _SHARE and evidence(len(fewer), share, chance_of_meeting(fewer, more)) >= _NATS
+    return share >= _SHARE and evidence(len(fewer), share, match_chance(fewer, more)) >= _NATS

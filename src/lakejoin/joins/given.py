@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from lakejoin.model import Loss
 
 
-def table_and_losses(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
+def read_input(thing: Any) -> tuple[pa.Table, tuple[Loss, ...]]:
     """The rows of a path (`book.xlsx#sheet` for a part of a file), a `Table` or a data frame, and
     what was lost in reading.
 
     Columns that share a name get unique names.
 
-    >>> table_and_losses({"town": ["Bern"], "people": [134]})[0].column_names
+    >>> read_input({"town": ["Bern"], "people": [134]})[0].column_names
     ['town', 'people']
     """
-    from lakejoin.lake.frames import to_table
-    from lakejoin.lake.names import unique_names
-    from lakejoin.lake.tables import Table
+    from lakejoin.sources.frames import to_table
+    from lakejoin.values.column_names import unique_names
+    from lakejoin.formats.table_stream import Table
 
     if isinstance(thing, str | os.PathLike):
         thing = _read(os.fspath(thing))
@@ -66,7 +66,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind.value_type)
 
 
-def name_given(thing: Any, default: str) -> str:
+def input_name(thing: Any, default: str) -> str:
     """The name of a table: its file or its own name."""
     if isinstance(thing, str | os.PathLike):
         return os.fspath(thing)
@@ -74,20 +74,20 @@ def name_given(thing: Any, default: str) -> str:
     return name if isinstance(name, str) and name else default
 
 
-def subject(name: str) -> str:
+def table_subject(name: str) -> str:
     """What a table is about, from its name without folders and extensions.
 
-    >>> subject("data/films.csv.gz"), subject("shop.xlsx#orders")
+    >>> table_subject("data/films.csv.gz"), table_subject("shop.xlsx#orders")
     ('films', 'orders')
     """
     return name.rpartition("#")[2].rpartition("/")[2].partition(".")[0]
 
 
 def _read(name: str) -> Any:
-    from lakejoin.lake.read import file_and_part, open_one, readable
-    from lakejoin.lake.tables import Table
+    from lakejoin.formats.file_reader import split_part, open_table, wrap_reader_errors
+    from lakejoin.formats.table_stream import Table
 
-    if not file_and_part(name)[0]:
+    if not split_part(name)[0]:
         raise InputError(f"there is no file {name}")
-    with readable(name):
-        return Table.of(open_one(name))
+    with wrap_reader_errors(name):
+        return Table.of(open_table(name))

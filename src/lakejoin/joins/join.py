@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import NoJoin, needed
-from lakejoin.joins.joined import Joined
-from lakejoin.joins.keys import Keys, each_once
+from lakejoin.errors import NoJoin, import_optional
+from lakejoin.joins.joined_table import JoinedTable
+from lakejoin.joins.row_keys import Keys, one_to_one_keys
 from lakejoin.joins.options import JoinOptions
 from lakejoin.joins.steps import Step, steps_of
-from lakejoin.joins.task import Attempt
-from lakejoin.joins.ways import Found
+from lakejoin.joins.task import RejectedJoin
+from lakejoin.joins.join_key import JoinKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.aggregating import Aggregated
-    from lakejoin.joins.autojoin.programs import Program
+    from lakejoin.joins.aggregation import AggregatedTable
+    from lakejoin.codegen.programs import Program
     from lakejoin.joins.pairs import Example
 
 NAMES = ("the left table", "the right table")
@@ -39,8 +39,8 @@ class Join:
     left: pa.Table
     right: pa.Table
     options: JoinOptions
-    found: Found | None
-    attempts: tuple[Attempt, ...] = ()
+    found: JoinKey | None
+    attempts: tuple[RejectedJoin, ...] = ()
     notes: tuple[str, ...] = ()
     names: tuple[str, str] = NAMES
 
@@ -99,7 +99,7 @@ class Join:
         return "; ".join(f"{step.kind}: {step.why}" for step in self.steps)
 
     @property
-    def attempt(self) -> Attempt | None:
+    def attempt(self) -> RejectedJoin | None:
         """The closest candidate, if no join was found."""
         ranked = sorted(
             self.attempts, key=lambda attempt: -(attempt.left_rows + attempt.right_rows)
@@ -126,9 +126,9 @@ class Join:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before using the result."""
-        from lakejoin.joins.pairs import warnings_of
+        from lakejoin.joins.pairs import join_warnings
 
-        return tuple(warnings_of(self)) if self else ()
+        return tuple(join_warnings(self)) if self else ()
 
     # -- rows ----------------------------------------------------------------------------------
 
@@ -147,24 +147,24 @@ class Join:
 
     def to_pandas(self) -> Any:
         """The result as a `pandas.DataFrame`."""
-        needed("pandas")
+        import_optional("pandas")
         return self.table().to_pandas()
 
     def to_polars(self) -> Any:
         """The result as a `polars.DataFrame`."""
-        return needed("polars").from_arrow(self.table())
+        return import_optional("polars").from_arrow(self.table())
 
     def pairs(self, limit: int | None = None) -> pa.Table:
         """The matching pairs of rows: `left_row`, `right_row` and the index of the `step`."""
-        from lakejoin.joins.pairs import pairs_of
+        from lakejoin.joins.pairs import pair_table
 
-        return pairs_of(self, limit)
+        return pair_table(self, limit)
 
     def examples(self, each: int = 3) -> list[Example]:
         """Some pairs of every step: the value, its rewritten form and its match."""
-        from lakejoin.joins.pairs import examples_of
+        from lakejoin.joins.pairs import example_pairs
 
-        return examples_of(self, each)
+        return example_pairs(self, each)
 
     def unmatched(
         self, side: str = "left", limit: int | None = None, nearest: bool = True
@@ -174,9 +174,9 @@ class Join:
         The columns are `row`, `value`, `nearest` and `distance` (0 to 1; in its unit for joins by
         nearest). The last two are null if nothing is similar or the key has several columns.
         """
-        from lakejoin.joins.pairs import unmatched_of
+        from lakejoin.joins.pairs import unmatched_table
 
-        return unmatched_of(self, side, limit, nearest)
+        return unmatched_table(self, side, limit, nearest)
 
     # -- code ----------------------------------------------------------------------------------
 
@@ -187,43 +187,43 @@ class Join:
 
         `dialect` is `duckdb`, or `standard` for SQL that nearly every system runs.
         """
-        from lakejoin.joins.written.plan import plan_of
-        from lakejoin.joins.written.sql import sql_of
+        from lakejoin.joins.code_plan import plan_join
+        from lakejoin.codegen.join_sql import write_sql
 
-        return sql_of(plan_of(self), (left, self.left), (right, self.right), dialect)
+        return write_sql(plan_join(self), (left, self.left), (right, self.right), dialect)
 
     def to_pandas_code(self) -> str:
         """The join as a Python function of two pandas DataFrames."""
-        from lakejoin.joins.written.pandas import pandas_of
-        from lakejoin.joins.written.plan import plan_of
+        from lakejoin.codegen.pandas import write_pandas
+        from lakejoin.joins.code_plan import plan_join
 
-        return pandas_of(plan_of(self))
+        return write_pandas(plan_join(self))
 
     def to_polars_code(self) -> str:
         """The join as a Python function of two polars DataFrames."""
-        from lakejoin.joins.written.plan import plan_of
-        from lakejoin.joins.written.polars import polars_of
+        from lakejoin.joins.code_plan import plan_join
+        from lakejoin.codegen.polars import write_polars
 
-        return polars_of(plan_of(self))
+        return write_polars(plan_join(self))
 
     def to_pyspark_code(self) -> str:
         """The join as a Python function of two Spark DataFrames, using only Spark functions."""
-        from lakejoin.joins.written.plan import plan_of
-        from lakejoin.joins.written.pyspark import pyspark_of_plan
+        from lakejoin.joins.code_plan import plan_join
+        from lakejoin.codegen.frame_code import write_pyspark
 
-        return pyspark_of_plan(plan_of(self))
+        return write_pyspark(plan_join(self))
 
     # -- display -------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        from lakejoin.joins.shown import as_text
+        from lakejoin.joins.report import join_text
 
-        return as_text(self)
+        return join_text(self)
 
     def _repr_html_(self) -> str:
-        from lakejoin.joins.shown import as_html
+        from lakejoin.joins.report import join_html
 
-        return as_html(self)
+        return join_html(self)
 
     # -- internals -----------------------------------------------------------------------------
 
@@ -234,35 +234,35 @@ class Join:
             return found.keys
         keys, way = found.keys, found.way_of
         if found.source_side == "left":
-            return each_once(keys, way)
-        once = each_once(Keys(keys.right, keys.left, keys.count), way)
+            return one_to_one_keys(keys, way)
+        once = one_to_one_keys(Keys(keys.right, keys.left, keys.count), way)
         return Keys(once.right, once.left, once.count)
 
     @property
-    def known(self) -> Found:
+    def known(self) -> JoinKey:
         """What was found; raises `NoJoin` if nothing was."""
         if self.found is None:
             raise NoJoin(self.no_join)
         return self.found
 
     @cached_property
-    def _joined(self) -> Joined:
-        return Joined(self.left, self.right, self._keys, self.options.how, self.options.suffix)
+    def _joined(self) -> JoinedTable:
+        return JoinedTable(self.left, self.right, self._keys, self.options.how, self.options.suffix)
 
     @cached_property
-    def _rows(self) -> Joined | Aggregated:
+    def _rows(self) -> JoinedTable | AggregatedTable:
         if not self.options.aggregate:
             return self._joined
-        from lakejoin.joins.aggregating import Aggregated
+        from lakejoin.joins.aggregation import AggregatedTable
 
-        return Aggregated(self._joined, self.options.aggregate)
+        return AggregatedTable(self._joined, self.options.aggregate)
 
     @property
     def pairs_before_one_to_one(self) -> int:
         """The number of pairs if every row may have several matches."""
-        return Joined(self.left, self.right, self.known.keys).pairs
+        return JoinedTable(self.left, self.right, self.known.keys).pairs
 
     @property
-    def joined(self) -> Joined:
+    def joined(self) -> JoinedTable:
         """The joined rows before aggregation."""
         return self._joined

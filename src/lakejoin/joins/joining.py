@@ -6,28 +6,28 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lakejoin.errors import InputError, MissingPart
-from lakejoin.joins.by_agreement import agreeing, told_apart
-from lakejoin.joins.by_likeness import fuzzy, meaning, nearest
-from lakejoin.joins.by_values import equal, transform
+from lakejoin.errors import InputError, MissingDependency
+from lakejoin.joins.agreement_matcher import match_agreeing, refine_keys
+from lakejoin.joins.join_finder import match_fuzzy, match_meaning, match_nearest
+from lakejoin.joins.value_matchers import match_equal, match_rewritten
 from lakejoin.joins.given import plain_columns
 from lakejoin.joins.join import NAMES, Join
 from lakejoin.joins.options import JoinOptions, Progress
-from lakejoin.joins.task import Attempt, Task
-from lakejoin.joins.ways import Found
+from lakejoin.joins.task import RejectedJoin, JoinTask
+from lakejoin.joins.join_key import JoinKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Matcher = Callable[[Task, Found | None], Found | None]
+Matcher = Callable[[JoinTask, JoinKey | None], JoinKey | None]
 
 _MATCHERS: dict[str, tuple[Matcher, ...]] = {
-    "equal": (equal,),
-    "transform": (transform,),
-    "fuzzy": (fuzzy,),
-    "meaning": (meaning,),
-    "nearest": (nearest,),
-    "auto": (equal, transform, agreeing, fuzzy),
+    "equal": (match_equal,),
+    "transform": (match_rewritten,),
+    "fuzzy": (match_fuzzy,),
+    "meaning": (match_meaning,),
+    "nearest": (match_nearest,),
+    "auto": (match_equal, match_rewritten, match_agreeing, match_fuzzy),
 }
 
 
@@ -51,16 +51,16 @@ def join_tables(
     left, right = plain_columns(left), plain_columns(right)
     _check(left, right, options)
     known = ("", "") if names == NAMES else names
-    task = Task(left, right, options, progress or (lambda doing: None), known)
-    found: Found | None = None
+    task = JoinTask(left, right, options, progress or (lambda doing: None), known)
+    found: JoinKey | None = None
     for matcher in _MATCHERS[options.by or "auto"]:
         if found is not None and (_nothing_left(found) or _columns_suffice(found, options)):
             break
         found = _run_matcher(matcher, task, found)
     if found is not None and options.by in (None, "auto"):
-        found = told_apart(task, found)
+        found = refine_keys(task, found)
     if found is not None and not _joins(found) and not (options.by == "equal" and options.on):
-        task.attempts.append(Attempt(found.ways[0].words, 0, 0, "no rows match"))
+        task.attempts.append(RejectedJoin(found.ways[0].words, 0, 0, "no rows match"))
         found = None
     join = Join(left, right, options, found, tuple(task.attempts), tuple(task.notes), names)
     return _without_idle_steps(join)
@@ -77,28 +77,28 @@ def _without_idle_steps(join: Join) -> Join:
     return replace(join, found=replace(join.found, ways=ways))
 
 
-def _run_matcher(matcher: Matcher, task: Task, found: Found | None) -> Found | None:
+def _run_matcher(matcher: Matcher, task: JoinTask, found: JoinKey | None) -> JoinKey | None:
     """Try one kind; if its library is missing and other kinds remain, add a note."""
     try:
         return matcher(task, found)
-    except MissingPart as problem:
+    except MissingDependency as problem:
         if task.options.by not in (None, "auto"):
             raise
         task.notes.append(f"some kinds of matching were skipped: {problem}")
         return found
 
 
-def _nothing_left(found: Found) -> bool:
+def _nothing_left(found: JoinKey) -> bool:
     """Whether every row of one side has a match."""
     return bool((found.way_of >= 0).all() or found.target_joined.all())
 
 
-def _columns_suffice(found: Found, options: JoinOptions) -> bool:
+def _columns_suffice(found: JoinKey, options: JoinOptions) -> bool:
     """Whether the caller named only columns, so that equal values are enough."""
     return bool(options.on) and options.by is None and _joins(found)
 
 
-def _joins(found: Found) -> bool:
+def _joins(found: JoinKey) -> bool:
     return bool((found.way_of >= 0).any())
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
-from lakejoin.joins.joined import HOWS, SUFFIX
+from lakejoin.joins.joined_table import HOWS, SUFFIX
 from lakejoin.model import ValueRules
 
 if TYPE_CHECKING:
-    from lakejoin.encoders.opening import Given
+    from lakejoin.encoders.factory import EncoderChoice
 
-BYS = ("auto", "equal", "transform", "fuzzy", "meaning", "nearest")
+MATCH_KINDS = ("auto", "equal", "transform", "fuzzy", "meaning", "nearest")
 TAU = 0.3
 
 Progress = Callable[[str], None]  # called with what is being done
@@ -44,14 +44,14 @@ class JoinOptions:
     precision: float = 0.9  # least estimated precision of fuzzy matches
     within: str | float | None = None  # by nearest: largest distance
     tau: float | None = None  # by meaning: largest distance
-    encoder: Given = None
+    encoder: EncoderChoice = None
     rules: ValueRules = field(default_factory=ValueRules)
 
     def __post_init__(self) -> None:
         if self.how not in HOWS:
             raise InputError(f"how must be one of {', '.join(HOWS)}, not {self.how!r}")
-        if self.by is not None and self.by not in BYS:
-            raise InputError(f"by must be one of {', '.join(BYS)}, not {self.by!r}")
+        if self.by is not None and self.by not in MATCH_KINDS:
+            raise InputError(f"by must be one of {', '.join(MATCH_KINDS)}, not {self.by!r}")
         if not 0 < self.precision <= 1:
             raise InputError(f"precision must be above 0 and at most 1, not {self.precision:g}")
         if self.tau is not None and not 0 <= self.tau <= 1:

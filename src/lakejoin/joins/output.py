@@ -20,7 +20,7 @@ Sink = IO[bytes]
 Opener = Callable[[Sink, "pa.Schema"], Any]
 
 
-def write(
+def write_table(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path, over: bool = True
 ) -> int:
     """Write a table and return its size in bytes; an old file stays until the new one is complete.
@@ -30,7 +30,7 @@ def write(
     >>> import pyarrow as pa, tempfile
     >>> batch = pa.record_batch({"town": ["Bern", "Ulm"], "people": [134, None]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     size = write([batch], batch.schema, Path(folder) / "towns.csv")
+    ...     size = write_table([batch], batch.schema, Path(folder) / "towns.csv")
     ...     print((Path(folder) / "towns.csv").read_text(), end="")
     "town","people"
     "Bern",134
@@ -160,7 +160,7 @@ _OPENERS: dict[str, Opener] = {
     ".arrow": _arrow,
     ".feather": _arrow,
 }
-ENDINGS = tuple(_OPENERS)
+EXTENSIONS = tuple(_OPENERS)
 
 
 def _opener(target: Path) -> Opener:
@@ -168,5 +168,5 @@ def _opener(target: Path) -> Opener:
         if target.name.lower().endswith(ending):
             return opener
     raise InputError(
-        f"{target.name}: unknown format; the name must end in one of {', '.join(ENDINGS)}"
+        f"{target.name}: unknown format; the name must end in one of {', '.join(EXTENSIONS)}"
     )

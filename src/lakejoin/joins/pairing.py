@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.keys import Keys
+from lakejoin.joins.row_keys import Keys
 
 Array = np.ndarray[Any, Any]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.errors import InputError, MissingPart
-from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.programs import Program
+from lakejoin.errors import InputError, MissingDependency
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.programs import Program
 from lakejoin.joins.pairing import Pairing
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Example:
     unit: str = ""
 
 
-def pairs_of(join: Join, limit: int | None = None) -> pa.Table:
+def pair_table(join: Join, limit: int | None = None) -> pa.Table:
     """The matching pairs of rows, ordered by left and then by right row."""
     import pyarrow as pa
 
@@ -53,7 +53,7 @@ def pairs_of(join: Join, limit: int | None = None) -> pa.Table:
     return pa.table({"left_row": left, "right_row": right, "step": step})
 
 
-def examples_of(join: Join, each: int) -> list[Example]:
+def example_pairs(join: Join, each: int) -> list[Example]:
     """Some pairs of every step, with distinct values."""
     if not join:
         return []
@@ -85,7 +85,7 @@ def examples_of(join: Join, each: int) -> list[Example]:
     return examples
 
 
-def unmatched_of(join: Join, side: str, limit: int | None, nearest: bool = True) -> pa.Table:
+def unmatched_table(join: Join, side: str, limit: int | None, nearest: bool = True) -> pa.Table:
     """The unmatched rows, each with the nearest value of the other side."""
     import pyarrow as pa
 
@@ -113,7 +113,7 @@ def unmatched_of(join: Join, side: str, limit: int | None, nearest: bool = True)
     )
 
 
-def warnings_of(join: Join) -> Iterator[str]:
+def join_warnings(join: Join) -> Iterator[str]:
     """Warn if no row matches, or if the join multiplies rows."""
     joined = join.joined
     busiest = joined.busiest()
@@ -150,7 +150,7 @@ def _nearest(own: Text, other: Text, rows: Array) -> Near:
         from lakejoin.joins.fuzzy import nearest_texts
 
         nearest, distance = nearest_texts(_column(*own), _column(*other), rows)
-    except MissingPart:
+    except MissingDependency:
         return _nothing(rows)
     texts = _texts(other[0], other[1], None, np.maximum(nearest, 0))
     near = [text if row >= 0 else None for text, row in zip(texts, nearest, strict=True)]
@@ -161,10 +161,10 @@ def _nearest(own: Text, other: Text, rows: Array) -> Near:
 
 def _nearest_values(own: Text, other: Text, rows: Array) -> Near:
     """The nearest number, time or coordinates of the other side, at any distance."""
-    from lakejoin.joins.near import near_rows
+    from lakejoin.joins.nearest.nearest_rows import find_nearest_rows
 
     on = list(zip(own[1], other[1], strict=True))
-    found = near_rows(own[0].take(rows), other[0], on)
+    found = find_nearest_rows(own[0].take(rows), other[0], on)
     texts = _texts(other[0], other[1], None, found.right_rows)
     near, far = _nothing(rows)
     for row, text, distance in zip(found.left_rows, texts, found.distance, strict=True):
@@ -178,12 +178,12 @@ def _column(table: pa.Table, columns: tuple[str, ...], program: Program | None) 
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from lakejoin.joins.autojoin.programs import identity
+    from lakejoin.codegen.programs import identity
 
-    plain = apply(identity(columns[0]), table)
+    plain = apply_program(identity(columns[0]), table)
     if program is None:
         return plain
-    made = apply(program, table)
+    made = apply_program(program, table)
     return pc.coalesce(made, plain) if isinstance(made, pa.Array) else made
 
 
@@ -193,7 +193,7 @@ def _texts(
     """Cells as texts: rewritten by the program, or unchanged."""
     few = table.select(list(columns)).take(rows)
     if program is not None:
-        return list(apply(program, few).to_pylist())
+        return list(apply_program(program, few).to_pylist())
     columns_of_cells = [column.to_pylist() for column in few.columns]
     if len(columns_of_cells) == 1:
         return [None if cell is None else str(cell) for cell in columns_of_cells[0]]

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.autojoin.forms import Form, Runs, rewritten
-from lakejoin.joins.autojoin.programs import Extract, Split
+from lakejoin.codegen.forms import Form, Runs, rewrite_text
+from lakejoin.codegen.programs import Extract, Split
 
 Array = np.ndarray[Any, Any]
 Texts = Sequence[str | None]
 
-NOTHING = -1
+NO_TEXT = -1
 _LONG = 200  # mean characters from which on texts are only compared whole
 _SEPARATORS = 6
 _MOST = 0.6  # least share of texts that contain a separator
@@ -52,7 +52,7 @@ class Reader:
             if only is not None and part not in only:
                 continue
             codes = self._encode(read)
-            if (codes != NOTHING).any():
+            if (codes != NO_TEXT).any():
                 found.setdefault(codes.tobytes(), (part, codes))
         parts = [part for part, _ in found.values()]
         return parts, np.array([n for _, n in found.values()]).reshape(len(parts), len(texts))
@@ -60,13 +60,13 @@ class Reader:
     def _encode(self, texts: Texts) -> Array:
         known = self._codes
         plain = (text.strip().lower() if text else "" for text in texts)
-        return np.array([known.setdefault(t, len(known)) if t else NOTHING for t in plain])
+        return np.array([known.setdefault(t, len(known)) if t else NO_TEXT for t in plain])
 
 
-def parts_of(column: str, texts: Texts) -> list[Extract]:
+def readable_parts(column: str, texts: Texts) -> list[Extract]:
     """The parts that can be read from a column with such texts, simplest first.
 
-    >>> [str(part.splits) for part in parts_of("day", ["Mon, 5 May"])][:3]
+    >>> [str(part.splits) for part in readable_parts("day", ["Mon, 5 May"])][:3]
     ['()', "((' ', 0),)", "((' ', 1),)"]
     """
     return [part for part, _ in _readings(column, texts)]
@@ -88,7 +88,7 @@ def _readings(column: str, texts: Texts) -> Iterator[tuple[Extract, Texts]]:
     for split, read in substrings:
         yield Extract(column, (split,)), read
     for form in _FORMS:
-        yield Extract(column, form=form), [t and rewritten(t, form) for t in texts]
+        yield Extract(column, form=form), [t and rewrite_text(t, form) for t in texts]
     words = _INSIDE[Runs.WORDS]
     for split, read in substrings:
         parts = [None if text is None else words.findall(text) for text in read]

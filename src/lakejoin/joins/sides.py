@@ -49,12 +49,12 @@ class Side:
         return tuple(column.name for column in segment.catalog.columns_of(entry))
 
 
-def side_of_rows(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> Side:
+def side_from_rows(name: str, rows: pa.Table, losses: tuple[Loss, ...] = ()) -> Side:
     """A side with rows that are already read."""
     return Side(name, lambda: rows, losses=losses)
 
 
-def rules_of(sides: Sequence[Side]) -> ValueRules:
+def common_value_rules(sides: Sequence[Side]) -> ValueRules:
     """The value rules of the index that the tables are in, else the defaults."""
     indexed = {side.rules: side.index for side in sides if side.rules is not None}
     if len(indexed) > 1:

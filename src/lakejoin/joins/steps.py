@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.joins.pairing import Pairing
-from lakejoin.joins.ways import NO_WAY, Found
+from lakejoin.joins.join_key import NO_RULE, JoinKey
 
 if TYPE_CHECKING:
-    from lakejoin.joins.autojoin.programs import Program
-    from lakejoin.joins.keys import Keys
+    from lakejoin.codegen.programs import Program
+    from lakejoin.joins.row_keys import Keys
 
 Array = np.ndarray[Any, Any]
 
@@ -42,18 +42,18 @@ class Step:
         }
 
 
-def steps_of(found: Found, keys: Keys) -> tuple[Step, ...]:
+def steps_of(found: JoinKey, keys: Keys) -> tuple[Step, ...]:
     """The steps of a join whose rows finally match by these keys."""
     pairing = Pairing(keys)
     partners = pairing.partners_of_left, pairing.partners_of_right
     codes = keys.left, keys.right
     if found.source_side == "right":
         partners, codes = partners[::-1], codes[::-1]
-    rule_of = np.where(partners[0] > 0, found.way_of, NO_WAY)
+    rule_of = np.where(partners[0] > 0, found.way_of, NO_RULE)
     first = np.full(keys.count + 1, len(found.ways), np.int64)
     joined = rule_of >= 0
     np.minimum.at(first, codes[0][joined], rule_of[joined])
-    rule_of_target = np.where(partners[1] > 0, first[codes[1]], NO_WAY)
+    rule_of_target = np.where(partners[1] > 0, first[codes[1]], NO_RULE)
     steps = []
     for index, rule in enumerate(found.ways):
         rows = np.count_nonzero(rule_of == index), np.count_nonzero(rule_of_target == index)

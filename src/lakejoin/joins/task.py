@@ -16,14 +16,14 @@ from lakejoin.joins.options import JoinOptions, Progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.joins.agreeing import Agreement
-    from lakejoin.joins.autojoin.programs import Program
+    from lakejoin.joins.agreements import Agreement
+    from lakejoin.codegen.programs import Program
 
-On = tuple[tuple[str, str], ...]
+ColumnPairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RejectedJoin:
     """A candidate join that was rejected."""
 
     words: str
@@ -33,7 +33,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class JoinTask:
     """Two tables to join, the options, and what was tried."""
 
     left: pa.Table
@@ -41,7 +41,7 @@ class Task:
     options: JoinOptions
     tell: Progress
     names: tuple[str, str] = ("", "")  # of the tables, if known
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[RejectedJoin] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     agreed: dict[Any, list[Agreement]] = field(default_factory=dict)  # see `agreeing`
 
@@ -51,13 +51,13 @@ class Task:
 
     def text(self, side: str, columns: Sequence[str], program: Program | None) -> pa.Array:
         """The texts to compare: a column, or the result of a program."""
-        from lakejoin.joins.autojoin.applying import apply
-        from lakejoin.joins.autojoin.programs import identity
+        from lakejoin.codegen.arrow_programs import apply_program
+        from lakejoin.codegen.programs import identity
 
-        return apply(program or identity(columns[0]), self.table(side))
+        return apply_program(program or identity(columns[0]), self.table(side))
 
 
-def sides(source_side: str, source: str, target: str, sign: str) -> str:
+def side_words(source_side: str, source: str, target: str, sign: str) -> str:
     """Source and target as text, the left side first."""
     first, second = (source, target) if source_side == "left" else (target, source)
     return f"{first} {sign} {second}"

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +18,7 @@ _WORD_SHIFT = np.uint64(6)
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def ones_in(typing_context: Any, word: Any) -> Any:
+def count_ones(typing_context: Any, word: Any) -> Any:
     """Count the bits that are set in a 64-bit number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -28,7 +28,7 @@ def ones_in(typing_context: Any, word: Any) -> Any:
 
 
 @njit(inline="always")
-def rank_in(words: Array, before: Array, member: int) -> int:
+def rank_in_set(words: Array, before: Array, member: int) -> int:
     """Return how many smaller members a set has than this one, or -1 if it is no member.
 
     `before[w]` is how many members are in the words before word w.
@@ -40,15 +40,15 @@ def rank_in(words: Array, before: Array, member: int) -> int:
     bits, bit = words[word], _BIT << (bit_index & _IN_WORD)
     if bits & bit == np.uint64(0):
         return np.int64(-1)
-    return np.int64(before[word]) + np.int64(ones_in(bits & (bit - _BIT)))
+    return np.int64(before[word]) + np.int64(count_ones(bits & (bit - _BIT)))
 
 
 @kernel
-def set_bits(members: Array, words: Array, before: Array) -> None:
+def build_bit_set(members: Array, words: Array, before: Array) -> None:
     """Build a set of distinct members; `words` must be zero and have room for the largest.
 
     >>> words, before = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.uint32)
-    >>> set_bits(np.array([3, 70, 64], dtype=np.uint32), words, before)
+    >>> build_bit_set(np.array([3, 70, 64], dtype=np.uint32), words, before)
     >>> words.tolist(), before.tolist()
     ([8, 65], [0, 1])
     """
@@ -58,4 +58,4 @@ def set_bits(members: Array, words: Array, before: Array) -> None:
     count = np.uint64(0)
     for word in range(words.shape[0]):
         before[word] = count
-        count += ones_in(words[word])
+        count += count_ones(words[word])

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.hashing import bucket_of
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.hashes import bucket_of
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +55,7 @@ def _fill_directory(
 
 
 @kernel
-def bucket_spans(start: Array, hashes: Array, out: Array) -> None:
+def find_bucket_spans(start: Array, hashes: Array, out: Array) -> None:
     """Write the entries (begin, end) of the bucket of each hash."""
     bits = 0
     while (1 << bits) < start.shape[0] - 1:

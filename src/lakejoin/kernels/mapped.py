@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import carray, njit
 
-from lakejoin.kernels.memory import pointer
+from lakejoin.kernels.mapped_arrays import pointer
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 _BLOCK_BITS = 16
 
 
-class Guard(NamedTuple):
+class BlockGuard(NamedTuple):
     """The verified blocks of a file, and where to note unverified ones that are read.
 
     `checked` is empty once all are verified. `pending[0]` says whether any block is noted, and
@@ -37,31 +37,31 @@ class Guard(NamedTuple):
 
 
 @njit(inline="always")
-def bytes_at(row: Array, field: int) -> Array:
+def mapped_bytes(row: Array, field: int) -> Array:
     """Return the array of bytes whose address and length are in a row from `field` on."""
     return carray(pointer(row[field]), (row[field + 1],), np.uint8)
 
 
 @njit(inline="always")
-def shorts_at(row: Array, field: int) -> Array:
+def mapped_shorts(row: Array, field: int) -> Array:
     """Return an array of 16-bit numbers."""
     return carray(pointer(row[field]), (row[field + 1],), np.uint16)
 
 
 @njit(inline="always")
-def words_at(row: Array, field: int) -> Array:
+def mapped_words(row: Array, field: int) -> Array:
     """Return an array of 32-bit numbers."""
     return carray(pointer(row[field]), (row[field + 1],), np.uint32)
 
 
 @njit(inline="always")
-def longs_at(row: Array, field: int) -> Array:
+def mapped_longs(row: Array, field: int) -> Array:
     """Return an array of 64-bit numbers."""
     return carray(pointer(row[field]), (row[field + 1],), np.int64)
 
 
 @njit
-def _note(guard: Guard, begin: int, end: int) -> None:
+def _note(guard: BlockGuard, begin: int, end: int) -> None:
     for block in range(begin >> _BLOCK_BITS, ((end - 1) >> _BLOCK_BITS) + 1):
         if 0 <= block < guard.checked.shape[0] and guard.checked[block] == 0:
             guard.pending[0] = 1
@@ -69,7 +69,7 @@ def _note(guard: Guard, begin: int, end: int) -> None:
 
 
 @njit(inline="always")
-def touch(guard: Guard, begin: int, end: int) -> None:
+def note_blocks(guard: BlockGuard, begin: int, end: int) -> None:
     """Note the unverified blocks of a file's bytes [begin, end)."""
     if guard.checked.shape[0] > 0 and end > begin:
         _note(guard, begin, end)

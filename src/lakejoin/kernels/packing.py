@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -201,7 +201,7 @@ def unpack_counts(data: Array, begin: int, end: int, count: int) -> Array:
 
 
 @kernel
-def transpose(start: Array, values: Array, width: int) -> tuple[Array, Array]:
+def transpose_lists(start: Array, values: Array, width: int) -> tuple[Array, Array]:
     """Turn lists of columns by group into lists of groups by column, both ascending."""
     out_start = np.zeros(width + 1, dtype=np.int64)
     for i in range(values.shape[0]):

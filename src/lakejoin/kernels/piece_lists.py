@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -14,7 +14,7 @@ _TAG_BITS = np.uint64(0xFFFFFFFF)
 
 
 @kernel
-def tag_spans(span: Array, tags: Array, hashes: Array, out: Array) -> None:
+def find_tag_spans(span: Array, tags: Array, hashes: Array, out: Array) -> None:
     """Narrow each hash's bucket, `span`, to the entries with its tag; tags ascend in a bucket."""
     for k in range(hashes.shape[0]):
         tag = np.uint32(hashes[k] & _TAG_BITS)
@@ -32,7 +32,7 @@ def tag_spans(span: Array, tags: Array, hashes: Array, out: Array) -> None:
 
 
 @kernel
-def count_holders(span: Array, columns: Array, left_out: Array, counts: Array) -> None:
+def count_holding_columns(span: Array, columns: Array, left_out: Array, counts: Array) -> None:
     """Add to each token's count how many columns have it, except those left out."""
     for k in range(span.shape[0]):
         for e in range(span[k, 0], span[k, 1]):
@@ -41,7 +41,7 @@ def count_holders(span: Array, columns: Array, left_out: Array, counts: Array) -
 
 
 @kernel
-def add_met(
+def add_matches(
     values: Array,
     tokens: Array,
     weights: Array,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.hashing import same_bytes
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.hashes import same_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -20,15 +20,15 @@ Array = np.ndarray[Any, Any]
 #
 # A text begins where its block begins plus the lengths before it in the block.
 
-BLOCK = 16
-LONG = 255
+BLOCK_TEXTS = 16
+LONG_TEXT = 255
 
 
 @njit(inline="always")
 def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np.int64:
     """Return the length in bytes of text `i`."""
     n = np.int64(length[i])
-    if n == LONG:
+    if n == LONG_TEXT:
         low, high = 0, long_id.shape[0]
         while low < high:
             middle = (low + high) // 2
@@ -41,14 +41,14 @@ def text_length(length: Array, long_id: Array, long_length: Array, i: int) -> np
 
 
 @kernel
-def spans(
+def find_text_spans(
     length: Array, block: Array, long_id: Array, long_length: Array, ids: Array, out: Array
 ) -> None:
     """Write the (begin, end) of the text of each id to the rows of `out`."""
     for k in range(ids.shape[0]):
         i = np.int64(ids[k])
-        first = i - i % BLOCK
-        begin = block[i // BLOCK]
+        first = i - i % BLOCK_TEXTS
+        begin = block[i // BLOCK_TEXTS]
         for j in range(first, i):
             begin += text_length(length, long_id, long_length, j)
         out[k, 0] = begin
@@ -56,7 +56,7 @@ def spans(
 
 
 @kernel
-def gather(data: Array, span: Array, offsets: Array, out: Array) -> None:
+def copy_texts(data: Array, span: Array, offsets: Array, out: Array) -> None:
     """Copy the spans one after another; `offsets` (texts + 1) says where each goes."""
     for k in range(span.shape[0]):
         at = offsets[k]
@@ -66,7 +66,7 @@ def gather(data: Array, span: Array, offsets: Array, out: Array) -> None:
 
 
 @kernel
-def gather_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, out: Array) -> None:
+def copy_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, out: Array) -> None:
     """Copy the strings `ids` of an (offsets, data) pair; `new_offsets` says where each goes."""
     for k in range(ids.shape[0]):
         at = new_offsets[k]
@@ -76,7 +76,7 @@ def gather_strings(offsets: Array, data: Array, ids: Array, new_offsets: Array, 
 
 
 @kernel
-def equal_spans(
+def compare_spans(
     left: Array, left_span: Array, right_offsets: Array, right: Array, rows: Array, out: Array
 ) -> None:
     """Compare span k of `left` with string `rows[k]` of `right`, byte by byte."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +39,7 @@ _HIGH = np.uint64(32)
 
 
 @kernel
-def best_path(
+def find_shortest_program(
     chars: Array,
     alnum: Array,
     goals: Array,

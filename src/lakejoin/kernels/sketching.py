@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.hashing import finish
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.hashes import finish
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lakejoin.kernels.compiled import kernel
+from lakejoin.kernels.jit import kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -17,7 +17,7 @@ TOO_MANY = np.int64(-1)
 
 
 @kernel
-def sharing(chars: Array, begins: Array, ends: Array, goals: Array) -> Array:
+def find_shared_columns(chars: Array, begins: Array, ends: Array, goals: Array) -> Array:
     """Whether each row's goal has the first character or two adjacent characters of each column."""
     rows, columns = begins.shape
     shared = np.zeros((rows, columns), np.bool_)
@@ -45,7 +45,7 @@ def _shares(chars: Array, begin: int, end: int, goal: int, goal_end: int) -> boo
 
 
 @kernel
-def fewest_stretches(chars: Array, begins: Array, ends: Array, goals: Array, most: int) -> Array:
+def count_fewest_substrings(chars: Array, begins: Array, ends: Array, goals: Array, most: int) -> Array:
     """Count the fewest substrings of its row and of the previous goal that make each goal.
 
     `TOO_MANY` if there are more than `most`. Taking the longest substring each time takes the
@@ -60,7 +60,7 @@ def fewest_stretches(chars: Array, begins: Array, ends: Array, goals: Array, mos
 
 
 @kernel
-def possible_sets(
+def find_possible_sets(
     chars: Array,
     begins: Array,
     ends: Array,
@@ -73,7 +73,7 @@ def possible_sets(
     """Test which sets of rows may have a program that makes their goals from these columns.
 
     A column is used if all rows of a set share something of it with their goals (`shared`, see
-    `sharing`). Each goal must be made of few substrings of these columns and of constants, and a
+    `find_shared_columns`). Each goal must be made of few substrings of these columns and of constants, and a
     constant is in every goal. A set is a row of indices, -1 after the last.
     """
     possible = np.zeros(len(sets), np.bool_)

@@ -20,8 +20,8 @@ from llvmlite import ir
 from numba import carray, njit, types
 from numba.extending import intrinsic
 
-from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.memory import pointer
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.mapped_arrays import pointer
 
 Array = np.ndarray[Any, Any]
 
@@ -131,7 +131,7 @@ def _filter_8(
 
 
 @kernel
-def pass_rows(
+def filter_rows(
     address: int,
     words: int,
     value: Array,

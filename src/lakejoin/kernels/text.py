@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.kernels.compiled import kernel
-from lakejoin.kernels.hashing import hash_text, same_bytes
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.hashes import hash_text, same_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ _BLOCK = 256
 
 
 @kernel
-def number_texts(
+def index_texts(
     offsets: Array,
     data: Array,
     validity: Array,

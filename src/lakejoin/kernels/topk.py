@@ -25,7 +25,7 @@ def rank_of(score: int, size: int) -> np.uint64:
 
 
 @njit(inline="always")
-def place_of(segment: int, column: int) -> np.uint64:
+def column_key(segment: int, column: int) -> np.uint64:
     """Return the key of a column: segment and column as one number."""
     return (np.uint64(segment) << _HALF) | np.uint64(column)
 
@@ -37,7 +37,7 @@ def score_of(rank: np.uint64) -> int:
 
 
 @njit(inline="always")
-def enters(ranks: Array, keys: Array, count: int, rank: np.uint64, key: np.uint64) -> bool:
+def would_enter(ranks: Array, keys: Array, count: int, rank: np.uint64, key: np.uint64) -> bool:
     """Whether a column of that rank would be among the k best."""
     if count < ranks.shape[0]:
         return True
@@ -56,9 +56,9 @@ def _worse(ranks: Array, keys: Array, a: int, b: int) -> bool:
 
 
 @njit
-def push(ranks: Array, keys: Array, count: int, rank: np.uint64, key: np.uint64) -> int:
+def push_column(ranks: Array, keys: Array, count: int, rank: np.uint64, key: np.uint64) -> int:
     """Take a column into the heap if it enters; return how many there are."""
-    if not enters(ranks, keys, count, rank, key):
+    if not would_enter(ranks, keys, count, rank, key):
         return count
     size = ranks.shape[0]
     if count < size:

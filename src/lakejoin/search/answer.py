@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from lakejoin.errors import LakejoinError, needed
-from lakejoin.search.hits import Counters
-from lakejoin.search.options import check_k, check_share
+from lakejoin.errors import LakejoinError, import_optional
+from lakejoin.engines.hits import Counters
+from lakejoin.search.options_more import check_k, check_share
 from lakejoin.search.result import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.search.choice import On
-    from lakejoin.search.evidence import Wanted
-    from lakejoin.search.mate.hits import KeyCounters
+    from lakejoin.search.query_columns import ColumnSelection
+    from lakejoin.search.evidence import SearchedValues
+    from lakejoin.engines.composite.hits import KeyCounters
     from lakejoin.search.reach import Reach
-    from lakejoin.search.tau import Taus
-    from lakejoin.search.vectors.hits import VectorCounters
+    from lakejoin.search.tau_choice import TauCounts
+    from lakejoin.engines.meaning.hits import VectorCounters
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Answer(Sequence[Result]):
     chosen automatically. Otherwise these are None.
     """
 
-    query: Wanted
+    query: SearchedValues
     results: tuple[Result, ...] = field(repr=False)
     by: str = "overlap"
     k: int | None = None
@@ -82,7 +82,7 @@ class Answer(Sequence[Result]):
         return self.reach.measure if self.reach else None
 
     @property
-    def taus(self) -> Taus | None:
+    def taus(self) -> TauCounts | None:
         """How many columns would qualify at each tau, if tau was chosen automatically."""
         return self.reach.taus if self.reach else None
 
@@ -151,22 +151,22 @@ class Answer(Sequence[Result]):
 
     def to_pandas(self) -> Any:
         """The rows of `to_arrow` as a `pandas.DataFrame`."""
-        needed("pandas")
+        import_optional("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """The rows of `to_arrow` as a `polars.DataFrame`."""
-        return needed("polars").from_arrow(self.to_arrow())
+        return import_optional("polars").from_arrow(self.to_arrow())
 
     def __repr__(self) -> str:
-        from lakejoin.search.display import as_text
+        from lakejoin.search.answer_display import format_answer
 
-        return as_text(self)
+        return format_answer(self)
 
     def _repr_html_(self) -> str:
-        from lakejoin.search.display import as_html
+        from lakejoin.search.answer_display import format_answer_html
 
-        return as_html(self)
+        return format_answer_html(self)
 
 
 class Answers(tuple[Answer, ...]):
@@ -191,7 +191,7 @@ class Failed:
     """A query of a batch that failed, and why; it is falsy."""
 
     table: str
-    on: On
+    on: ColumnSelection
     error: LakejoinError
 
     def __bool__(self) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.search.mine import NO_CELL, MyTable
-from lakejoin.search.places import Places
+from lakejoin.engines.mine import NO_CELL, QueryTable
+from lakejoin.store.segment_tables import SegmentTables
 
 if TYPE_CHECKING:
     from lakejoin.model import ColumnProfile
@@ -30,8 +30,8 @@ class Copies:
     def __init__(
         self,
         segments: Sequence[Segment],
-        places: Sequence[Places],
-        query_table: MyTable,
+        places: Sequence[SegmentTables],
+        query_table: QueryTable,
         column_index: int,
     ) -> None:
         self.mine = query_table

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from lakejoin.search.query import Query, locate
+from lakejoin.engines.query import Query, locate_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ EXAMPLES = 3
 SEPARATOR = " · "  # between the values of a combination in an example
 
 
-class Wanted(Protocol):
+class SearchedValues(Protocol):
     """What a search looks for: the distinct values of a column, or combinations of several."""
 
     @property
@@ -51,7 +51,7 @@ class Wanted(Protocol):
         """The values at some positions as the query table spells them, by column."""
 
 
-class Located:
+class QueryCodes:
     """The codes of a query in the segments. Only the last segment's are cached: a query of a
     million values takes four megabytes per segment."""
 
@@ -67,7 +67,7 @@ class Located:
 
         with self._lock:
             if self._cached is None or self._cached[0] != segment_index:
-                codes = locate(self.query, segment_index, self.segments[segment_index])
+                codes = locate_codes(self.query, segment_index, self.segments[segment_index])
                 known = np.flatnonzero(codes != NOT_FOUND)
                 order = known[np.argsort(codes[known], kind="stable")]
                 self._cached = (segment_index, codes[order], order)
@@ -75,7 +75,7 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Meeting:
+class SharedValues:
     """The values that a query and a column share: their positions in the query, ascending, and
     how many rows of the column hold each."""
 
@@ -83,17 +83,17 @@ class Meeting:
     theirs: Array
 
 
-def meet(located: Located, segment_index: int, column: int) -> Meeting:
+def find_shared_values(located: QueryCodes, segment_index: int, column: int) -> SharedValues:
     """Find the values that the query shares with a searched column of a segment."""
-    from lakejoin.search.meeting import meet_groups
+    from lakejoin.kernels.group_intersection import intersect_groups
 
     codes, order = located(segment_index)
     postings = located.segments[segment_index].postings
     mine, theirs = np.empty((2, len(codes)), dtype=np.int64)
-    n = meet_groups(codes, postings.groups_of(column), postings.group_start(), mine, theirs)
+    n = intersect_groups(codes, postings.groups_of(column), postings.group_start(), mine, theirs)
     positions, repeats = order[mine[:n]], postings.repeats_of(column)[theirs[:n]]
     order_by_position = np.argsort(positions)
-    return Meeting(positions[order_by_position], repeats[order_by_position])
+    return SharedValues(positions[order_by_position], repeats[order_by_position])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,47 +113,47 @@ class Evidence:
     distance: float | None = None
 
 
-def evidence_of(query: Wanted, meeting: Meeting) -> Evidence:
+def compute_evidence(query: SearchedValues, meeting: SharedValues) -> Evidence:
     """Compute the evidence from the shared values."""
     mine = query.counts[meeting.places]
     return Evidence(
         float(mine.sum() / query.rows),
         float((mine * meeting.theirs).sum() / query.rows),
-        shown(query, most_rows(query.counts, meeting.places, EXAMPLES)),
-        shown(query, most_rows(query.counts, missing(query, meeting), EXAMPLES)),
+        spell_values(query, find_most_frequent(query.counts, meeting.places, EXAMPLES)),
+        spell_values(query, find_most_frequent(query.counts, find_unmatched(query, meeting), EXAMPLES)),
     )
 
 
-def matches(query: Wanted, meeting: Meeting, limit: int | None) -> pa.Table:
+def list_matches(query: SearchedValues, meeting: SharedValues, limit: int | None) -> pa.Table:
     """The shared values with the number of rows on both sides, most query rows first."""
-    order = most_rows(query.counts, meeting.places, limit)
+    order = find_most_frequent(query.counts, meeting.places, limit)
     theirs = meeting.theirs[np.searchsorted(meeting.places, order)]
     mine = query.counts[order]
     return _to_table(query, order, {"mine": mine, "theirs": theirs})
 
 
-def unmatched(query: Wanted, meeting: Meeting, limit: int | None) -> pa.Table:
+def list_unmatched(query: SearchedValues, meeting: SharedValues, limit: int | None) -> pa.Table:
     """The query values without a match and their number of rows, most rows first."""
-    order = most_rows(query.counts, missing(query, meeting), limit)
+    order = find_most_frequent(query.counts, find_unmatched(query, meeting), limit)
     return _to_table(query, order, {"mine": query.counts[order]})
 
 
-def value_names(query: Wanted) -> list[str]:
-    """The names of the value columns in `matches` and `unmatched`: `value`, or the key's columns.
+def value_column_names(query: SearchedValues) -> list[str]:
+    """The names of the value columns in `list_matches` and `list_unmatched`: `value`, or the key's columns.
 
     Underscores are appended to names that are taken.
     """
     if len(query.columns) == 1:
         return ["value"]
-    return told_apart(query.columns, ("mine", "theirs"))
+    return make_names_unique(query.columns, ("mine", "theirs"))
 
 
-def told_apart(
+def make_names_unique(
     names: Iterable[str], taken: Iterable[str] = (), alike: Callable[[str], str] = str
 ) -> list[str]:
     """Make names unique by appending underscores to those that repeat or are taken.
 
-    >>> told_apart(["n", "n", "mine"], taken=["mine"]), told_apart(["N", "n"], alike=str.lower)
+    >>> make_names_unique(["n", "n", "mine"], taken=["mine"]), make_names_unique(["N", "n"], alike=str.lower)
     (['n', 'n_', 'mine_'], ['N', 'n_'])
     """
     used = set(map(alike, taken))
@@ -167,24 +167,24 @@ def told_apart(
     return unique
 
 
-def _to_table(query: Wanted, positions: Array, counts: dict[str, Array]) -> pa.Table:
+def _to_table(query: SearchedValues, positions: Array, counts: dict[str, Array]) -> pa.Table:
     import pyarrow as pa
 
-    values = dict(zip(value_names(query), query.written(positions), strict=True))
+    values = dict(zip(value_column_names(query), query.written(positions), strict=True))
     return pa.table({**values, **counts})
 
 
-def missing(query: Wanted, meeting: Meeting) -> Array:
+def find_unmatched(query: SearchedValues, meeting: SharedValues) -> Array:
     """The positions of the values without a match."""
     unmatched = np.ones(len(query), dtype=bool)
     unmatched[meeting.places] = False
     return np.flatnonzero(unmatched)
 
 
-def most_rows(counts: Array, positions: Array, limit: int | None) -> Array:
+def find_most_frequent(counts: Array, positions: Array, limit: int | None) -> Array:
     """The positions with the largest counts, largest first, ties in order.
 
-    >>> most_rows(np.array([1, 5, 5, 2, 9]), np.array([0, 1, 2, 3]), 3).tolist()
+    >>> find_most_frequent(np.array([1, 5, 5, 2, 9]), np.array([0, 1, 2, 3]), 3).tolist()
     [1, 2, 3]
     """
     rows = counts[positions]
@@ -200,7 +200,7 @@ def most_rows(counts: Array, positions: Array, limit: int | None) -> Array:
     return np.asarray(positions[np.argsort(-rows, kind="stable")])
 
 
-def shown(query: Wanted, positions: Array) -> tuple[str, ...]:
+def spell_values(query: SearchedValues, positions: Array) -> tuple[str, ...]:
     """Values as the query table spells them; a combination becomes one text."""
     parts = [texts.to_pylist() for texts in query.written(positions)]
     return tuple(SEPARATOR.join(values) for values in zip(*parts, strict=True))

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakejoin.errors import InputError, LakejoinError
 from lakejoin.search.answer import Failed
-from lakejoin.search.choice import in_order
+from lakejoin.search.query_columns import to_column_list
 
 if TYPE_CHECKING:
-    from lakejoin.search.choice import On
+    from lakejoin.search.query_columns import ColumnSelection
 
 Answered = TypeVar("Answered")
 
 _AHEAD = 4  # queries in flight per thread
 
 
-def each(
+def search_each(
     queries: Iterable[Any],
     search: Callable[[Any], Answered],
-    name_of: Callable[[Any], tuple[str, On]],
+    name_of: Callable[[Any], tuple[str, ColumnSelection]],
     threads: int | None = None,
 ) -> Iterator[Answered | Failed]:
     """Run `search` for each query; lakejoin's own errors become `Failed`.
@@ -38,7 +38,7 @@ def each(
 def _run_each(
     queries: Iterable[Any],
     search: Callable[[Any], Answered],
-    name_of: Callable[[Any], tuple[str, On]],
+    name_of: Callable[[Any], tuple[str, ColumnSelection]],
     threads: int,
 ) -> Iterator[Answered | Failed]:
     def search_or_fail(query: Any) -> Answered | Failed:
@@ -61,10 +61,10 @@ def _run_each(
                 future.cancel()
 
 
-def table_and_columns(query: Any, on: On) -> tuple[Any, On]:
+def split_query(query: Any, on: ColumnSelection) -> tuple[Any, ColumnSelection]:
     """Split a query into its table and columns; the columns default to `on`.
 
-    >>> table_and_columns(("b.csv", ["first", "last"]), None), table_and_columns("a.csv", "city")
+    >>> split_query(("b.csv", ["first", "last"]), None), split_query("a.csv", "city")
     (('b.csv', ['first', 'last']), ('a.csv', 'city'))
     """
     return query if _is_pair(query) else (query, on)
@@ -81,5 +81,5 @@ def _is_pair(query: Any) -> bool:
 def _is_array_of_names(on: Any) -> bool:
     if not hasattr(on, "tolist") and not hasattr(on, "to_list"):
         return False
-    names = in_order(on)  # otherwise the tuple may be a table of its own
+    names = to_column_list(on)  # otherwise the tuple may be a table of its own
     return isinstance(names, list) and bool(names) and all(isinstance(name, str) for name in names)

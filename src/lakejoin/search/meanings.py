@@ -7,18 +7,18 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
-from lakejoin.search.needed_part import adding, check_part
+from lakejoin.search.needed_part import add_part_command, require_part
 
 if TYPE_CHECKING:
     from lakejoin.encoders import Encoder
-    from lakejoin.search.vectors.engine import VectorSearch
-    from lakejoin.store.meaning import MeaningOptions
+    from lakejoin.engines.meaning.engine import VectorSearch
+    from lakejoin.store.meaning_vectors import MeaningOptions
     from lakejoin.store.snapshot import Snapshot
 
-_ADD = adding("meaning")
+_ADD = add_part_command("meaning")
 
 
-class Meanings:
+class MeaningIndex:
     """The vectors of one snapshot; encoder and engine are cached and thread-safe."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -29,7 +29,7 @@ class Meanings:
 
     @property
     def _made(self) -> MeaningOptions:
-        check_part(self._snapshot, "meaning")
+        require_part(self._snapshot, "meaning")
         made = self._snapshot.manifest.options.meaning
         assert made is not None
         return made
@@ -50,11 +50,11 @@ class Meanings:
         """The vector engine over this index; `encoder` is the index's."""
         with self._lock:
             if self._engine is None:
-                from lakejoin.search.vectors.engine import VectorSearch
-                from lakejoin.search.vectors.texts import text_space
+                from lakejoin.engines.meaning.engine import VectorSearch
+                from lakejoin.engines.meaning.texts import open_text_space
 
                 segments = self._snapshot.segments
-                self._engine = VectorSearch([text_space(segment, encoder) for segment in segments])
+                self._engine = VectorSearch([open_text_space(segment, encoder) for segment in segments])
             return self._engine
 
 
@@ -86,9 +86,9 @@ def _check_identity(encoder: Encoder, made: MeaningOptions, given: Any) -> Encod
 
 
 def _wrong_encoder(made: MeaningOptions, encoder: Encoder, name: str) -> str:
-    from lakejoin.encoders.protocol import difference
+    from lakejoin.encoders.protocol import describe_difference
 
-    differences = difference(made.identity, encoder.identity)
+    differences = describe_difference(made.identity, encoder.identity)
     return f"the encoder {name} did not make the vectors of this index ({differences})"
 
 

@@ -9,19 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.search.evidence import EXAMPLES, Evidence, Meeting, Wanted, missing, most_rows, shown
+from lakejoin.search.evidence import (
+    EXAMPLES,
+    Evidence,
+    SharedValues,
+    SearchedValues,
+    find_unmatched,
+    find_most_frequent,
+    spell_values,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
 
-BETWEEN = " ~ "  # between a query value and its match
-MOST_PAIRS = 8_000_000  # per result that can be listed: a pair takes about 100 bytes
+PAIR_SEPARATOR = " ~ "  # between a query value and its match
+MAX_LISTED_PAIRS = 8_000_000  # per result that can be listed: a pair takes about 100 bytes
 
 
 @dataclass(frozen=True, eq=False)
-class Partners:
+class MatchingPairs:
     """The pairs of a query value and a lake value that are near each other.
 
     Sorted by `place`, the position of the query value, then by `distance`. `partner` is the id of
@@ -46,14 +54,14 @@ class Partners:
         return np.flatnonzero(np.diff(self.place, prepend=-1))
 
     @property
-    def meeting(self) -> Meeting:
+    def meeting(self) -> SharedValues:
         """The query values with a match, and how many lake rows their matches have in total."""
         if not len(self):
-            return Meeting(self.place, self.rows)
-        return Meeting(self.place[self.first], np.add.reduceat(self.rows, self.first))
+            return SharedValues(self.place, self.rows)
+        return SharedValues(self.place[self.first], np.add.reduceat(self.rows, self.first))
 
 
-def near_evidence_of(query: Wanted, partners: Partners) -> Evidence:
+def compute_near_evidence(query: SearchedValues, partners: MatchingPairs) -> Evidence:
     """Compute the evidence from the pairs, with the median distance."""
     meeting = partners.meeting
     mine = query.counts[meeting.places]
@@ -62,25 +70,25 @@ def near_evidence_of(query: Wanted, partners: Partners) -> Evidence:
         float(mine.sum() / query.rows),
         float((mine * meeting.theirs).sum() / query.rows),
         _examples(query, partners),
-        shown(query, most_rows(query.counts, missing(query, meeting), EXAMPLES)),
+        spell_values(query, find_most_frequent(query.counts, find_unmatched(query, meeting), EXAMPLES)),
         float(np.median(nearest)) if len(nearest) else None,
     )
 
 
-def _examples(query: Wanted, partners: Partners) -> tuple[str, ...]:
+def _examples(query: SearchedValues, partners: MatchingPairs) -> tuple[str, ...]:
     """Values with their nearest match: differing pairs first, as they show what near means; then
     by query rows."""
     first = partners.first
     order = np.lexsort((-query.counts[partners.place[first]], partners.same[first]))[:EXAMPLES]
     chosen = first[order]
-    mine = shown(query, partners.place[chosen])
+    mine = spell_values(query, partners.place[chosen])
     theirs = partners.written(partners.partner[chosen]).to_pylist()
-    return tuple(f"{a}{BETWEEN}{b}" for a, b in zip(mine, theirs, strict=True))
+    return tuple(f"{a}{PAIR_SEPARATOR}{b}" for a, b in zip(mine, theirs, strict=True))
 
 
-def near_matches(
-    query: Wanted,
-    partners: Partners,
+def list_near_matches(
+    query: SearchedValues,
+    partners: MatchingPairs,
     limit: int | None,
     differing: bool = False,
     farthest: bool = False,
@@ -95,7 +103,7 @@ def near_matches(
     positions = partners.place[order]
     return pa.table(
         {
-            "value": pa.array(shown(query, positions), pa.large_string()),
+            "value": pa.array(spell_values(query, positions), pa.large_string()),
             "partner": partners.written(partners.partner[order]),
             "distance": partners.distance[order],
             "mine": query.counts[positions],
@@ -104,10 +112,10 @@ def near_matches(
     )
 
 
-def near_unmatched(query: Wanted, partners: Partners, limit: int | None) -> pa.Table:
+def list_near_unmatched(query: SearchedValues, partners: MatchingPairs, limit: int | None) -> pa.Table:
     """The query values without a match, most rows first."""
     import pyarrow as pa
 
-    positions = most_rows(query.counts, missing(query, partners.meeting), limit)
-    values = pa.array(shown(query, positions), pa.large_string())
+    positions = find_most_frequent(query.counts, find_unmatched(query, partners.meeting), limit)
+    values = pa.array(spell_values(query, positions), pa.large_string())
     return pa.table({"value": values, "mine": query.counts[positions]})

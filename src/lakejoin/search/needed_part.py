@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
-from lakejoin.store.meaning import MeaningComponent
-from lakejoin.store.points import PointsComponent
+from lakejoin.store.meaning_vectors import MeaningComponent
+from lakejoin.store.point_sets import PointsComponent
 
 if TYPE_CHECKING:
     from lakejoin.store.snapshot import Snapshot
@@ -17,7 +17,7 @@ _PARTS = {
 }
 
 
-def check_part(snapshot: Snapshot, by: str, index: str | None = None) -> None:
+def require_part(snapshot: Snapshot, by: str, index: str | None = None) -> None:
     """Raise an error if the index lacks the part that this search needs; `index` is its location,
     for the command in the message."""
     if by not in _PARTS:
@@ -27,14 +27,14 @@ def check_part(snapshot: Snapshot, by: str, index: str | None = None) -> None:
     lacks = by == "meaning" and snapshot.manifest.options.meaning is None
     if lacks or any(record is None or record.version < version for record in records):
         raise InputError(
-            f"this index has no {noun} to search by {by}; add them with: {adding(by, index)}"
+            f"this index has no {noun} to search by {by}; add them with: {add_part_command(by, index)}"
         )
 
 
-def adding(part: str, index: str | None = None) -> str:
+def add_part_command(part: str, index: str | None = None) -> str:
     """The command that adds a part to an index.
 
-    >>> adding("meaning"), adding("distance", "my lake.index")
+    >>> add_part_command("meaning"), add_part_command("distance", "my lake.index")
     ('lakejoin index --with meaning', "lakejoin index --with distance --index 'my lake.index'")
     """
     import shlex

@@ -1,122 +1,135 @@
-"""Options of a search, with checks."""
+"""Options for search by meaning (tau, encoder) and by distance (within, metric)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, TypeAlias
 
 from lakejoin.errors import InputError
-from lakejoin.search.near_options import AUTO, ByDistance, ByMeaning, Near
 
-BY = ("fused", "overlap", "containment", "meaning", "distance")
-DEFAULT_K = 10
-DEFAULT_MIN = 0.6
-INITIAL = ("items", "cardinality")  # cheapest to fetch by; fewest distinct values
+AUTO = "auto"
+MEASURES = ("hit", "all")
+METRICS = ("l2", "l1", "angular", "haversine")
 
 
 @dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """Options of a search.
+class ByMeaning:
+    """Texts match if their vectors are within `tau`, a share of the largest distance.
 
-    By overlap: the `k` columns (10) that share the most values, exactly; `min` drops those that
-    contain less. By containment: every column that contains at least `min` (0.6 without `k`), or
-    the best `k`; from sketches alone if not `verified`. For a composite key the results are tables,
-    counted by combinations, always exactly. By meaning or distance: every column that has matches
-    for at least `min` of the values, or the best `k`; `near` says how near a match must be. Fused:
-    the `k` tables (10) that join best by all evidence. `others` leaves out the query's own table
-    and its exact copies, as fused search always does. `algorithm` is how overlaps are counted.
-    `initial` is the key column to fetch rows by (name or index), or a rule from `INITIAL`.
+    `tau` defaults to the encoder's own; `"auto"` chooses it by how many columns would qualify at
+    each. `encoder` defaults to the index's. `measure` hit counts query values with a match, all
+    counts pairs.
 
-    >>> SearchOptions("containment").settled().min
-    0.6
-    >>> SearchOptions(k=True)
-    Traceback (most recent call last):
-        ...
-    lakejoin.errors.InputError: k must be a positive integer, not True
+    >>> ByMeaning("30%").tau, ByMeaning("auto").tau
+    (0.3, 'auto')
     """
 
-    by: str = "overlap"
-    k: int | None = None
-    min: float | None = None
-    others: bool = False
-    verified: bool = True
-    algorithm: str = AUTO
-    initial: str | int | None = None
-    near: Near | None = None
+    tau: Any = None
+    encoder: Any = None
+    measure: str = MEASURES[0]
 
     def __post_init__(self) -> None:
-        if self.by not in BY:
-            raise InputError(f"by must be {', '.join(BY[:-1])} or {BY[-1]}, not {self.by!r}")
-        if self.k is not None:
-            check_k(self.k)
-        if self.min is not None:
-            check_share(self.min, "min")
-        if self.by != "containment" and not self.verified:
-            raise InputError("only search by containment can be unverified")
-        if self.by != "overlap" and self.algorithm != AUTO:
-            raise InputError(
-                f"algorithm ({self.algorithm!r}) applies to by='overlap', not to by={self.by!r}"
-            )
-        if self.by == "fused":
-            self._check_fused()
-        expected = {"meaning": ByMeaning, "distance": ByDistance}.get(self.by, type(None))
-        if self.near is not None and not isinstance(self.near, expected):
-            raise InputError(f"{self.near!r} does not apply to by={self.by!r}")
-
-    def _check_fused(self) -> None:
-        if self.min is not None:
-            raise InputError(
-                f"min ({self.min:g}) does not apply to by='fused', which weighs containment "
-                "against chance; use it with overlap, containment, meaning or distance"
-            )
-        if self.initial is not None:
-            raise InputError(
-                f"initial ({self.initial!r}) does not apply to by='fused', which takes the "
-                "cheapest column; use it with overlap or containment"
-            )
-
-    def settled(self) -> SearchOptions:
-        """Fill in the defaults."""
-        if self.by == "overlap":
-            return replace(self, k=self.k or DEFAULT_K)
-        near = ByMeaning() if self.by == "meaning" and self.near is None else self.near
-        least = DEFAULT_MIN if self.min is None and self.k is None else self.min
-        return replace(self, min=least, near=near)
-
-    def for_column(self) -> SearchOptions:
-        """Return the options if they apply to a single column."""
-        if self.initial is not None:
-            raise InputError(
-                f"initial ({self.initial!r}) is the key column to fetch rows by and needs two or "
-                "more columns"
-            )
-        return self
-
-    def for_key(self) -> SearchOptions:
-        """Return the options if they apply to a composite key, which is always counted exactly."""
-        if self.by == "meaning":
-            raise InputError(
-                "search by meaning takes one column; use overlap or containment for several"
-            )
-        if not self.verified:
-            raise InputError("search for a composite key is always exact and cannot be unverified")
-        if self.algorithm != AUTO:
-            raise InputError(
-                f"algorithm ({self.algorithm!r}) applies to a single column, not to a composite key"
-            )
-        return self
+        if self.tau is not None and self.tau != AUTO:
+            object.__setattr__(self, "tau", parse_tau(self.tau))
+        _check_one(self.measure, MEASURES, "measure")
 
 
-def check_k(k: Any) -> None:
-    """Raise an error unless `k` is a positive integer (and no bool)."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise InputError(f"k must be a positive integer, not {k!r}")
+@dataclass(frozen=True, slots=True)
+class ByDistance:
+    """Numbers, points or vectors match if they are `within` a distance.
+
+    `within` is a length for points (`"500m"`, `"2km"`, `"3mi"`), a number or a share (`0.5`,
+    `"1%"`) for numbers, a number for vectors. `metric` is for vectors; `measure` as for meaning.
+    """
+
+    within: Any
+    metric: str | None = None
+    measure: str = MEASURES[0]
+
+    def __post_init__(self) -> None:
+        _check_one(self.measure, MEASURES, "measure")
+        if self.metric is not None:
+            _check_one(self.metric, METRICS, "metric")
 
 
-def check_share(share: Any, name: str) -> None:
-    """Raise an error unless `share` is a number between 0 and 1."""
-    number = isinstance(share, Real) and not isinstance(share, bool)
-    if not number or math.isnan(share) or not 0.0 <= share <= 1.0:
-        raise InputError(f"{name} must be a number between 0 and 1, not {share!r}")
+NearOptions: TypeAlias = ByMeaning | ByDistance
+
+
+@dataclass(frozen=True, slots=True)
+class NearArguments:
+    """The options as the caller passed them; None if not given."""
+
+    tau: Any = None
+    encoder: Any = None
+    measure: str | None = None
+    within: Any = None
+    metric: str | None = None
+
+    def near(self, by: str) -> NearOptions | None:
+        """Make the options of a search `by` meaning or distance; reject those that do not apply."""
+        hit = self.measure or MEASURES[0]
+        if by == "meaning":
+            self._refuse(by, "within", "use tau to set how near texts must be")
+            self._refuse(by, "metric", "text vectors are always compared by L2")
+            return ByMeaning(self.tau, self.encoder, hit)
+        if by == "distance":
+            self._refuse(by, "tau", "use within to set how near values must be")
+            self._refuse(by, "encoder", "numbers and coordinates need none")
+            if self.within is None:
+                raise InputError(
+                    "distance search needs a distance: within 500m for coordinates, within 1% or "
+                    "0.5 for numbers"
+                )
+            return ByDistance(self.within, self.metric, hit)
+        for name, goes_with in _GOES_WITH.items():
+            self._refuse(by, name, f"it is for search by {goes_with}")
+        return None
+
+    def _refuse(self, by: str, name: str, why: str) -> None:
+        value = getattr(self, name)
+        if value is not None:
+            shown = f" {value}" if isinstance(value, str | Real) else ""
+            search = "fused search" if by == "fused" else f"search by {by}"
+            raise InputError(f"{name}{shown} does not apply to {search}: {why}")
+
+
+_GOES_WITH = {
+    "tau": "meaning",
+    "encoder": "meaning",
+    "measure": "meaning or distance",
+    "within": "distance",
+    "metric": "distance",
+}
+
+
+def parse_tau(given: Any) -> float:
+    """Parse a tau.
+
+    >>> parse_tau(0.06), parse_tau("6%"), parse_tau("0.06")
+    (0.06, 0.06, 0.06)
+    >>> parse_tau(6)
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: tau must be a share of the largest distance such as 0.06 or 6%, or \
+auto; got 6
+    """
+    share = given
+    if isinstance(given, str):
+        number, percent = given.strip().removesuffix("%"), given.strip().endswith("%")
+        try:
+            share = float(number) / (100 if percent else 1)
+        except ValueError:
+            share = None
+    is_number = isinstance(share, Real) and not isinstance(share, bool)
+    if not is_number or math.isnan(share) or not 0.0 <= share <= 1.0:
+        raise InputError(
+            f"tau must be a share of the largest distance such as 0.06 or 6%, or auto; got {given}"
+        )
+    return float(share)
+
+
+def _check_one(value: Any, allowed: tuple[str, ...], name: str) -> None:
+    if value not in allowed:
+        raise InputError(f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {value}")

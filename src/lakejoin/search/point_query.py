@@ -9,36 +9,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import InputError
-from lakejoin.search.mate.query import distinct_rows
-from lakejoin.store.axes import (
+from lakejoin.engines.composite.query import distinct_rows
+from lakejoin.store.coordinate_columns import (
     LATITUDE,
     LONGITUDE,
     AxisColumn,
-    axis_name,
-    coordinate_pairs,
-    says_place,
+    parse_axis_name,
+    find_coordinate_pairs,
+    names_coordinates,
 )
-from lakejoin.store.coordinates import (
+from lakejoin.store.parsed_numbers import (
     KIND_SHARE,
-    Readings,
-    degrees_in,
-    dimension_in,
-    numbers_in,
-    read_values,
-    valid_places,
+    ParsedValues,
+    column_degrees,
+    common_dimension,
+    column_numbers,
+    parse_values,
+    are_on_globe,
     vector_share,
-    vectors_of,
+    parse_vectors,
 )
-from lakejoin.store.points import NUMBER, PLACE, VECTOR
+from lakejoin.store.point_sets import NUMBER, COORDINATES, VECTOR
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.search.mine import MyTable
+    from lakejoin.engines.mine import QueryTable
 
 Array = np.ndarray[Any, Any]
 
-BETWEEN = ", "  # between latitude and longitude
+COORDINATE_SEPARATOR = ", "  # between latitude and longitude
 _POLE = 90.0
 
 
@@ -67,8 +67,8 @@ class PointQuery:
         return [self.texts.take(positions)]
 
 
-def point_query(
-    query_table: MyTable, column_indexes: Sequence[int], on_globe: bool, as_vectors: bool = False
+def read_points(
+    query_table: QueryTable, column_indexes: Sequence[int], on_globe: bool, as_vectors: bool = False
 ) -> PointQuery:
     """Read the points of one column, or of a latitude and a longitude column.
 
@@ -84,15 +84,15 @@ def point_query(
         if swapped:
             columns, names, column_indexes = columns[::-1], names[::-1], column_indexes[::-1]
     else:
-        on_globe = on_globe and (says_place(names[0]) or not as_vectors)
+        on_globe = on_globe and (names_coordinates(names[0]) or not as_vectors)
         kind, axes, notes = *_read_single(columns[0][0], names[0], on_globe), ()
     combinations, counts = distinct_rows([cells for _, cells in columns])
     numbers = [axis[combinations[:, j]] for j, axis in enumerate(axes)]
     points = np.concatenate(
         [axis_values.reshape(len(axis_values), -1) for axis_values in numbers], axis=1
     )
-    earthly = kind == PLACE or (as_vectors and points.shape[1] == 2)
-    valid = valid_places(points) if earthly else np.isfinite(points).all(axis=1)
+    earthly = kind == COORDINATES or (as_vectors and points.shape[1] == 2)
+    valid = are_on_globe(points) if earthly else np.isfinite(points).all(axis=1)
     if not valid.any():
         raise _no_points_error(query_table, names, [tokens for tokens, _ in columns])
     distinct_points, first, counts = _distinct(points, np.flatnonzero(valid), counts)
@@ -135,7 +135,7 @@ def _join_texts(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
 
     if len(shown) == 1:
         return shown[0]
-    return pc.binary_join_element_wise(*shown, pa.scalar(BETWEEN, pa.large_string()))
+    return pc.binary_join_element_wise(*shown, pa.scalar(COORDINATE_SEPARATOR, pa.large_string()))
 
 
 # -- reading values --------------------------------------------------------------------------------
@@ -143,20 +143,20 @@ def _join_texts(shown: Sequence[pa.LargeStringArray]) -> pa.LargeStringArray:
 
 def _read_single(tokens: pa.LargeStringArray, name: str, on_globe: bool) -> tuple[str, list[Array]]:
     """The kind of most values of one column, and the values as numbers."""
-    from lakejoin.kernels.points import texts
-    from lakejoin.store.pointsets import places_in_texts
+    from lakejoin.kernels import coordinate_texts
+    from lakejoin.store.point_detection import parse_column_points
 
-    readings = read_values(tokens)
-    numbers, dimension = numbers_in(readings), dimension_in(readings)
+    readings = parse_values(tokens)
+    numbers, dimension = column_numbers(readings), common_dimension(readings)
     vectors = vector_share(readings, dimension) if dimension > 1 else 0.0
-    pairs = readings.share(texts.PAIR, texts.PLACE)
+    pairs = readings.share(coordinate_texts.PAIR, coordinate_texts.POINT)
     if dimension == 2 and on_globe:
         pairs, vectors = pairs + vectors, 0.0
-    shares = {NUMBER: float(np.isfinite(numbers).mean()), PLACE: pairs, VECTOR: vectors}
+    shares = {NUMBER: float(np.isfinite(numbers).mean()), COORDINATES: pairs, VECTOR: vectors}
     kind = max(shares, key=lambda kind: shares[kind])
-    if kind == PLACE:
-        return kind, [places_in_texts(tokens, name)]
-    return kind, [vectors_of(tokens) if kind == VECTOR and vectors else numbers]
+    if kind == COORDINATES:
+        return kind, [parse_column_points(tokens, name)]
+    return kind, [parse_vectors(tokens) if kind == VECTOR and vectors else numbers]
 
 
 def _read_pair(
@@ -164,8 +164,8 @@ def _read_pair(
 ) -> tuple[str, bool, list[Array], tuple[str, ...]]:
     """Read two columns as latitude and longitude: the kind, whether they are swapped, their
     degrees, and notes."""
-    readings = [read_values(texts) for texts in tokens]
-    degrees = [degrees_in(item) for item in readings]
+    readings = [parse_values(texts) for texts in tokens]
+    degrees = [column_degrees(item) for item in readings]
     axes = [_axis(item, name) for item, name in zip(readings, names, strict=True)]
     if axes[0] == axes[1] != "":
         raise InputError(f"{_listed(names)} are both a {axes[0]}; name a latitude and a longitude")
@@ -178,19 +178,19 @@ def _read_pair(
         degrees, names = degrees[::-1], names[::-1]
     if swapped or not all(axes):
         notes = (f"using {names[0]!r} as latitude and {names[1]!r} as longitude",)
-    return PLACE, swapped, degrees, notes
+    return COORDINATES, swapped, degrees, notes
 
 
-def _axis(readings: Readings, name: str) -> str:
+def _axis(readings: ParsedValues, name: str) -> str:
     """The axis of a column by its letters (`48.1° N`) or its name; empty if neither tells."""
-    by_name = axis_name(name)
+    by_name = parse_axis_name(name)
     return _axis_by_letters(readings) or (by_name.axis if by_name else "")
 
 
-def _axis_by_letters(readings: Readings) -> str:
-    from lakejoin.kernels.points import texts
+def _axis_by_letters(readings: ParsedValues) -> str:
+    from lakejoin.kernels import coordinate_texts
 
-    north, east = readings.share(texts.LATITUDE), readings.share(texts.LONGITUDE)
+    north, east = readings.share(coordinate_texts.LATITUDE), readings.share(coordinate_texts.LONGITUDE)
     if north >= KIND_SHARE / 2 and not east:
         return LATITUDE
     return LONGITUDE if east >= KIND_SHARE / 2 and not north else ""
@@ -201,9 +201,9 @@ def _largest_degree(degrees: Array) -> float:
 
 
 def _no_points_error(
-    query_table: MyTable, names: Sequence[str], tokens: Sequence[pa.LargeStringArray]
+    query_table: QueryTable, names: Sequence[str], tokens: Sequence[pa.LargeStringArray]
 ) -> InputError:
-    some = BETWEEN.join(repr(texts[0].as_py()) for texts in tokens if len(texts))
+    some = COORDINATE_SEPARATOR.join(repr(texts[0].as_py()) for texts in tokens if len(texts))
     if len(names) > 1:
         return InputError(
             f"no row of {query_table.name} has a valid latitude and longitude in degrees in "
@@ -218,21 +218,21 @@ def _no_points_error(
 # -- default columns -------------------------------------------------------------------------------
 
 
-def place_in(query_table: MyTable) -> tuple[tuple[int, ...], str]:
+def find_coordinates(query_table: QueryTable) -> tuple[tuple[int, ...], str]:
     """Find the coordinates of the query table, two columns or one that holds both, and a note that
     names them."""
-    from lakejoin.kernels.points import texts
+    from lakejoin.kernels import coordinate_texts
 
     query_table.profiles()  # reads a file once
     axes, both = [], []
     for column_index, name in enumerate(query_table.names):
-        readings = read_values(query_table.query(column_index).tokens)
-        degrees = degrees_in(readings)
+        readings = parse_values(query_table.query(column_index).tokens)
+        degrees = column_degrees(readings)
         if len(readings) and float(np.isfinite(degrees).mean()) >= KIND_SHARE:
             axes.append(AxisColumn(column_index, name, degrees, _axis_by_letters(readings)))
-        elif readings.share(texts.PAIR, texts.PLACE) >= KIND_SHARE:
+        elif readings.share(coordinate_texts.PAIR, coordinate_texts.POINT) >= KIND_SHARE:
             both.append((column_index,))
-    pairs = [*coordinate_pairs(axes), *both]
+    pairs = [*find_coordinate_pairs(axes), *both]
     if not pairs:
         raise InputError(
             f"no column was named, and {query_table.name} has no columns that look like "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakejoin.search.tau import Taus
+    from lakejoin.search.tau_choice import TauCounts
 
 
 _MILLIMETRE = 0.001  # shorter distances are rounding errors
@@ -17,10 +17,10 @@ def _plain(number: float, digits: int) -> str:
     return f"{number:,.0f}" if 999.5 <= number < 1e15 else f"{number:.{digits}g}"
 
 
-def tau_text(tau: float) -> str:
+def format_tau(tau: float) -> str:
     """Format a tau.
 
-    >>> tau_text(0.3), tau_text(0.065), tau_text(0.0)
+    >>> format_tau(0.3), format_tau(0.065), format_tau(0.0)
     ('30%', '6.5%', '0%')
     """
     return f"{100 * tau:.4g}%"
@@ -42,7 +42,7 @@ class Reach:
     within: str | None = None
     metric: str | None = None
     unit: str = ""
-    taus: Taus | None = None
+    taus: TauCounts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as in `--json`."""
@@ -81,5 +81,5 @@ class Reach:
         ('within tau 30%', 'within 500m')
         """
         return (
-            f"within tau {tau_text(self.tau)}" if self.tau is not None else f"within {self.within}"
+            f"within tau {format_tau(self.tau)}" if self.tau is not None else f"within {self.within}"
         )

@@ -8,21 +8,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lakejoin.errors import InputError
-from lakejoin.search.evidence import Evidence, Meeting, Wanted, evidence_of, matches, told_apart
-from lakejoin.search.evidence import unmatched as unmatched_values
+from lakejoin.search.evidence import (
+    Evidence,
+    SharedValues,
+    SearchedValues,
+    compute_evidence,
+    list_matches,
+    make_names_unique,
+)
+from lakejoin.search.evidence import list_unmatched as unmatched_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.search.mine import MyTable
-    from lakejoin.search.near_evidence import Partners
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.near_evidence import MatchingPairs
     from lakejoin.store.catalog import TableEntry
     from lakejoin.store.manifest import Manifest
     from lakejoin.store.segment import Segment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class ResultLocation:
     """Where a result is in the index and what it was found for; its evidence comes from here.
 
     `columns` are the column indexes in segment `number`, `places` the column indexes in the query
@@ -30,15 +37,15 @@ class Found:
     result's columns.
     """
 
-    query: Wanted
+    query: SearchedValues
     segment: Segment
     number: int
     table: int
     columns: tuple[int, ...]
-    mine: MyTable
+    mine: QueryTable
     places: tuple[int, ...]
     manifest: Manifest
-    meeting: Callable[[], Meeting]
+    meeting: Callable[[], SharedValues]
     size: Callable[[], int]
 
     @property
@@ -63,7 +70,7 @@ class Result:
     `runner_up` is the next best mapping of columns with its `matched`, if it has nearly as many;
     otherwise None.
 
-    With sketches, `estimate` is their containment and `error` its standard deviation. If a result
+    With sketches, `estimate_survival` is their containment and `error` its standard deviation. If a result
     is not `verified`, `containment` and `matched` come from the estimate, `row_coverage` and
     `fan_out` are None, and there are no examples.
     """
@@ -80,15 +87,15 @@ class Result:
     error: float | None = None
     verified: bool = True
     runner_up: dict[str, Any] | None = field(default=None, hash=False)
-    found: Found | None = field(default=None, repr=False, compare=False)
+    found: ResultLocation | None = field(default=None, repr=False, compare=False)
 
     @property
     def mapping(self) -> dict[str, str]:
         """Maps each query column to the lake column it joins with.
 
-        Underscores are appended to query column names that repeat, as in `matches`.
+        Underscores are appended to query column names that repeat, as in `list_matches`.
         """
-        return dict(zip(told_apart(self._found.query.columns), self.columns, strict=True))
+        return dict(zip(make_names_unique(self._found.query.columns), self.columns, strict=True))
 
     @cached_property
     def column_size(self) -> int:
@@ -106,7 +113,7 @@ class Result:
         """
         if not self.verified or self.found is None:
             return None
-        return evidence_of(self.found.query, self.found.meeting())
+        return compute_evidence(self.found.query, self.found.meeting())
 
     @property
     def row_coverage(self) -> float | None:
@@ -120,7 +127,7 @@ class Result:
 
     @property
     def examples(self) -> dict[str, list[str]]:
-        """Up to three `matched` and three `unmatched` values as the query table spells them, most
+        """Up to three `matched` and three `list_unmatched` values as the query table spells them, most
         frequent first; the values of a combination are separated by `·`."""
         if self.evidence is None:
             return {"matched": [], "unmatched": []}
@@ -130,7 +137,7 @@ class Result:
         """The shared values: `value` as the query table spells it, its rows there (`mine`) and in
         the lake table (`theirs`), most query rows first. For a composite key, the key columns
         replace `value`."""
-        return matches(self._found.query, self._found.meeting(), limit)
+        return list_matches(self._found.query, self._found.meeting(), limit)
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
         """The query values without a match: `value` (or the key columns) and its rows, `mine`."""
@@ -138,9 +145,9 @@ class Result:
 
     def sql(self) -> str:
         """DuckDB SQL that joins the query table with this one."""
-        from lakejoin.search.sql import join_sql
+        from lakejoin.codegen.result_sql import write_join_sql
 
-        return join_sql(self._found)
+        return write_join_sql(self._found)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a JSON object with stable keys."""
@@ -162,7 +169,7 @@ class Result:
         }
 
     @property
-    def _found(self) -> Found:
+    def _found(self) -> ResultLocation:
         if self.found is None:
             raise InputError("this result is detached from its index; search again")
         return self.found
@@ -174,17 +181,17 @@ class NearResult(Result):
 
     `matched` query values have a match there, in `pairs` pairs. `columns` may be two, for
     coordinates. If there are too many pairs to list (`listed` is false), `row_coverage`, `fan_out`
-    and `distance` are None, there are no examples, and `matches` raises an error.
+    and `distance` are None, there are no examples, and `list_matches` raises an error.
     """
 
     pairs: int = 0
-    partners: Callable[[], Partners] | None = field(default=None, repr=False, compare=False)
+    partners: Callable[[], MatchingPairs] | None = field(default=None, repr=False, compare=False)
 
     @property
     def mapping(self) -> dict[str, str]:
         """Maps each query column to its lake column; coordinates that are one column on one side
         and two on the other map to all of them, in one text."""
-        mine = told_apart(self._found.query.columns)
+        mine = make_names_unique(self._found.query.columns)
         if len(mine) == len(self.columns):
             return dict(zip(mine, self.columns, strict=True))
         return dict.fromkeys(mine, ", ".join(self.columns))
@@ -192,31 +199,31 @@ class NearResult(Result):
     @property
     def listed(self) -> bool:
         """Whether the pairs are few enough to list in memory."""
-        from lakejoin.search.near_evidence import MOST_PAIRS
+        from lakejoin.search.near_evidence import MAX_LISTED_PAIRS
 
-        return self.pairs <= MOST_PAIRS
+        return self.pairs <= MAX_LISTED_PAIRS
 
     @property
     def distance(self) -> float | None:
-        """The median distance of query values to their nearest match, in the unit of `matches`."""
+        """The median distance of query values to their nearest match, in the unit of `list_matches`."""
         return self.evidence.distance if self.evidence else None
 
     @cached_property
     def evidence(self) -> Evidence | None:
         """Row coverage, fan-out, examples and median distance; None if there are too many pairs."""
-        from lakejoin.search.near_evidence import near_evidence_of
+        from lakejoin.search.near_evidence import compute_near_evidence
 
         if not self.listed:
             return None
-        return near_evidence_of(self._found.query, self._partners())
+        return compute_near_evidence(self._found.query, self._partners())
 
     def matches(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
         """The matching pairs, nearest first: `value` as spelled in the query table, `partner` as in
         the lake table, their `distance`, and their rows (`mine`, `theirs`). `differing` leaves out
         equal values."""
-        from lakejoin.search.near_evidence import near_matches
+        from lakejoin.search.near_evidence import list_near_matches
 
-        return near_matches(self._found.query, self._partners(), limit, differing)
+        return list_near_matches(self._found.query, self._partners(), limit, differing)
 
     @property
     def equal(self) -> int:
@@ -225,15 +232,15 @@ class NearResult(Result):
 
     def unmatched(self, limit: int | None = None) -> pa.Table:
         """The query values without a match: `value` and its rows, `mine`."""
-        from lakejoin.search.near_evidence import near_unmatched
+        from lakejoin.search.near_evidence import list_near_unmatched
 
-        return near_unmatched(self._found.query, self._partners(), limit)
+        return list_near_unmatched(self._found.query, self._partners(), limit)
 
     def farthest(self, limit: int | None = None, *, differing: bool = False) -> pa.Table:
         """The matching pairs, farthest first: those that are only just near enough."""
-        from lakejoin.search.near_evidence import near_matches
+        from lakejoin.search.near_evidence import list_near_matches
 
-        return near_matches(self._found.query, self._partners(), limit, differing, farthest=True)
+        return list_near_matches(self._found.query, self._partners(), limit, differing, farthest=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a JSON object: the keys of every result, `pairs` and `distance`."""
@@ -241,18 +248,18 @@ class NearResult(Result):
 
     def sql(self) -> str:
         """DuckDB SQL that joins through a list of the pairs; raises an error for distances."""
-        from lakejoin.search.near_sql import near_join_sql
+        from lakejoin.codegen.near_sql import write_pairs_join_sql
 
-        return near_join_sql(self._found, self._partners())
+        return write_pairs_join_sql(self._found, self._partners())
 
-    def _partners(self) -> Partners:
+    def _partners(self) -> MatchingPairs:
         if self.partners is None:
             raise InputError("this result is detached from its index; search again")
         if not self.listed:
-            from lakejoin.search.near_evidence import MOST_PAIRS
+            from lakejoin.search.near_evidence import MAX_LISTED_PAIRS
 
             raise InputError(
-                f"{self.table} has {self.pairs:,} matching pairs, but only {MOST_PAIRS:,} can be "
+                f"{self.table} has {self.pairs:,} matching pairs, but only {MAX_LISTED_PAIRS:,} can be "
                 "listed: search with a smaller tau or within"
             )
         return self.partners()

@@ -12,34 +12,34 @@ import numpy as np
 
 from lakejoin.errors import InputError
 from lakejoin.search.answer import Answer
-from lakejoin.search.containment import Containment, at_least
+from lakejoin.engines.containment.engine import ContainmentEngine, filter_by_share
 from lakejoin.search.copies import Copies
-from lakejoin.search.display import percent
-from lakejoin.search.evidence import Located, Wanted, meet
-from lakejoin.search.hits import Counters, Excluded, Hits
-from lakejoin.search.mine import unsearched
-from lakejoin.search.options import DEFAULT_K, SearchOptions
-from lakejoin.search.places import Places
-from lakejoin.search.query import Query
-from lakejoin.search.result import Found, NearResult, Result
+from lakejoin.search.answer_display import format_percent
+from lakejoin.search.evidence import QueryCodes, SearchedValues, find_shared_values
+from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.mine import unsearched_note
+from lakejoin.search.options_more import DEFAULT_K, SearchOptions
+from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.engines.query import Query
+from lakejoin.search.result import ResultLocation, NearResult, Result
 
 if TYPE_CHECKING:
-    from lakejoin.search.choice import Choice
-    from lakejoin.search.keys import KeySearch
-    from lakejoin.search.mate.hits import KeyCounters, KeyHits
-    from lakejoin.search.meaning import MeaningSearch
-    from lakejoin.search.meanings import Meanings
-    from lakejoin.search.mine import MyTable
-    from lakejoin.search.nearness import DistanceSearch
-    from lakejoin.search.overlap.costs import ReadCosts
-    from lakejoin.search.vectors.hits import VectorCounters, VectorHits
+    from lakejoin.search.query_columns import ColumnChoice
+    from lakejoin.search.key_search import KeySearch
+    from lakejoin.engines.composite.hits import KeyCounters, KeyHits
+    from lakejoin.search.meaning_search import MeaningSearch
+    from lakejoin.search.meanings import MeaningIndex
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.distance_search import DistanceSearch
+    from lakejoin.engines.overlap.read_costs import ReadCosts
+    from lakejoin.engines.meaning.hits import VectorCounters, VectorHits
     from lakejoin.store.snapshot import Snapshot
 
 Array = np.ndarray[Any, Any]
 
 _FEW = 100  # values: sketches miss smaller queries in large columns
 _EXACTLY = "search by overlap counts exactly"
-AT_ONCE = 100  # results whose evidence is gathered with the search
+EAGER_RESULTS = 100  # results whose evidence is gathered with the search
 
 
 class Searcher:
@@ -47,18 +47,18 @@ class Searcher:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._places = [Places(segment) for segment in snapshot.segments]
+        self._places = [SegmentTables(segment) for segment in snapshot.segments]
 
     @cached_property
     def _costs(self) -> ReadCosts | None:
         """The cost of reading this index, if it was measured on this machine before."""
-        from lakejoin.search.overlap.costs import kept_costs
+        from lakejoin.engines.overlap.read_costs import load_costs
 
-        return kept_costs(self.snapshot.place)
+        return load_costs(self.snapshot.place)
 
     def search(
         self,
-        query_table: MyTable,
+        query_table: QueryTable,
         column_index: int,
         options: SearchOptions | None = None,
         notes: Sequence[str] = (),
@@ -79,13 +79,13 @@ class Searcher:
         )
 
     def results(
-        self, query_table: MyTable, column_index: int, options: SearchOptions
+        self, query_table: QueryTable, column_index: int, options: SearchOptions
     ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
         """The results of `search` and their notes; all evidence is gathered on demand."""
         return self._column(query_table, column_index, options.for_column().settled())[:2]
 
     def _column(
-        self, query_table: MyTable, column_index: int, options: SearchOptions
+        self, query_table: QueryTable, column_index: int, options: SearchOptions
     ) -> tuple[tuple[Result, ...], tuple[str, ...], Counters]:
         query = query_table.query(column_index)
         if len(query) == 0:
@@ -93,7 +93,7 @@ class Searcher:
         copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
         excluded, left_out = self._excluded(copies, options)
         hits = self._hits(query, options, excluded)
-        located = Located(query, self.snapshot.segments)
+        located = QueryCodes(query, self.snapshot.segments)
         results = tuple(
             self._result(i, hits, located, copies, options.verified) for i in range(len(hits))
         )
@@ -102,8 +102,8 @@ class Searcher:
 
     def search_key(
         self,
-        query_table: MyTable,
-        key: Choice,
+        query_table: QueryTable,
+        key: ColumnChoice,
         options: SearchOptions | None = None,
         notes: Sequence[str] = (),
         since: float | None = None,
@@ -128,7 +128,7 @@ class Searcher:
 
     def search_near(
         self,
-        query_table: MyTable,
+        query_table: QueryTable,
         column_indexes: Sequence[int],
         options: SearchOptions,
         notes: Sequence[str] = (),
@@ -149,19 +149,19 @@ class Searcher:
         return replace(answer, reach=search.reach)
 
     def near(
-        self, query_table: MyTable, column_indexes: Sequence[int], options: SearchOptions
+        self, query_table: QueryTable, column_indexes: Sequence[int], options: SearchOptions
     ) -> MeaningSearch | DistanceSearch:
         """Prepare a search by meaning or distance without running it."""
         options = options.for_column().settled()
         copies = Copies(self.snapshot.segments, self._places, query_table, column_indexes[0])
         return self._near(query_table, column_indexes, options, self._excluded(copies, options)[0])
 
-    def _key(self, query_table: MyTable, key: Choice, options: SearchOptions) -> KeySearch:
-        from lakejoin.search.keys import KeySearch
+    def _key(self, query_table: QueryTable, key: ColumnChoice, options: SearchOptions) -> KeySearch:
+        from lakejoin.search.key_search import KeySearch
 
         return KeySearch(self.snapshot, self._places, query_table, key, options, self._costs)
 
-    def _key_hits(self, search: KeySearch, excluded: Excluded) -> KeyHits:
+    def _key_hits(self, search: KeySearch, excluded: ExcludedColumns) -> KeyHits:
         return search.hits(excluded)
 
     def _near_hits(self, search: MeaningSearch | DistanceSearch) -> VectorHits:
@@ -169,42 +169,42 @@ class Searcher:
 
     def _near(
         self,
-        query_table: MyTable,
+        query_table: QueryTable,
         column_indexes: Sequence[int],
         options: SearchOptions,
-        excluded: Excluded,
+        excluded: ExcludedColumns,
     ) -> MeaningSearch | DistanceSearch:
         snapshot, tables = self.snapshot, self._places
         if options.by == "meaning":
-            from lakejoin.search.meaning import MeaningSearch
+            from lakejoin.search.meaning_search import MeaningSearch
 
             (column_index,) = column_indexes
             return MeaningSearch(
                 snapshot, tables, self._meanings, query_table, column_index, options, excluded
             )
-        from lakejoin.search.nearness import DistanceSearch
+        from lakejoin.search.distance_search import DistanceSearch
 
         return DistanceSearch(
             snapshot, tables, query_table, tuple(column_indexes), options, excluded
         )
 
     @cached_property
-    def _meanings(self) -> Meanings:
-        from lakejoin.search.meanings import Meanings
+    def _meanings(self) -> MeaningIndex:
+        from lakejoin.search.meanings import MeaningIndex
 
-        return Meanings(self.snapshot)
+        return MeaningIndex(self.snapshot)
 
     def results_of(
-        self, query_table: MyTable, column_index: int, columns: Sequence[tuple[int, int]]
+        self, query_table: QueryTable, column_index: int, columns: Sequence[tuple[int, int]]
     ) -> tuple[Result, ...]:
         """The results of given lake columns, (segment index, column), for one query column; leaves
         out the query table, its copies, and columns that share nothing."""
         query = query_table.query(column_index)
         copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
         excluded = self._without(copies.all())
-        located = Located(query, self.snapshot.segments)
+        located = QueryCodes(query, self.snapshot.segments)
         kept = [address for address in columns if address[1] not in excluded[address[0]]]
-        matched = [len(meet(located, *address).places) for address in kept]
+        matched = [len(find_shared_values(located, *address).places) for address in kept]
         matching = [
             (*address, count) for address, count in zip(kept, matched, strict=True) if count
         ]
@@ -218,20 +218,20 @@ class Searcher:
 
     def place_of(
         self,
-        query_table: MyTable,
+        query_table: QueryTable,
         column_indexes: tuple[int, ...],
         segment_index: int,
         columns: tuple[int, ...],
-    ) -> Found:
+    ) -> ResultLocation:
         """The location of a result whose values need not be equal to the query's."""
         segments = self.snapshot.segments
         size = partial(self._places[segment_index].size_of, columns[0])
         query = query_table.query(column_indexes[0])
         table = self.table_of(segment_index, columns[0])
-        located = Located(query, segments)
-        meeting = partial(meet, located, segment_index, columns[0])
+        located = QueryCodes(query, segments)
+        meeting = partial(find_shared_values, located, segment_index, columns[0])
         manifest, segment = self.snapshot.manifest, segments[segment_index]
-        return Found(
+        return ResultLocation(
             query,
             segment,
             segment_index,
@@ -244,18 +244,18 @@ class Searcher:
             size,
         )
 
-    def excluded(self, query_table: MyTable, column_index: int) -> Excluded:
+    def excluded(self, query_table: QueryTable, column_index: int) -> ExcludedColumns:
         """The columns of the query table, of its copies and of deleted tables."""
         copies = Copies(self.snapshot.segments, self._places, query_table, column_index)
-        return Excluded(self._without(copies.all()))
+        return ExcludedColumns(self._without(copies.all()))
 
-    def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[Excluded, list[str]]:
+    def _excluded(self, copies: Copies, options: SearchOptions) -> tuple[ExcludedColumns, list[str]]:
         """The columns to leave out, and notes about them."""
         if not options.others:
-            return Excluded(self._dead), []
+            return ExcludedColumns(self._dead), []
         tables = copies.all()
-        notes = left_out_said(sum(map(len, tables)), copies.mine.home is not None)
-        return Excluded(self._without(tables)), notes
+        notes = left_out_note(sum(map(len, tables)), copies.mine.home is not None)
+        return ExcludedColumns(self._without(tables)), notes
 
     @cached_property
     def _dead(self) -> list[Array]:
@@ -269,7 +269,7 @@ class Searcher:
         ]
 
     def _result(
-        self, i: int, hits: Hits, located: Located, copies: Copies, verified: bool
+        self, i: int, hits: Hits, located: QueryCodes, copies: Copies, verified: bool
     ) -> Result:
         segment, column = int(hits.segment[i]), int(hits.column[i])
         places = self._places[segment]
@@ -288,7 +288,7 @@ class Searcher:
             estimate=estimate,
             error=None if hits.error is None else float(hits.error[i]),
             verified=verified,
-            found=Found(
+            found=ResultLocation(
                 located.query,
                 self.snapshot.segments[segment],
                 segment,
@@ -297,29 +297,29 @@ class Searcher:
                 copies.mine,
                 (copies.place,),
                 self.snapshot.manifest,
-                partial(meet, located, segment, column),
+                partial(find_shared_values, located, segment, column),
                 partial(places.size_of, column),
             ),
         )
 
-    def _hits(self, query: Query, options: SearchOptions, excluded: Excluded) -> Hits:
+    def _hits(self, query: Query, options: SearchOptions, excluded: ExcludedColumns) -> Hits:
         segments = self.snapshot.segments
         if not segments:
             none = np.zeros(0, dtype=np.int64)
             return Hits(none, none, none, Counters())
         if options.by == "overlap":
-            from lakejoin.search.overlap import Overlap
+            from lakejoin.engines.overlap import Overlap
 
             found = Overlap(options.k or DEFAULT_K, options.algorithm, self._costs)
-            return at_least(found.search(query, segments, excluded), query, options.min)
-        contained = Containment(options.min or 0.0, options.k, options.verified, self._costs)
+            return filter_by_share(found.search(query, segments, excluded), query, options.min)
+        contained = ContainmentEngine(options.min or 0.0, options.k, options.verified, self._costs)
         return contained.search(query, segments, excluded)
 
     def _notes(
         self, query: Query, results: Sequence[Result], options: SearchOptions, sketched: bool
     ) -> list[str]:
         all_columns = self.snapshot.manifest.options.all_columns
-        notes = unsearched(query.column, query.type, all_columns)
+        notes = unsearched_note(query.column, query.type, all_columns)
         if results and options.by == "containment" and not sketched:
             notes.append("few columns share these values: counted exactly, without sketches")
         if results and sketched and len(query) < _FEW:
@@ -337,7 +337,7 @@ class Searcher:
             # Sketches can miss a column, so this is not proof that there is none.
             return [*notes, f"sketches found no {where} that contains enough; {_EXACTLY}"]
         if options.min is not None and options.min > 0 and len(query) > 1:
-            values = f"{percent(options.min)} of the {len(query):,} values of {query.column!r}"
+            values = f"{format_percent(options.min)} of the {len(query):,} values of {query.column!r}"
             return [*notes, f"no {where} contains {values}"]
         if len(query) > 1:
             values = f"none of the {len(query):,} values of {query.column!r}"
@@ -346,7 +346,7 @@ class Searcher:
 
 
 def _answer(
-    query: Wanted,
+    query: SearchedValues,
     results: Sequence[Result],
     options: SearchOptions,
     counters: Counters | KeyCounters | VectorCounters,
@@ -354,7 +354,7 @@ def _answer(
     begin: float,
 ) -> Answer:
     """Make the answer, after gathering the evidence of its first results."""
-    _gather(results[:AT_ONCE])
+    _gather(results[:EAGER_RESULTS])
     return Answer(
         query=query,
         results=tuple(results),
@@ -367,7 +367,7 @@ def _answer(
     )
 
 
-def left_out_said(tables: int, itself: bool) -> list[str]:
+def left_out_note(tables: int, itself: bool) -> list[str]:
     """The note about tables that were left out; `itself` if the query table is one of them."""
     count = tables - itself
     copies = f"{count:,} exact " + ("copy" if count == 1 else "copies")
@@ -378,7 +378,7 @@ def left_out_said(tables: int, itself: bool) -> list[str]:
 
 def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str]:
     """The note about results with too many pairs to list."""
-    from lakejoin.search.near_evidence import MOST_PAIRS
+    from lakejoin.search.near_evidence import MAX_LISTED_PAIRS
 
     many = sum(not result.listed for result in results)
     if not many:
@@ -386,7 +386,7 @@ def _unlisted(results: Sequence[NearResult], options: SearchOptions) -> list[str
     has = "1 result has" if many == 1 else f"{many:,} results have"
     smaller = "tau" if options.by == "meaning" else "within"
     return [
-        f"{has} more than {MOST_PAIRS:,} pairs, too many to list: counted only, without examples; "
+        f"{has} more than {MAX_LISTED_PAIRS:,} pairs, too many to list: counted only, without examples; "
         f"try a smaller {smaller}"
     ]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakejoin.search.reach import tau_text
+from lakejoin.search.reach import format_tau
 
 if TYPE_CHECKING:
-    from lakejoin.search.tau import Taus
+    from lakejoin.search.tau_choice import TauCounts
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HEIGHT = 6  # lines of the plot
 _TICK = 10  # bars from one label below to the next
 
 
-def as_text(taus: Taus) -> list[str]:
+def plot_text(taus: TauCounts) -> list[str]:
     """Plot in lines of text: a title, bars, and the axis with a mark at the chosen tau.
 
     A bar with a positive count is never empty.
@@ -33,7 +33,7 @@ def as_text(taus: Taus) -> list[str]:
     return lines
 
 
-def _values(taus: Taus) -> str:
+def _values(taus: TauCounts) -> str:
     sampled = f" (a sample of {taus.of:,})" if taus.of > taus.values else ""
     return f"{taus.values:,} values{sampled}"
 
@@ -42,15 +42,15 @@ def _height(count: int, most: int, room: int) -> int:
     return max(1, round(room * count / most)) if count else 0
 
 
-def _taken(taus: Taus) -> int:
+def _taken(taus: TauCounts) -> int:
     """The index of the bar of the chosen tau; -1 if it is not on the axis."""
     return taus.tau.index(taus.taken) if taus.taken in taus.tau else -1
 
 
-def _labels(taus: Taus) -> str:
+def _labels(taus: TauCounts) -> str:
     line = ""
     for i in range(_TICK - 1, len(taus), _TICK):
-        label = tau_text(taus.tau[i])
+        label = format_tau(taus.tau[i])
         line = line.ljust(i + 1 - len(label)) + label
     return line
 
@@ -64,7 +64,7 @@ _LEFT, _BELOW, _ABOVE = 60, 34, 22
 _COLOUR, _TAKEN, _INK = "rgba(56,132,255,.55)", "rgba(230,120,30,.9)", "currentColor"
 
 
-def as_svg(taus: Taus) -> str:
+def plot_svg(taus: TauCounts) -> str:
     """Plot as a self-contained SVG; its title gives the same explanation."""
     most = max(taus.columns, default=0)
     width, height = _LEFT + _BAR * len(taus) + 10, _ABOVE + _TALL + _BELOW
@@ -81,10 +81,10 @@ def as_svg(taus: Taus) -> str:
         parts.append(
             f'<rect x="{_LEFT + _BAR * i + 1}" y="{ground - tall}" width="{_BAR - 2}" '
             f'height="{tall}" fill="{_TAKEN if i == taken else _COLOUR}">'
-            f"<title>tau {tau_text(taus.tau[i])}: {count:,}</title></rect>"
+            f"<title>tau {format_tau(taus.tau[i])}: {count:,}</title></rect>"
         )
         if (i + 1) % _TICK == 0:
-            parts.append(_words(_LEFT + _BAR * i + 4, ground + 14, tau_text(taus.tau[i]), "middle"))
+            parts.append(_words(_LEFT + _BAR * i + 4, ground + 14, format_tau(taus.tau[i]), "middle"))
     parts.append(_words(_LEFT, ground + 30, taus.why, "start"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{max(width, 640)}" '

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.signals.wrong import wrong_numbers, wrong_texts
+from lakejoin.signals.wrong_values import wrong_numbers, wrong_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,53 +26,53 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Lookup = Callable[["pa.LargeStringArray"], Any]  # which texts a column contains: Arrow booleans
 
-LEAST = 0.02  # unrelated tables share a word now and then
-KNOWN = 5_000  # values of a column that show its pattern; more are not read
+LEAST_CHANCE = 0.02  # unrelated tables share a word now and then
+PATTERN_VALUES = 5_000  # values of a column that show its pattern; more are not read
 _SAMPLE = 500
 _WHOLE = r"^-?\d{1,15}$"
 
 
-def chance_of_meeting(values: pa.LargeStringArray, others: pa.LargeStringArray) -> float:
-    """The share of wrong values that `others` contain, at least `LEAST`.
+def match_chance(values: pa.LargeStringArray, others: pa.LargeStringArray) -> float:
+    """The share of wrong values that `others` contain, at least `LEAST_CHANCE`.
 
     >>> import pyarrow as pa
     >>> count = pa.array([str(n) for n in range(1, 101)], pa.large_string())
-    >>> chance_of_meeting(count, count)
+    >>> match_chance(count, count)
     0.99
-    >>> chance_of_meeting(pa.array(["bern", "ulm"]), pa.array(["bern", "ulm", "bonn"]))
+    >>> match_chance(pa.array(["bern", "ulm"]), pa.array(["bern", "ulm", "bonn"]))
     0.02
     """
     import pyarrow.compute as pc
 
-    return chance_by(values, lambda wrong: pc.is_in(wrong, value_set=others))
+    return match_chance_by(values, lambda wrong: pc.is_in(wrong, value_set=others))
 
 
-def chance_by(values: pa.LargeStringArray, lookup: Lookup, sample: int = _SAMPLE) -> float:
-    """The share of wrong values that `lookup` finds, at least `LEAST`."""
+def match_chance_by(values: pa.LargeStringArray, lookup: Lookup, sample: int = _SAMPLE) -> float:
+    """The share of wrong values that `lookup` finds, at least `LEAST_CHANCE`."""
     wrong = wrong_values(values, sample)
-    return chance_of([Wrong(group.share, _matched(group.ways, lookup)) for group in wrong])
+    return combine_chances([WrongValues(group.share, _matched(group.ways, lookup)) for group in wrong])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wrong:
+class WrongValues:
     """Wrong values for a share of a column's values; `ways` has one row per way to make them."""
 
     share: float
     ways: Any
 
 
-def wrong_values(values: pa.LargeStringArray, sample: int = _SAMPLE) -> list[Wrong]:
+def wrong_values(values: pa.LargeStringArray, sample: int = _SAMPLE) -> list[WrongValues]:
     """Wrong values for a sample of these, as texts; null where none can be made."""
     import pyarrow.compute as pc
 
-    values = _sample(values, KNOWN)
+    values = _sample(values, PATTERN_VALUES)
     whole = pc.match_substring_regex(values, _WHOLE)
     kinds = (
         (values.filter(whole), wrong_numbers),
         (values.filter(pc.invert(whole)), wrong_texts),
     )
     return [
-        Wrong(share, make(known, _sample(known, math.ceil(share * sample))))
+        WrongValues(share, make(known, _sample(known, math.ceil(share * sample))))
         for known, make in kinds
         if (share := len(known) / max(1, len(values)))
     ]
@@ -85,8 +85,8 @@ def _sample(values: pa.LargeStringArray, most: int) -> pa.LargeStringArray:
     return values.take(np.sort(positions))
 
 
-def chance_of(met: Sequence[Wrong]) -> float:
-    """The share of wrong values that match, for the ways with the most matches, at least `LEAST`.
+def combine_chances(met: Sequence[WrongValues]) -> float:
+    """The share of wrong values that match, for the ways with the most matches, at least `LEAST_CHANCE`.
 
     `ways` are 1 where a wrong value matches, 0 where it does not, and -1 where there is none.
     """
@@ -94,7 +94,7 @@ def chance_of(met: Sequence[Wrong]) -> float:
     for group in met:
         hits, tried = (group.ways > 0).sum(axis=1), (group.ways >= 0).sum(axis=1)
         chance += group.share * float((hits / np.maximum(tried, 1)).max())
-    return max(LEAST, chance)
+    return max(LEAST_CHANCE, chance)
 
 
 def evidence(values: float, share: float, chance: float) -> float:

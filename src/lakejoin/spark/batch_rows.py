@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.spark.asking import Done
+    from lakejoin.pipeline.search_tasks import QueryOutcome
 
 SCHEMA = (
     "query string, mine array<string>, rank bigint, `table` string, columns array<string>, "
@@ -23,7 +23,7 @@ FUSED_SCHEMA = (
 )
 
 
-def rows_of(name: str, done: Done) -> pa.RecordBatch:
+def answer_rows(name: str, done: QueryOutcome) -> pa.RecordBatch:
     """One row per result of a query; a row without a rank if there are none."""
     rows = []
     for answer in done.answers:
@@ -34,7 +34,7 @@ def rows_of(name: str, done: Done) -> pa.RecordBatch:
     return _batch(rows, SCHEMA)
 
 
-def fused_rows(name: str, done: Done) -> pa.RecordBatch:
+def fused_answer_rows(name: str, done: QueryOutcome) -> pa.RecordBatch:
     """The same for a fused search; `result` is the JSON of each result."""
     rows: list[dict[str, Any]] = []
     if done.fused is not None:

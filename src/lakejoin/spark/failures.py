@@ -9,7 +9,7 @@ from lakejoin.errors import BuildFailed
 _ERROR = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception)\b: ")
 
 
-def why(problem: BaseException) -> BaseException:
+def job_failure(problem: BaseException) -> BaseException:
     """The error to raise for a failed Spark job.
 
     A job ended by Ctrl-C fails too, and PySpark raises that failure instead of the interrupt.
@@ -19,14 +19,14 @@ def why(problem: BaseException) -> BaseException:
         if isinstance(cause, KeyboardInterrupt):
             return KeyboardInterrupt()
         cause = cause.__cause__ or cause.__context__
-    return BuildFailed(f"the Spark job failed: {essence(problem)}")
+    return BuildFailed(f"the Spark job failed: {error_line(problem)}")
 
 
-def essence(problem: BaseException) -> str:
+def error_line(problem: BaseException) -> str:
     """The most useful line of a Spark error: the last that names an error, else the first.
 
     >>> text = "An error occurred while calling o1.x.\\n: org.apache.SparkException: No such master"
-    >>> essence(RuntimeError(text))
+    >>> error_line(RuntimeError(text))
     'org.apache.SparkException: No such master'
     """
     lines = [line.strip().removeprefix(": ") for line in str(problem).splitlines()]

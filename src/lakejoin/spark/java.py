@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from lakejoin.errors import MissingPart
+from lakejoin.errors import MissingDependency
 
 OLDEST_JAVA = 17
 
@@ -52,7 +52,7 @@ class JavaHome:
 
 
 def find_java() -> JavaHome:
-    """Find the Java that Spark will use; raises `MissingPart` if there is none.
+    """Find the Java that Spark will use; raises `MissingDependency` if there is none.
 
     >>> find_java().version >= 17  # doctest: +SKIP
     True
@@ -67,7 +67,7 @@ def find_java() -> JavaHome:
             return JavaHome(path, found.version, source)
         too_old.append(f"Java {found.version} ({source}: {found.home})")
     reason = f"found only {' and '.join(too_old)}" if too_old else "none was found"
-    raise MissingPart(f"Spark needs Java {OLDEST_JAVA} or newer and {reason}: {_HOW_TO_GET_IT}")
+    raise MissingDependency(f"Spark needs Java {OLDEST_JAVA} or newer and {reason}: {_HOW_TO_GET_IT}")
 
 
 def parse_version(text: str) -> int | None:
@@ -199,7 +199,7 @@ def main() -> int:
     """Print the Java home that Spark would use: `python -m lakejoin.spark.java`."""
     try:
         found = find_java()
-    except MissingPart as problem:
+    except MissingDependency as problem:
         sys.stderr.write(f"{problem}\n")
         return problem.exit_code
     sys.stdout.write(f"{found.path}\n")

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakejoin.spark.tasks import Listener, Progress
+    from lakejoin.spark.task_runner import Listener, Progress
 
 _SECONDS = 0.5
 
 
 @contextlib.contextmanager
-def polled(spark: SparkSession, stage: Progress, listener: Listener) -> Iterator[None]:
+def report_job_progress(spark: SparkSession, stage: Progress, listener: Listener) -> Iterator[None]:
     """Report the progress of the running jobs until the block ends; with Spark Connect, which has
     no status tracker, only that the stage has begun."""
     listener(stage)

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
-from lakejoin.joins.autojoin.sampling import SampleOptions
+from lakejoin.joins.learned.sampling import SampleOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,16 +25,16 @@ _SIMPLE = ("string", "tinyint", "smallint", "int", "bigint", "float", "double", 
 _MADE_TEXT = ("timestamp", "timestamp_ntz")
 
 
-def sizes(left: int, right: int, options: SampleOptions | None = None) -> tuple[int, int]:
+def sample_sizes(left: int, right: int, options: SampleOptions | None = None) -> tuple[int, int]:
     """The sample sizes for tables with `left` and `right` rows.
 
-    >>> sizes(5_000, 300), sizes(100_000_000, 300), sizes(100_000_000, 150_000)
+    >>> sample_sizes(5_000, 300), sample_sizes(100_000_000, 300), sample_sizes(100_000_000, 150_000)
     ((5000, 300), (1000000, 300), (1000000, 150000))
-    >>> sizes(1_000_000, 50_000_000, SampleOptions(participation=0.1))
+    >>> sample_sizes(1_000_000, 50_000_000, SampleOptions(participation=0.1))
     (200000, 50000)
     """
     if left < right:
-        second, first = sizes(right, left, options)
+        second, first = sample_sizes(right, left, options)
         return first, second
     options = options or SampleOptions()
     small = min(right, WHOLE)
@@ -45,13 +45,13 @@ def sizes(left: int, right: int, options: SampleOptions | None = None) -> tuple[
     return min(left, max(_FEWEST, min(_MOST, math.ceil(rate * left)))), small
 
 
-def sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table:
+def draw_sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table:
     """Sample about `wanted` rows as Arrow, with the columns that can be compared."""
     from pyspark.sql import functions as F  # noqa: N812 (the usual name)
 
     columns = []
     for name, kind in frame.dtypes:
-        column = F.col(quoted(name))
+        column = F.col(quote_name(name))
         if kind in _SIMPLE or kind.startswith("decimal") or kind.startswith("varchar"):
             columns.append(column)
         elif kind in _MADE_TEXT:
@@ -64,6 +64,6 @@ def sample(frame: DataFrame, rows: int, wanted: int, seed: int) -> pa.Table:
     return taken.toArrow()
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Quote a column name for Spark."""
     return "`" + name.replace("`", "``") + "`"

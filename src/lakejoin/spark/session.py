@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakejoin.errors import BuildFailed, InputError, MissingPart
-from lakejoin.spark.failures import essence
+from lakejoin.errors import BuildFailed, InputError, MissingDependency
+from lakejoin.spark.failures import error_line
 from lakejoin.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def with_retries(master: str) -> str:
+def add_retries(master: str) -> str:
     """Add task retries to a local master; other masters stay the same.
 
-    >>> with_retries("local[2]"), with_retries("local[2,8]"), with_retries("spark://a:7077")
+    >>> add_retries("local[2]"), add_retries("local[2,8]"), add_retries("spark://a:7077")
     ('local[2,4]', 'local[2,8]', 'spark://a:7077')
     """
     if master in ("local", "local[*]"):
@@ -63,7 +63,7 @@ def with_retries(master: str) -> str:
 
 
 @contextlib.contextmanager
-def session(
+def open_session(
     given: SparkSession | None, master: str | None, conf: Mapping[str, str]
 ) -> Iterator[SparkSession]:
     """The given session, or the running one, or a new one; only a new one is stopped."""
@@ -102,7 +102,7 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     settings = dict(_CONF)
     if not submitted:
-        url = with_retries(master or default_master())
+        url = add_retries(master or default_master())
         os.environ["JAVA_HOME"] = str(find_java().path)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -116,7 +116,7 @@ def _start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     try:
         return builder.getOrCreate()
     except Exception as problem:  # noqa: BLE001 (any JVM error becomes one sentence)
-        raise BuildFailed(f"Spark did not start: {essence(problem)}") from None
+        raise BuildFailed(f"Spark did not start: {error_line(problem)}") from None
 
 
 def _connect(master: str, conf: Mapping[str, str]) -> SparkSession:
@@ -143,7 +143,7 @@ def _need_pyspark() -> None:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        raise MissingPart(
+        raise MissingDependency(
             "building an index needs Spark: pip install 'lakejoin[spark]' (and Java 17 or newer)"
         ) from None
 

@@ -16,7 +16,7 @@ import numpy as np
 import xxhash
 
 from lakejoin.errors import DamagedIndex, NewerIndex
-from lakejoin.storage import Place, sync
+from lakejoin.locations import Location, sync
 
 Array = np.ndarray[Any, Any]
 
@@ -40,14 +40,14 @@ class ArrayFileWriter:
     """Writes named arrays to one file, one after another.
 
     >>> import tempfile
-    >>> place = Place.of(tempfile.mkdtemp()) / "x.lj"
+    >>> place = Location.of(tempfile.mkdtemp()) / "x.lj"
     >>> with ArrayFileWriter(place) as out:
     ...     out.add("n", np.arange(3))
     >>> ArrayFile(place, out.record).array("n").all().tolist()
     [0, 1, 2]
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self.record: FileRecord
         self.meta: dict[str, Any] = {}
         self._file: BinaryIO = place.create()
@@ -124,7 +124,7 @@ class ArrayFile:
     """
 
     def __init__(
-        self, place: Place, record: FileRecord | None = None, mend: str = _REBUILD
+        self, place: Location, record: FileRecord | None = None, mend: str = _REBUILD
     ) -> None:
         self.place = place
         self._mend = mend

@@ -76,8 +76,8 @@ class CatalogWriter:
         """Write both Arrow tables."""
         import pyarrow as pa
 
-        out.add("tables", to_bytes(pa.Table.from_pylist(self._tables, _table_schema())))
-        out.add("columns", to_bytes(pa.Table.from_pylist(self._columns, _column_schema())))
+        out.add("tables", table_to_bytes(pa.Table.from_pylist(self._tables, _table_schema())))
+        out.add("columns", table_to_bytes(pa.Table.from_pylist(self._columns, _column_schema())))
 
 
 def _table_schema() -> pa.Schema:
@@ -110,7 +110,7 @@ def _column_schema() -> pa.Schema:
     return pa.schema(list(kinds.items()))
 
 
-def to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
+def table_to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
     """Serialize an Arrow table to the bytes of an IPC stream, for an array file."""
     import pyarrow as pa
 
@@ -120,8 +120,8 @@ def to_bytes(table: pa.Table) -> np.ndarray[Any, Any]:
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
-def from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
-    """Read back an Arrow table written by `to_bytes`."""
+def table_from_bytes(data: np.ndarray[Any, Any]) -> pa.Table:
+    """Read back an Arrow table written by `table_to_bytes`."""
     import pyarrow as pa
 
     return pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(data))).read_all()
@@ -131,8 +131,8 @@ class Catalog:
     """The opened catalog of a segment."""
 
     def __init__(self, file: ArrayFile) -> None:
-        self.tables = from_bytes(file.array("tables").all())
-        self.columns = from_bytes(file.array("columns").all())
+        self.tables = table_from_bytes(file.array("tables").all())
+        self.columns = table_from_bytes(file.array("columns").all())
 
     def table(self, number: int) -> TableEntry:
         """The entry of one table."""

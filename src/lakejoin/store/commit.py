@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from lakejoin.errors import BusyIndex, DamagedIndex, IndexProblem, InputError, MissingIndex
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.manifest import (
-    FILE,
+    MANIFEST_FILE,
     IndexOptions,
     Manifest,
     NamedFile,
@@ -24,7 +24,7 @@ from lakejoin.store.manifest import (
     read_manifest,
 )
 from lakejoin.store.segment import Segment, SegmentRecord
-from lakejoin.store.snapshot import segment_place
+from lakejoin.store.snapshot import segment_folder
 from lakejoin.store.sources import SourceState, write_sources
 
 KEEP_SECONDS = 3600.0
@@ -38,7 +38,7 @@ _EXACT_VALUES = 1 << 22  # up to this many dictionary entries, distinct values a
 
 
 def commit(
-    index: Place,
+    index: Location,
     old: Manifest,
     lakes: Sequence[str],
     options: IndexOptions,
@@ -70,7 +70,7 @@ def commit(
     return new
 
 
-def commit_graph(index: Place, old: Manifest, graph: NamedFile) -> Manifest:
+def commit_graph(index: Location, old: Manifest, graph: NamedFile) -> Manifest:
     """Commit a new version that differs from the old one only in its graph."""
     now = time.time()
     gone = [(old.graph.name, now)] if old.graph else []
@@ -80,10 +80,10 @@ def commit_graph(index: Place, old: Manifest, graph: NamedFile) -> Manifest:
     return new
 
 
-def _replace(index: Place, old: Manifest, new: Manifest) -> None:
+def _replace(index: Location, old: Manifest, new: Manifest) -> None:
     if _current_version(index) != old.version:
         raise BusyIndex(f"another builder has changed the index at {index}; run the command again")
-    (index / FILE).replace(new.to_bytes())
+    (index / MANIFEST_FILE).replace(new.to_bytes())
 
 
 def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _replaced_files(old: Sequence[SegmentRecord], new: Sequence[SegmentRecord]) 
                 yield f"{segment.id}/{component.file}"
 
 
-def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) -> list[str]:
+def clean_index(index: Location, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) -> list[str]:
     """Remove what no reader can need: leftovers of dead builds, and versions retired long ago.
 
     Hold the build lock when calling this. Touches only files with names that we generate; returns
@@ -126,26 +126,26 @@ def clean(index: Place, manifest: Manifest, keep_seconds: float = KEEP_SECONDS) 
     return removed
 
 
-def clean_up(index: Place) -> None:
+def clean_after_failure(index: Location) -> None:
     """Remove what a failed build left behind.
 
     Reads the manifest again, since the build may have failed after its commit. If the manifest
     cannot be read, nothing is touched.
     """
     with contextlib.suppress(IndexProblem):
-        clean(index, current_manifest(index))
+        clean_index(index, current_manifest(index))
 
 
-def check_place(index: Place) -> None:
+def check_index_folder(index: Location) -> None:
     """Raise if the folder holds something else: an index needs its own folder."""
     names = set(index.children()) - {"LOCK", "segments", "scratch"}
-    if names and FILE not in names:
+    if names and MANIFEST_FILE not in names:
         raise InputError(
             f"{index} is not an index and not empty; choose another folder with --index"
         )
 
 
-def current_manifest(index: Place, replacing: bool = False) -> Manifest:
+def current_manifest(index: Location, replacing: bool = False) -> Manifest:
     """The current manifest, or an empty one for a new index.
 
     A damaged manifest is ignored if the whole index is being replaced.
@@ -160,11 +160,11 @@ def current_manifest(index: Place, replacing: bool = False) -> Manifest:
         return Manifest()
 
 
-def _current_version(index: Place) -> int:
+def _current_version(index: Location) -> int:
     return current_manifest(index, replacing=True).version
 
 
-def _totals(index: Place, manifest: Manifest, list_bytes: int) -> Totals:
+def _totals(index: Location, manifest: Manifest, list_bytes: int) -> Totals:
     tables = columns = rows = cells = 0
     for record in manifest.segments:
         tables += record.tables
@@ -172,7 +172,7 @@ def _totals(index: Place, manifest: Manifest, list_bytes: int) -> Totals:
         rows += record.rows
         cells += record.cells
         if record.dead:
-            dead = Segment(segment_place(index, record), record).catalog.tables.take(
+            dead = Segment(segment_folder(index, record), record).catalog.tables.take(
                 list(record.dead)
             )
             dead_rows = dead["rows"].to_numpy()
@@ -186,7 +186,7 @@ def _totals(index: Place, manifest: Manifest, list_bytes: int) -> Totals:
     return Totals(tables, columns, rows, cells, values, exact, size)
 
 
-def count_values(index: Place, manifest: Manifest) -> tuple[int, bool]:
+def count_values(index: Location, manifest: Manifest) -> tuple[int, bool]:
     """The number of distinct values in the lake, and whether it is exact.
 
     Dictionaries of small indexes are merged. For large ones only the values whose hash begins with
@@ -200,7 +200,7 @@ def count_values(index: Place, manifest: Manifest) -> tuple[int, bool]:
         return total, exact
     if not index.local:
         return total, False  # counting would download remote dictionaries
-    dictionaries = [Segment(segment_place(index, r), r).dictionary for r in records]
+    dictionaries = [Segment(segment_folder(index, r), r).dictionary for r in records]
     if total <= _EXACT_VALUES:
         return _distinct(np.concatenate([d.hashes() for d in dictionaries])), exact
     bits = min(8, (total // _EXACT_VALUES).bit_length())

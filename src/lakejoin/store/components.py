@@ -3,7 +3,7 @@
 The catalog, the dictionary and the rows make up a segment; every other component is built from
 them: by the segment builder for a new segment, and by `lakejoin index` for a segment older than the
 component, without reading the lake's files again. To add one, write a class with `name`, `version`,
-`made_with` and `build`, and add it to `components`.
+`made_with` and `build`, and add it to `default_components`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from lakejoin.store.arrayfile import ArrayFileWriter
-from lakejoin.store.pieces import PiecesComponent
+from lakejoin.store.rare_tokens import RareTokensComponent
 from lakejoin.store.postings import PostingsComponent
 from lakejoin.store.sketches import PERMUTATIONS, SketchComponent, SketchOptions
-from lakejoin.store.superkeys import SuperKeyComponent, SuperKeyOptions
+from lakejoin.store.super_keys import SuperKeyComponent, SuperKeyOptions
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import Segment
@@ -42,7 +42,7 @@ class Component(Protocol):
 _SUPER_KEYS = SuperKeyOptions()
 
 
-def components(
+def default_components(
     permutations: int = PERMUTATIONS, super_keys: SuperKeyOptions = _SUPER_KEYS
 ) -> tuple[Component, ...]:
     """The components that every index has, with these options."""
@@ -50,8 +50,8 @@ def components(
         PostingsComponent(),
         SketchComponent(SketchOptions(permutations)),
         SuperKeyComponent(super_keys),
-        PiecesComponent(),
+        RareTokensComponent(),
     )
 
 
-COMPONENTS = components()
+COMPONENTS = default_components()

@@ -73,9 +73,9 @@ class Dictionary:
         Looks values up in hash order and compares them in code order, so that a large query reads
         the files sequentially.
         """
-        from lakejoin.kernels.hashing import hash_strings
-        from lakejoin.kernels.lookup import bucket_spans, find_tags
-        from lakejoin.kernels.pool import equal_spans
+        from lakejoin.kernels.hashes import hash_strings
+        from lakejoin.kernels.lookup import find_bucket_spans, find_tags
+        from lakejoin.kernels.pool import compare_spans
 
         result = np.full(len(values), NOT_FOUND, dtype=np.uint32)
         if len(values) == 0 or len(self) == 0:
@@ -88,7 +88,7 @@ class Dictionary:
             order = order[np.asarray(values.is_valid())[order]]
         ordered = hashes[order]
         span = np.empty((len(order), 2), dtype=np.int64)
-        bucket_spans(self._bucket.all(), ordered, span)
+        find_bucket_spans(self._bucket.all(), ordered, span)
         tags = self._tag.touch(span[:, 0], span[:, 1])
         codes = self._code.touch(span[:, 0], span[:, 1])
         room = len(order)
@@ -104,13 +104,13 @@ class Dictionary:
         found, row = found[by_code], row[by_code]
         where = self.texts.spans(found)
         same = np.empty(n, dtype=bool)
-        equal_spans(self.texts.bytes_at(where), where, offsets, data, row, same)
+        compare_spans(self.texts.bytes_at(where), where, offsets, data, row, same)
         result[row[same]] = found[same]
         return result
 
     def hashes(self) -> Array:
         """The hash of every value, under a seed shared by all dictionaries."""
-        from lakejoin.kernels.hashing import hash_strings
+        from lakejoin.kernels.hashes import hash_strings
 
         out = np.empty(len(self), dtype=np.uint64)
         for begin in range(0, len(self), _SLICE):

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import IndexProblem, InputError, NewerIndex
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.manifest import Manifest, NamedFile
-from lakejoin.store.pairs import PairFile
+from lakejoin.store.graph_files import PairFile
 
 if TYPE_CHECKING:
     from lakejoin.store.segment import SegmentRecord
@@ -56,7 +56,7 @@ class GraphOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class GraphSegment:
     """A segment as it was when its pairs were counted, with its removed tables."""
 
     id: str
@@ -64,7 +64,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class PartRecord:
+class PairFileRecord:
     """The file with a segment's pairs: with larger columns, or with smaller ones (`turned`)."""
 
     segment: int
@@ -79,7 +79,7 @@ class PartRecord:
 class StoredGraph:
     """An opened graph; segment indexes refer to `segments`."""
 
-    def __init__(self, index: Place, named: NamedFile) -> None:
+    def __init__(self, index: Location, named: NamedFile) -> None:
         self.file = _open_file(index / named.name, named)
         meta = self.file.meta
         version = meta.get("version", 1)
@@ -94,9 +94,9 @@ class StoredGraph:
                 "with: lakejoin graph"
             )
         self.options = GraphOptions(**meta["options"])
-        self.segments = tuple(Counted(s["id"], tuple(s["dead"])) for s in meta["segments"])
-        self.parts = tuple(PartRecord(**record) for record in meta["parts"])
-        self._folder = folder_of(index, named.name)
+        self.segments = tuple(GraphSegment(s["id"], tuple(s["dead"])) for s in meta["segments"])
+        self.parts = tuple(PairFileRecord(**record) for record in meta["parts"])
+        self._folder = graph_folder(index, named.name)
         self._records = {(record.segment, record.turned): record for record in self.parts}
         self._opened: dict[tuple[int, bool], PairFile] = {}
 
@@ -128,25 +128,25 @@ class StoredGraph:
 
     def is_of(self, manifest: Manifest) -> bool:
         """Whether it was built from exactly these segments."""
-        return self.segments == tuple(Counted(s.id, s.dead) for s in manifest.segments)
+        return self.segments == tuple(GraphSegment(s.id, s.dead) for s in manifest.segments)
 
 
-def _open_file(location: Place, named: NamedFile | PartRecord) -> ArrayFile:
+def _open_file(location: Location, named: NamedFile | PairFileRecord) -> ArrayFile:
     record = FileRecord(named.bytes, named.checksum)
     return ArrayFile(location, record, "rebuild it with: lakejoin graph --full")
 
 
-def folder_of(index: Place, name: str) -> Place:
+def graph_folder(index: Location, name: str) -> Location:
     """The folder with the pair files, next to the graph's own file."""
     return index / name.removesuffix(".lj")
 
 
 def write_graph(
-    index: Place,
+    index: Location,
     name: str,
     records: Sequence[SegmentRecord],
     options: GraphOptions,
-    parts: Iterable[PartRecord],
+    parts: Iterable[PairFileRecord],
 ) -> NamedFile:
     """Write the file that lists the files of a graph."""
     with ArrayFileWriter(index / name) as out:

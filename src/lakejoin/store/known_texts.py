@@ -9,7 +9,7 @@ import numpy as np
 
 from lakejoin.errors import BuildFailed
 from lakejoin.store.dictionary import NOT_FOUND
-from lakejoin.store.meaning import KEPT, KeptVectors, MeaningComponent
+from lakejoin.store.meaning_vectors import STORED_SUFFIX, StoredVectors, MeaningComponent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class KnownTexts:
+class StoredVectorEncoder:
     """A `TextEncoder` that returns the vectors stored in some segments."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -52,11 +52,11 @@ def _find_vectors(segment: Segment, texts: pa.LargeStringArray) -> tuple[Array, 
     ids = meaning.ids_of(codes)
     rows = np.flatnonzero((codes != NOT_FOUND) & (ids < len(meaning)))
     rows = rows[meaning.codes.take(ids[rows]) == codes[rows]]
-    return rows, KeptVectors(meaning.vectors, meaning.dimension).take(ids[rows])
+    return rows, StoredVectors(meaning.vectors, meaning.dimension).take(ids[rows])
 
 
-def are_kept(records: Sequence[SegmentRecord]) -> bool:
+def all_store_vectors(records: Sequence[SegmentRecord]) -> bool:
     """Whether all these segments store full vectors of the same encoder."""
     made = {r.components[MeaningComponent.name].made_with if MeaningComponent.name in r.components
             else "" for r in records}  # fmt: skip
-    return len(made) == 1 and made.pop().endswith(KEPT)
+    return len(made) == 1 and made.pop().endswith(STORED_SUFFIX)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lakejoin.errors import BusyIndex
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 
 _FILE = "LOCK"
 _STALE_SECONDS = 24 * 3600
@@ -22,7 +22,7 @@ _SETTLE_SECONDS = 0.3
 
 
 @contextlib.contextmanager
-def build_lock(index: Place, wait: float = 0.0) -> Iterator[None]:
+def build_lock(index: Location, wait: float = 0.0) -> Iterator[None]:
     """Lock the index for one builder; waits up to `wait` seconds for another to finish.
 
     On a local disk the operating system holds the lock and releases it when the process ends.
@@ -52,7 +52,7 @@ def _owner() -> bytes:
     return json.dumps({**owner, "token": secrets.token_hex(8)}).encode()
 
 
-def _holder(index: Place) -> str:
+def _holder(index: Location) -> str:
     try:
         owner = json.loads((index / _FILE).read_bytes())
         return f"process {owner['pid']} on {owner['host']} (since {owner['since']})"
@@ -61,7 +61,7 @@ def _holder(index: Place) -> str:
 
 
 @contextlib.contextmanager
-def _local_lock(index: Place) -> Iterator[bool]:
+def _local_lock(index: Location) -> Iterator[bool]:
     import fcntl
 
     handle = os.open((index / _FILE).uri, os.O_RDWR | os.O_CREAT, 0o644)
@@ -85,14 +85,14 @@ def _local_lock(index: Place) -> Iterator[bool]:
         os.close(handle)
 
 
-def _is_still(index: Place, handle: int) -> bool:
+def _is_still(index: Location, handle: int) -> bool:
     try:
         return os.path.samestat(Path((index / _FILE).uri).stat(), os.fstat(handle))
     except FileNotFoundError:
         return False
 
 
-def _leave_nothing(index: Place) -> None:
+def _leave_nothing(index: Location) -> None:
     """Remove the folder of a first build that wrote nothing; the lock is still held."""
     if index.children() == [_FILE]:
         with contextlib.suppress(OSError):
@@ -100,7 +100,7 @@ def _leave_nothing(index: Place) -> None:
             Path(index.uri).rmdir()
 
 
-def _age(location: Place) -> float:
+def _age(location: Location) -> float:
     """Seconds since the lock was taken, as its holder wrote it: not all storage has file times."""
     try:
         since = datetime.fromisoformat(json.loads(location.read_bytes())["since"])
@@ -110,7 +110,7 @@ def _age(location: Place) -> float:
 
 
 @contextlib.contextmanager
-def _remote_lock(index: Place) -> Iterator[bool]:
+def _remote_lock(index: Location) -> Iterator[bool]:
     location = index / _FILE
     if location.kind() == "file" and _age(location) < _STALE_SECONDS:
         yield False

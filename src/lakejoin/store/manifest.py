@@ -14,15 +14,15 @@ import xxhash
 
 from lakejoin.errors import DamagedIndex, MissingIndex, NewerIndex
 from lakejoin.model import ValueRules
-from lakejoin.storage import Place
-from lakejoin.store.meaning import MeaningOptions
+from lakejoin.locations import Location
+from lakejoin.store.meaning_vectors import MeaningOptions
 from lakejoin.store.segment import ComponentRecord, SegmentRecord
 from lakejoin.store.sketches import PERMUTATIONS
-from lakejoin.store.superkeys import SuperKeyOptions
+from lakejoin.store.super_keys import SuperKeyOptions
 
 FORMAT = 1
-FILE = "MANIFEST.json"
-PARTS = ("meaning", "distance")
+MANIFEST_FILE = "MANIFEST.json"
+FEATURES = ("meaning", "distance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class IndexOptions:
 
     `rules` say how values are folded, `all_columns` whether decimals and booleans are searched too,
     `permutations` how many entries a signature has, and `super_keys` how rows are filtered.
-    `parts` are the optional features of the index, from `PARTS`; None if not decided yet, as in
+    `parts` are the optional features of the index, from `FEATURES`; None if not decided yet, as in
     older indexes. `meaning` says how vectors are computed, if there are any.
     """
 
@@ -87,15 +87,15 @@ class Manifest:
         return (text[:-1] + f',"checksum":"{digest}"}}\n').encode()
 
 
-def read_manifest(index: Place) -> Manifest:
+def read_manifest(index: Location) -> Manifest:
     """Read the current manifest of an index.
 
-    >>> read_manifest(Place.of("/nowhere/at/all"))
+    >>> read_manifest(Location.of("/nowhere/at/all"))
     Traceback (most recent call last):
         ...
     lakejoin.errors.MissingIndex: no index at /nowhere/at/all; build one with: lakejoin index LAKE
     """
-    location = index / FILE
+    location = index / MANIFEST_FILE
     try:
         data = location.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -110,7 +110,7 @@ def read_manifest(index: Place) -> Manifest:
     return _from_json(body)
 
 
-def _parse(location: Place, data: bytes) -> dict[str, Any]:
+def _parse(location: Location, data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data)
     except ValueError:
@@ -120,7 +120,7 @@ def _parse(location: Place, data: bytes) -> dict[str, Any]:
     return body
 
 
-def _verify(location: Place, data: bytes, body: dict[str, Any]) -> None:
+def _verify(location: Location, data: bytes, body: dict[str, Any]) -> None:
     text, mark, tail = data.rpartition(b',"checksum":"')
     digest = xxhash.xxh3_64_hexdigest(text + b"}")
     if not mark or tail != f'{digest}"}}\n'.encode() or body.get("checksum") != digest:
@@ -168,6 +168,6 @@ def segment_from_json(body: dict[str, Any]) -> SegmentRecord:
     return SegmentRecord(**{**body, "components": components, "dead": tuple(body["dead"])})
 
 
-def with_dead(record: SegmentRecord, dead: set[int]) -> SegmentRecord:
+def mark_dead(record: SegmentRecord, dead: set[int]) -> SegmentRecord:
     """A segment record with more tables marked as removed."""
     return replace(record, dead=tuple(sorted(set(record.dead) | dead)))

@@ -22,13 +22,13 @@ def optimal_uppers(sizes: Array, partitions: int) -> Array:
     >>> optimal_uppers(np.array([3, 3, 3, 3, 4, 4, 4, 4, 99, 99, 99, 100, 100, 100]), 2).tolist()
     [4, 100]
     """
-    from lakejoin.kernels.ensemble import optimal_ends
+    from lakejoin.kernels.minhash import find_partition_ends
 
     distinct, counts = np.unique(sizes, return_counts=True)
     if len(distinct) <= partitions:
         return distinct
     ends = np.full(partitions, -1, dtype=np.int64)
-    optimal_ends(distinct.astype(np.int64), counts.astype(np.int64), partitions, ends)
+    find_partition_ends(distinct.astype(np.int64), counts.astype(np.int64), partitions, ends)
     return distinct[np.sort(ends[ends >= 0])]
 
 

@@ -15,10 +15,10 @@ _POWERS = 10  # decimals that are tried
 _SAMPLE = 64
 
 
-def narrowed(numbers: Array) -> tuple[int, int, Array]:
+def narrow_numbers(numbers: Array) -> tuple[int, int, Array]:
     """(form, power, stored): `stored / 10 ** power` gives back every number exactly.
 
-    >>> form, power, stored = narrowed(np.array([1.5, 12.34]))
+    >>> form, power, stored = narrow_numbers(np.array([1.5, 12.34]))
     >>> FORMS[form].__name__, power, stored.tolist()
     ('int16', 2, [150, 1234])
     """
@@ -46,6 +46,6 @@ def _is_whole(numbers: Array, power: int) -> bool:
         return bool((scaled / 10.0**power == numbers).all())
 
 
-def widened(stored: Array, power: int) -> Array:
+def widen_numbers(stored: Array, power: int) -> Array:
     """The original numbers, as float64."""
     return stored.astype(np.float64) if power == 0 else stored / 10.0**power

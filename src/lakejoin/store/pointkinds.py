@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-NUMBER, PLACE, VECTOR = KINDS = ("number", "place", "vector")
+NUMBER, COORDINATES, VECTOR = KINDS = ("number", "place", "vector")
 
 
 class PointSource(Protocol):

@@ -58,7 +58,7 @@ class PostingsComponent:
 
     def build(self, source: PostingSource, out: ArrayFileWriter) -> None:
         """Write the groups, their posting lists, the sets and their multiplicities."""
-        from lakejoin.kernels.packing import pack_lists, transpose
+        from lakejoin.kernels.packing import pack_lists, transpose_lists
 
         group_start, list_start, columns = source.posting_lists()
         weight = np.diff(group_start.astype(np.int64))
@@ -72,7 +72,7 @@ class PostingsComponent:
         out.add("set_size", sizes[by_size].astype(np.uint32))
         out.add("group_start", group_start.astype(np.uint32))
         out.add("group_sample", group_start[:-1:SAMPLE].astype(np.uint32))
-        set_start, groups = transpose(list_start, stand[columns], source.column_count)
+        set_start, groups = transpose_lists(list_start, stand[columns], source.column_count)
         _write_lists(list_start, set_start, groups, weight, out)
         begin, packed = pack_lists(set_start, groups)
         if begin[-1] >= 1 << 32:
@@ -267,10 +267,10 @@ class Postings:
 
     def lists_agree(self) -> bool:
         """Whether the posting lists match the sets and ascend in length."""
-        from lakejoin.kernels.packing import transpose
+        from lakejoin.kernels.packing import transpose_lists
 
         start, groups = self.all_sets()
-        list_start, columns = transpose(start, groups, self.groups)
+        list_start, columns = transpose_lists(start, groups, self.groups)
         lengths = np.diff(list_start)
         counts: Array = np.diff(self._length_group.all().astype(np.int64))
         stored = np.repeat(self._length.all(), counts)

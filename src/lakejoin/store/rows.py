@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
-from lakejoin.store.spill import Kept, Spill
+from lakejoin.store.spill import ArrayLoader, Spill
 from lakejoin.store.texts import Texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakejoin.kernels.superkey_rows import Cells
+    from lakejoin.kernels.superkey_rows_more import SegmentCells
     from lakejoin.model import ColumnData
 
 Array = np.ndarray[Any, Any]
@@ -40,7 +40,7 @@ class _Pending:
 
     width: int
     begin: int
-    order: Kept | None
+    order: ArrayLoader | None
 
 
 class RowsWriter:
@@ -124,11 +124,11 @@ class Rows:
         cells = self.local_cells.part(at, at + rows * width).view(f"<u{width}")
         return cells, self.ids.part(begin, end)
 
-    def cells(self) -> Cells:
+    def cells(self) -> SegmentCells:
         """All columns at once, verified, for compiled code."""
-        from lakejoin.kernels.superkey_rows import Cells
+        from lakejoin.kernels.superkey_rows_more import SegmentCells
 
-        return Cells(
+        return SegmentCells(
             self.width,
             self.local_start,
             self.local_cells.all(),

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakejoin.errors import DamagedIndex
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
 from lakejoin.store.catalog import Catalog, TableEntry
 from lakejoin.store.components import Component
 from lakejoin.store.dictionary import Dictionary
-from lakejoin.store.meaning import (
-    Meaning,
+from lakejoin.store.meaning_vectors import (
+    MeaningVectors,
     MeaningComponent,
     columns_with_meaning,
     meaning_agrees,
 )
-from lakejoin.store.pieces import Pieces, PiecesComponent, pieces_agree
-from lakejoin.store.points import PointsComponent, PointSets
+from lakejoin.store.rare_tokens import RareTokens, RareTokensComponent, rare_tokens_agree
+from lakejoin.store.point_sets import PointsComponent, PointSets
 from lakejoin.store.postings import Postings, PostingsComponent
 from lakejoin.store.rows import Rows
 from lakejoin.store.sketches import SketchComponent, Sketches
-from lakejoin.store.superkeys import SuperKeyComponent, SuperKeys, keys_match
+from lakejoin.store.super_keys import SuperKeyComponent, SuperKeys, super_keys_agree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +75,7 @@ class Segment:
     `fresh_lists` are the posting lists of a segment under construction, not written yet.
     """
 
-    place: Place
+    place: Location
     record: SegmentRecord
     fresh_lists: tuple[Array, Array, Array] | None = field(default=None, repr=False)
 
@@ -121,14 +121,14 @@ class Segment:
         return SuperKeys(self.file(SuperKeyComponent.name, SuperKeyComponent.version))
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RareTokens:
         """The rare words and numbers of the columns."""
-        return Pieces(self.file(PiecesComponent.name, PiecesComponent.version))
+        return RareTokens(self.file(RareTokensComponent.name, RareTokensComponent.version))
 
     @cached_property
-    def meaning(self) -> Meaning:
+    def meaning(self) -> MeaningVectors:
         """The vectors of the text values."""
-        return Meaning(self.file(MeaningComponent.name, MeaningComponent.version))
+        return MeaningVectors(self.file(MeaningComponent.name, MeaningComponent.version))
 
     @cached_property
     def has_meaning(self) -> Array:
@@ -190,7 +190,7 @@ class Segment:
         """(group_start, list_start, list_columns): fresh ones, or computed from the rows."""
         if self.fresh_lists is not None:
             return self.fresh_lists
-        from lakejoin.kernels.grouping import group_ordered
+        from lakejoin.kernels.token_groups import group_sorted_tokens
 
         sets = [
             self.rows.set_with_counts(c, int(self.column_rows[c]))[0] if self.indexed[c] else None
@@ -204,18 +204,18 @@ class Segment:
         order = np.argsort(codes, kind="stable")
         start = np.zeros(len(self.dictionary) + 1, dtype=np.int64)
         np.cumsum(np.bincount(codes, minlength=len(self.dictionary)), out=start[1:])
-        group_start, list_start, lists = group_ordered(start, columns[order])
+        group_start, list_start, lists = group_sorted_tokens(start, columns[order])
         return group_start, list_start, lists
 
     def group_sets(self) -> tuple[Array, Array, Array]:
         """(group_start, set_start, groups): every column's set as groups."""
-        from lakejoin.kernels.packing import transpose
+        from lakejoin.kernels.packing import transpose_lists
 
         stored = self.record.components.get(PostingsComponent.name)
         if self.fresh_lists is None and stored and stored.version >= PostingsComponent.version:
             return self.postings.group_start(), *self.postings.all_sets()
         group_start, list_start, columns = self.posting_lists()
-        return group_start, *transpose(list_start, columns, self.column_count)
+        return group_start, *transpose_lists(list_start, columns, self.column_count)
 
     def repeats(self, column: int) -> Array | None:
         """The multiplicities of an indexed column's set in code order; None if all are one."""
@@ -250,9 +250,9 @@ class Segment:
             ("posting lists match the sets", self._lists_match_sets),
         ]
         if SuperKeyComponent.name in record.components:  # older indexes have none
-            checks.append(("super keys match the rows", lambda: keys_match(self, self.superkeys)))
-        if PiecesComponent.name in record.components:
-            checks.append(("pieces match the values", lambda: pieces_agree(self, self.pieces)))
+            checks.append(("super keys match the rows", lambda: super_keys_agree(self, self.superkeys)))
+        if RareTokensComponent.name in record.components:
+            checks.append(("pieces match the values", lambda: rare_tokens_agree(self, self.pieces)))
         if MeaningComponent.name in record.components:
             checks.append(("vectors match the texts", lambda: meaning_agrees(self, self.meaning)))
         if PointsComponent.name in record.components:
@@ -278,9 +278,9 @@ class Segment:
         return True
 
     def _points_match_rows(self) -> bool:
-        from lakejoin.store.pointsets import points_agree
+        from lakejoin.store.point_detection import point_sets_agree
 
-        return points_agree(self, self.points)
+        return point_sets_agree(self, self.points)
 
     def _lists_match_sets(self) -> bool:
         starts = self.postings.group_start()
@@ -291,7 +291,7 @@ class Segment:
 
 def add_components(segment: Segment, components: Iterable[Component]) -> SegmentRecord:
     """Build the components that a segment lacks or has in an older form; returns its record."""
-    for component in lacking(segment.record, components):
+    for component in missing_components(segment.record, components):
         # A unique name: a late attempt must not overwrite what was committed.
         file = f"{component.name}-{component.version}-{secrets.token_hex(4)}.lj"
         with ArrayFileWriter(segment.place / file) as out:
@@ -306,7 +306,7 @@ def add_components(segment: Segment, components: Iterable[Component]) -> Segment
     return segment.record
 
 
-def lacking(record: SegmentRecord, components: Iterable[Component]) -> list[Component]:
+def missing_components(record: SegmentRecord, components: Iterable[Component]) -> list[Component]:
     """The components that a segment lacks, or has in an older version or with other options."""
     return [c for c in components if not _is_current(record.components.get(c.name), c)]
 

@@ -105,13 +105,18 @@ def write_sketches(
     out: ArrayFileWriter, signature: Array, sizes: Array, columns: Array, options: SketchOptions
 ) -> None:
     """Write signatures, given the set sizes and the column ids."""
-    from lakejoin.kernels.forest import Shape, build_forest, equal_rows, row_keys
+    from lakejoin.kernels.lsh_forest import (
+        ForestShape,
+        build_forest,
+        mark_equal_rows,
+        compute_row_keys,
+    )
 
     keys = np.empty(len(columns), dtype=np.uint64)
-    row_keys(signature, sizes, keys)
+    compute_row_keys(signature, sizes, keys)
     order = np.argsort(keys)
     same = np.zeros(len(order), dtype=bool)
-    equal_rows(signature, order, same)
+    mark_equal_rows(signature, order, same)
     same[1:] &= np.diff(sizes[order]) == 0
     member_start = np.append(np.flatnonzero(~same), len(order))
     row = order[member_start[:-1]]
@@ -129,7 +134,7 @@ def write_sketches(
     for begin in range(0, len(row), _SLICE):
         out.append(signature[row[begin : begin + _SLICE]])
     partition = np.repeat(np.arange(len(upper), dtype=np.uint8), np.diff(start))
-    shape = Shape.of(len(row), len(upper))
+    shape = ForestShape.of(len(row), len(upper))
     buckets = np.empty((options.permutations, shape.buckets + 1), dtype=np.uint32)
     out.begin("word", np.dtype(np.uint32))
     for entry, (word, bucket) in enumerate(build_forest(signature, row, partition, shape)):
@@ -139,7 +144,7 @@ def write_sketches(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class SketchHits:
     """The columns that a lookup returned.
 
     The rows of `numbers` are the segment index, the column, its size, the estimated number of query
@@ -152,20 +157,20 @@ class Found:
     kept: int = 0
     bytes: int = 0
 
-    def without(self, columns: Array) -> Found:
+    def without(self, columns: Array) -> SketchHits:
         """The same hits without some columns."""
         return replace(self, numbers=self.numbers[:, ~np.isin(self.numbers[1], columns)])
 
 
-NOTHING = Found(np.zeros((5, 0)))
+NO_HITS = SketchHits(np.zeros((5, 0)))
 
 
 class Sketches:
     """The opened signatures of a segment."""
 
     def __init__(self, file: ArrayFile) -> None:
-        from lakejoin.kernels.forest import Shape
-        from lakejoin.kernels.forest_search import find, handed_over
+        from lakejoin.kernels.lsh_forest import ForestShape
+        from lakejoin.kernels.lsh_forest_search import search_forest, pack_forest
 
         self._file = file
         self.permutations = int(file.meta["permutations"])
@@ -185,18 +190,18 @@ class Sketches:
             "checked": file.verified,
         }
         self.classes = len(self._arrays["sizes"])
-        shape = Shape.of(self.classes, len(self.upper))
+        shape = ForestShape.of(self.classes, len(self.upper))
         expected = self.permutations * np.array([self.classes, shape.buckets + 1, self.classes])
         if [len(word), len(bucket), len(signature)] != expected.tolist():
             self._damaged()
-        self._handed_over = handed_over(
+        self._handed_over = pack_forest(
             shape.numbers(),
             (word.offset, bucket.offset, signature.offset),
             self.permutations,
             self.scheme != "one-permutation",
             **self._arrays,
         )
-        self._find = find
+        self._find = search_forest
 
     def __len__(self) -> int:
         return len(self._arrays["members"])
@@ -209,7 +214,7 @@ class Sketches:
         query_size: int,
         needed: float,
         limit: float,
-    ) -> Found:
+    ) -> SketchHits:
         """Find the columns that share a band of their partition with a signature.
 
         Partition p is searched with `asked[0, p]` bands of `asked[1, p]` entries. Drops sets
@@ -225,7 +230,7 @@ class Sketches:
             self._file.check_marked(pending)
         if classes < 0:
             self._damaged()
-        return Found(numbers, classes, kept, 4 * (read + classes * self.permutations))
+        return SketchHits(numbers, classes, kept, 4 * (read + classes * self.permutations))
 
     def _damaged(self) -> None:
         raise DamagedIndex(

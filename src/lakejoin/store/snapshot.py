@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakejoin.errors import DamagedIndex, IndexProblem, UnknownTable
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.catalog import TableEntry
 from lakejoin.store.graph import StoredGraph
 from lakejoin.store.manifest import Manifest, read_manifest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """The result of one check of a segment; with a `problem` if it is damaged."""
 
     segment: str
@@ -37,14 +37,14 @@ class Snapshot:
     """An opened version of an index: the current one, or that of a given manifest, which may list
     only some of its segments."""
 
-    def __init__(self, place: Place, manifest: Manifest | None = None) -> None:
+    def __init__(self, place: Location, manifest: Manifest | None = None) -> None:
         self.place = place
         self.manifest: Manifest = read_manifest(place) if manifest is None else manifest
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """The segments; their files are read on first use."""
-        return tuple(Segment(segment_place(self.place, s), s) for s in self.manifest.segments)
+        return tuple(Segment(segment_folder(self.place, s), s) for s in self.manifest.segments)
 
     def tables(self, pattern: str | None = None) -> Iterator[tuple[Segment, TableEntry]]:
         """The live tables by name: all, or those that match a glob or contain a text."""
@@ -84,25 +84,25 @@ class Snapshot:
         """The files and parts that were skipped, with reasons."""
         return read_skipped(self.place, self.manifest.files)
 
-    def check(self) -> Iterator[Checked]:
+    def check(self) -> Iterator[CheckResult]:
         """Verify everything; reports damage and continues with the rest."""
         for segment in self.segments:
             try:
                 for done in segment.check():
-                    yield Checked(segment.record.id, done)
+                    yield CheckResult(segment.record.id, done)
             except DamagedIndex as problem:
-                yield Checked(segment.record.id, "damaged", str(problem))
+                yield CheckResult(segment.record.id, "damaged", str(problem))
         try:
             self.skipped()
-            yield Checked("files", "list of files")
+            yield CheckResult("files", "list of files")
         except DamagedIndex as problem:
-            yield Checked("files", "damaged", str(problem))
+            yield CheckResult("files", "damaged", str(problem))
         try:
             if (graph := self.graph()) is not None:
                 graph.check()
-                yield Checked("graph", "join graph")
+                yield CheckResult("graph", "join graph")
         except IndexProblem as problem:
-            yield Checked("graph", "damaged", str(problem))
+            yield CheckResult("graph", "damaged", str(problem))
 
     def graph(self) -> StoredGraph | None:
         """The join graph, if there is one; it may be of an older version."""
@@ -125,7 +125,7 @@ class Snapshot:
         return "; list them with: lakejoin tables"
 
 
-def segment_place(index: Place, record: SegmentRecord) -> Place:
+def segment_folder(index: Location, record: SegmentRecord) -> Location:
     """The folder of a segment."""
     return index / "segments" / record.id
 

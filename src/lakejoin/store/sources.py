@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lakejoin.model import Skipped, SourceFile
-from lakejoin.storage import Place
+from lakejoin.locations import Location
 from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
-from lakejoin.store.catalog import from_bytes, to_bytes
+from lakejoin.store.catalog import table_from_bytes, table_to_bytes
 from lakejoin.store.manifest import NamedFile
 
 
@@ -28,7 +28,7 @@ class SourceState:
         return self.size == file.size and self.mtime_ns == file.mtime_ns
 
 
-def write_sources(index: Place, name: str, sources: Mapping[str, SourceState]) -> NamedFile:
+def write_sources(index: Location, name: str, sources: Mapping[str, SourceState]) -> NamedFile:
     """Write the list of files next to the manifest."""
     import pyarrow as pa
 
@@ -49,20 +49,20 @@ def write_sources(index: Place, name: str, sources: Mapping[str, SourceState]) -
         }
     )
     with ArrayFileWriter(index / name) as out:
-        out.add("files", to_bytes(files))
-        out.add("skipped", to_bytes(losses))
+        out.add("files", table_to_bytes(files))
+        out.add("skipped", table_to_bytes(losses))
     return NamedFile(name, out.record.bytes, out.record.checksum)
 
 
-def read_sources(index: Place, file: NamedFile | None) -> dict[str, SourceState]:
+def read_sources(index: Location, file: NamedFile | None) -> dict[str, SourceState]:
     """Read the files that an index was built from, by name."""
     if file is None:
         return {}
     data = _open(index, file)
     skipped: dict[str, list[Skipped]] = {}
-    for row in from_bytes(data.array("skipped").all()).to_pylist():
+    for row in table_from_bytes(data.array("skipped").all()).to_pylist():
         skipped.setdefault(row.pop("source"), []).append(Skipped(**row))
-    files = from_bytes(data.array("files").all())
+    files = table_from_bytes(data.array("files").all())
     columns = (files[name].to_pylist() for name in ("name", "size", "mtime_ns"))
     return {
         name: SourceState(size, mtime, tuple(skipped.get(name, ())))
@@ -70,16 +70,16 @@ def read_sources(index: Place, file: NamedFile | None) -> dict[str, SourceState]
     }
 
 
-def read_skipped(index: Place, file: NamedFile | None) -> list[Skipped]:
+def read_skipped(index: Location, file: NamedFile | None) -> list[Skipped]:
     """Read everything that was skipped, sorted by name."""
     if file is None:
         return []
-    rows: Iterable[dict[str, str]] = from_bytes(
+    rows: Iterable[dict[str, str]] = table_from_bytes(
         _open(index, file).array("skipped").all()
     ).to_pylist()
     skipped = [Skipped(row["name"], row["reason"], row["detail"]) for row in rows]
     return sorted(skipped, key=lambda s: s.name)
 
 
-def _open(index: Place, file: NamedFile) -> ArrayFile:
+def _open(index: Location, file: NamedFile) -> ArrayFile:
     return ArrayFile(index / file.name, FileRecord(file.bytes, file.checksum))

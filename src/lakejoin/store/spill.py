@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Kept = Callable[[], Array]  # loads the array again
+ArrayLoader = Callable[[], Array]  # loads the array again
 
 _SMALL = 1 << 18
 
@@ -26,7 +26,7 @@ class Spill:
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
 
-    def keep(self, array: Array) -> Kept:
+    def keep(self, array: Array) -> ArrayLoader:
         """Keep an array; returns a function that loads it again."""
         if array.nbytes < _SMALL:
             copy = array.copy()  # a view would keep its whole base array alive

@@ -21,10 +21,10 @@ _SCANNED = 1 << 24  # bytes searched between two checks of the clock
 
 def write_texts(out: ArrayFileWriter, name: str, offsets: Array, data: Array, order: Array) -> None:
     """Write the strings `order` of (offsets, data) as the texts 0, 1, 2, … called `name`."""
-    from lakejoin.kernels.pool import BLOCK, LONG, gather_strings
+    from lakejoin.kernels.pool import BLOCK_TEXTS, LONG_TEXT, copy_strings
 
     length = np.empty(len(order), dtype=np.uint32)
-    block = np.empty(-(-len(order) // BLOCK), dtype=np.int64)
+    block = np.empty(-(-len(order) // BLOCK_TEXTS), dtype=np.int64)
     out.begin(f"{name}.bytes", np.dtype(np.uint8))
     end = 0
     for begin in range(0, len(order), _WRITTEN):
@@ -34,14 +34,14 @@ def write_texts(out: ArrayFileWriter, name: str, offsets: Array, data: Array, or
         length[begin : begin + len(ids)] = position[1:]
         np.cumsum(position, out=position)
         text = np.empty(int(position[-1]), dtype=np.uint8)
-        gather_strings(offsets, data, ids, position, text)
+        copy_strings(offsets, data, ids, position, text)
         out.append(text)
-        starts = position[:-1:BLOCK] + end
-        block[begin // BLOCK : begin // BLOCK + len(starts)] = starts
+        starts = position[:-1:BLOCK_TEXTS] + end
+        block[begin // BLOCK_TEXTS : begin // BLOCK_TEXTS + len(starts)] = starts
         end += int(position[-1])
     out.add(f"{name}.block", block)
-    long_id = np.flatnonzero(length >= LONG)
-    out.add(f"{name}.length", np.minimum(length, LONG).astype(np.uint8))
+    long_id = np.flatnonzero(length >= LONG_TEXT)
+    out.add(f"{name}.length", np.minimum(length, LONG_TEXT).astype(np.uint8))
     out.add(f"{name}.long_id", long_id.astype(np.uint32))
     out.add(f"{name}.long_length", length[long_id])
 
@@ -61,13 +61,13 @@ class Texts:
 
     def spans(self, ids: Array) -> Array:
         """Where each text lies in the byte array: rows of (begin, end)."""
-        from lakejoin.kernels.pool import BLOCK, spans
+        from lakejoin.kernels.pool import BLOCK_TEXTS, find_text_spans
 
         out = np.empty((len(ids), 2), dtype=np.int64)
         ids = np.asarray(ids, dtype=np.int64)
-        block = ids // BLOCK
-        spans(
-            self._length.touch(block * BLOCK, ids + 1),
+        block = ids // BLOCK_TEXTS
+        find_text_spans(
+            self._length.touch(block * BLOCK_TEXTS, ids + 1),
             self._block.touch(block, block + 1),
             self._long_id.all(),
             self._long_length.all(),
@@ -84,19 +84,19 @@ class Texts:
         """The texts with these ids, as an Arrow array."""
         import pyarrow as pa
 
-        from lakejoin.kernels.pool import gather
+        from lakejoin.kernels.pool import copy_texts
 
         span = self.spans(ids)
         offset = np.zeros(len(ids) + 1, dtype=np.int64)
         np.cumsum(span[:, 1] - span[:, 0], out=offset[1:])
         text = np.empty(int(offset[-1]), dtype=np.uint8)
-        gather(self.bytes_at(span), span, offset, text)
+        copy_texts(self.bytes_at(span), span, offset, text)
         return pa.LargeStringArray.from_buffers(len(ids), pa.py_buffer(offset), pa.py_buffer(text))
 
     def holding(self, wanted: bytes, seconds: float) -> Iterator[int | None]:
         """The ids of the texts that contain some bytes, ascending; ends with None if the time is up
         before all texts were searched."""
-        from lakejoin.kernels.pool import BLOCK
+        from lakejoin.kernels.pool import BLOCK_TEXTS
 
         until = time.monotonic() + seconds
         data, starts = self._bytes.all(), self._block.all()
@@ -110,7 +110,7 @@ class Texts:
             while offset >= 0:
                 at = begin + offset
                 block = int(np.searchsorted(starts, at, side="right")) - 1
-                ids = np.arange(block * BLOCK, min((block + 1) * BLOCK, len(self)))
+                ids = np.arange(block * BLOCK_TEXTS, min((block + 1) * BLOCK_TEXTS, len(self)))
                 span = self.spans(ids)
                 nth = int(np.searchsorted(span[:, 1], at, side="right"))
                 # The texts are contiguous: a match across two of them does not count.

@@ -8,12 +8,12 @@ import sys
 import time
 from typing import Any
 
-from lakejoin.app.server.child_side import Tell, Work, serve_jobs
+from lakejoin.server.job_loop import ProgressReporter, JobHandler, serve_jobs
 from lakejoin.errors import InputError
 
 
-def prepare(setup: dict[str, Any]) -> Work:
-    def work(job: dict[str, Any], tell: Tell) -> Any:
+def prepare(setup: dict[str, Any]) -> JobHandler:
+    def work(job: dict[str, Any], tell: ProgressReporter) -> Any:
         match job["do"]:
             case "echo":
                 sys.stdout.write("a library prints\n")

@@ -17,27 +17,27 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from lakejoin.app.server.sql import child
-from lakejoin.app.server.sql.checking import Checked
-from lakejoin.app.server.sql.writing import Most, Written
+from lakejoin.server.sql import child
+from lakejoin.server.sql.statement_checks import CheckedStatement
+from lakejoin.server.sql.result_writer import ResultLimits, WrittenResult
 
 PYTHON = "python:"
-really_write = child.write
-really_checked = child.checked
+really_write = child.write_result
+really_checked = child.check_sql
 
 
-def unchecked(connection: duckdb.DuckDBPyConnection, sql: str) -> Checked:
-    return Checked(sql, False, None) if sql.startswith("[") else really_checked(connection, sql)
+def unchecked(connection: duckdb.DuckDBPyConnection, sql: str) -> CheckedStatement:
+    return CheckedStatement(sql, False, None) if sql.startswith("[") else really_checked(connection, sql)
 
 
-def write(connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: Most) -> Written:
+def write(connection: duckdb.DuckDBPyConnection, sql: str, sink: Any, most: ResultLimits) -> WrittenResult:
     if not sql.startswith("["):
         return really_write(connection, sql, sink, most)
     said = [outcome(connection, statement) for statement in json.loads(sql)]
     table = pa.table({"said": said})
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    return Written(["said"], ["VARCHAR"], len(said))
+    return WrittenResult(["said"], ["VARCHAR"], len(said))
 
 
 def outcome(connection: duckdb.DuckDBPyConnection, statement: str) -> str:
@@ -52,6 +52,6 @@ def outcome(connection: duckdb.DuckDBPyConnection, statement: str) -> str:
 
 
 if __name__ == "__main__":
-    child.checked = unchecked
-    child.write = write
+    child.check_sql = unchecked
+    child.write_result = write
     child.main()

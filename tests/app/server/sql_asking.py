@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakejoin.app.server.sql.child import checked
-from lakejoin.app.server.sql.confinement import connect, lock
-from lakejoin.app.server.sql.runner import SqlLimits, SqlRunner
-from lakejoin.app.server.sql.typed import Wanted, define
-from lakejoin.app.server.sql.writing import Most, write
+from lakejoin.server.sql.child import check_sql
+from lakejoin.server.sql.confinement_more import connect, lock_settings
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
+from lakejoin.server.sql.typed_view import TargetType, define_view
+from lakejoin.server.sql.result_writer import ResultLimits, write_result
 
 RAW_CHILD = "app.server.raw_sql_child"
 
@@ -29,10 +29,10 @@ PEOPLE = pa.table(
     }
 )
 TYPES = {
-    1: Wanted("integer"),
-    2: Wanted("date", "d.m.y"),
-    3: Wanted("decimal"),
-    4: Wanted("boolean"),
+    1: TargetType("integer"),
+    2: TargetType("date", "d.m.y"),
+    3: TargetType("decimal"),
+    4: TargetType("boolean"),
 }
 
 
@@ -45,23 +45,23 @@ def saved(table: pa.Table, path: Path) -> Path:
 def answer(
     sql: str,
     table: pa.Table = PEOPLE,
-    types: dict[int, Wanted] | None = None,
-    most: Most = Most(10_000, 10_000_000),  # noqa: B008 (frozen)
+    types: dict[int, TargetType] | None = None,
+    most: ResultLimits = ResultLimits(10_000, 10_000_000),  # noqa: B008 (frozen)
 ) -> pa.Table:
     """What a statement gives, all of it in this process: checked, locked, but not confined."""
     connection = connect(1)
     try:
-        found = checked(connection, sql)
-        define(connection, table, TYPES if types is None else types, found.names)
-        lock(connection, 200_000_000)
+        found = check_sql(connection, sql)
+        define_view(connection, table, TYPES if types is None else types, found.names)
+        lock_settings(connection, 200_000_000)
         sink = io.BytesIO()
-        write(connection, found.sql, sink, most)
+        write_result(connection, found.sql, sink, most)
         return pa.ipc.open_file(sink.getvalue()).read_all()
     finally:
         connection.close()
 
 
-def rows(sql: str, table: pa.Table = PEOPLE, types: dict[int, Wanted] | None = None) -> list[Any]:
+def rows(sql: str, table: pa.Table = PEOPLE, types: dict[int, TargetType] | None = None) -> list[Any]:
     return [tuple(one.values()) for one in answer(sql, table, types).to_pylist()]
 
 

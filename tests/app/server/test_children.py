@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 
-from lakejoin.app.server.child import Child, Kind
-from lakejoin.app.server.children import Pool
-from lakejoin.app.server.problems import Problem
+from lakejoin.server.child_pool import Child, ChildSpec
+from lakejoin.server.children import ChildPool
+from lakejoin.server.problems import Problem
 
 MODULE = "app.server.made_child"
 LONG = 30.0
 
 
-def with_pool(work: Callable[[Pool], Awaitable[Any]], **options: Any) -> Any:
+def with_pool(work: Callable[[ChildPool], Awaitable[Any]], **options: Any) -> Any:
     async def run() -> Any:
-        pool = Pool(Kind(MODULE, **{"size": 1, **options}))
+        pool = ChildPool(ChildSpec(MODULE, **{"size": 1, **options}))
         await pool.start()
         try:
             return await work(pool)
@@ -36,7 +36,7 @@ def with_pool(work: Callable[[Pool], Awaitable[Any]], **options: Any) -> Any:
     return asyncio.run(run())
 
 
-async def works(pool: Pool) -> bool:
+async def works(pool: ChildPool) -> bool:
     answer = await pool.run({"do": "echo", "what": "ü"}, LONG)
     return bool(answer["said"] == "ü")
 
@@ -65,7 +65,7 @@ def gone(pid: int) -> bool:
 def test_a_job_is_answered_and_told_of() -> None:
     told: list[Any] = []
 
-    async def work(pool: Pool) -> Any:
+    async def work(pool: ChildPool) -> Any:
         first = await pool.run(
             {"do": "echo", "what": "a" * 200_000}, LONG, lambda *one: told.append(one)
         )
@@ -80,7 +80,7 @@ def test_a_job_is_answered_and_told_of() -> None:
 
 
 def test_a_child_is_replaced_after_its_jobs() -> None:
-    async def work(pool: Pool) -> list[int]:
+    async def work(pool: ChildPool) -> list[int]:
         echo = {"do": "echo", "what": ""}
         return [(await pool.run(echo, LONG))["pid"] for _ in range(3)]
 
@@ -90,7 +90,7 @@ def test_a_child_is_replaced_after_its_jobs() -> None:
 def test_a_child_has_a_successor_before_it_goes() -> None:
     """Each does its jobs, none more are kept than before, and no job waits for one to start."""
 
-    async def work(pool: Pool) -> tuple[list[int], list[float]]:
+    async def work(pool: ChildPool) -> tuple[list[int], list[float]]:
         pids, seconds = [], []
         for _ in range(45):
             begin = time.monotonic()
@@ -117,7 +117,7 @@ def test_a_child_has_a_successor_before_it_goes() -> None:
 def test_what_fails_is_told_and_the_next_job_works(
     job: dict[str, Any], kind: str, said: str
 ) -> None:
-    async def work(pool: Pool) -> tuple[Problem, bool]:
+    async def work(pool: ChildPool) -> tuple[Problem, bool]:
         assert await works(pool)
         return await problem_of(pool.run(job, 1.5)), await works(pool)
 
@@ -128,7 +128,7 @@ def test_what_fails_is_told_and_the_next_job_works(
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is watched on Linux")
 def test_a_child_that_takes_too_much_memory_is_ended() -> None:
-    async def work(pool: Pool) -> tuple[Problem, bool]:
+    async def work(pool: ChildPool) -> tuple[Problem, bool]:
         return await problem_of(pool.run({"do": "fill"}, LONG)), await works(pool)
 
     problem, worked = with_pool(work, memory=300_000_000)
@@ -139,7 +139,7 @@ def test_a_child_that_takes_too_much_memory_is_ended() -> None:
 def test_a_job_that_nobody_waits_for_is_stopped(grace: float) -> None:
     """With some grace its child is used again."""
 
-    async def work(pool: Pool) -> tuple[int, bool]:
+    async def work(pool: ChildPool) -> tuple[int, bool]:
         assert await works(pool)
         for _ in range(2):
             running = asyncio.ensure_future(pool.run({"do": "tell"}, LONG))
@@ -156,7 +156,7 @@ def test_a_job_that_nobody_waits_for_is_stopped(grace: float) -> None:
 def test_what_a_child_has_started_ends_with_it() -> None:
     pids: list[int] = []
 
-    async def work(pool: Pool) -> Problem:
+    async def work(pool: ChildPool) -> Problem:
         def told(what: str, said: Any) -> None:
             pids.append(said["pid"])
 
@@ -167,7 +167,7 @@ def test_what_a_child_has_started_ends_with_it() -> None:
 
 
 def test_too_many_that_wait_are_sent_away() -> None:
-    async def work(pool: Pool) -> tuple[Problem, list[Any]]:
+    async def work(pool: ChildPool) -> tuple[Problem, list[Any]]:
         assert await works(pool)
         sleep = {"do": "sleep", "seconds": 0.5}
         running = [asyncio.ensure_future(pool.run(sleep, LONG)) for _ in range(4)]
@@ -182,7 +182,7 @@ def test_too_many_that_wait_are_sent_away() -> None:
 def test_a_child_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
 
-    async def work(pool: Pool) -> Any:
+    async def work(pool: ChildPool) -> Any:
         return await pool.run({"do": "environment"}, LONG)
 
     given = with_pool(work, environment={"MINE": "1"})
@@ -201,9 +201,9 @@ def test_a_pool_gets_its_children_back_when_none_can_be_started(
         return await start(kind)
 
     monkeypatch.setattr(Child, "started", started)
-    monkeypatch.setattr("lakejoin.app.server.children._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("lakejoin.server.children._RETRY_SECONDS", 0.1)
 
-    async def work(pool: Pool) -> bool:
+    async def work(pool: ChildPool) -> bool:
         async with asyncio.timeout(LONG):
             return await works(pool)
 

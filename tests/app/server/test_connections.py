@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import uvicorn
 
-from lakejoin.app.server import guard
-from lakejoin.app.server.connections import Watched
-from lakejoin.app.server.settings import Settings
+from lakejoin.server import guard
+from lakejoin.server.connections import WatchedConnection
+from lakejoin.server.settings import Settings
 
 PIECE = b"x" * 100_000
 
 
-class Hasty(Watched):
+class Hasty(WatchedConnection):
     look_seconds = 0.05
     head_seconds = 1.0
     unread_seconds = 1.0

@@ -15,38 +15,38 @@ import pytest
 import lakejoin
 from app.server.test_children import LONG, problem_of, with_pool, works
 from fake_spark import FakeSpark
-from lakejoin.app.current import Current
-from lakejoin.app.server.children import Pool
-from lakejoin.app.server.desk import Desk
-from lakejoin.app.server.downloads import Downloads
-from lakejoin.app.server.exporting import Format, exported
-from lakejoin.app.server.ids import TableId
-from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.settings import Limits
-from lakejoin.app.server.shelf import Shelf
-from lakejoin.app.server.tables import ARROW, NOTE, Kept
+from lakejoin.current import CurrentLake
+from lakejoin.server.children import ChildPool
+from lakejoin.server.desk import Workspace
+from lakejoin.server.downloads import Downloads
+from lakejoin.server.table_output import ExportFormat, export_table
+from lakejoin.server.ids import TableId
+from lakejoin.server.problems import Problem
+from lakejoin.server.settings import Limits
+from lakejoin.server.disk_cache import DiskCache
+from lakejoin.server.workspace import ARROW_SUFFIX, DESCRIPTION_SUFFIX, StoredTable
 
 ID = TableId.of("result:" + "a" * 26)
 
 
-def kept_table(shelf: Shelf) -> Kept:
+def kept_table(shelf: DiskCache) -> StoredTable:
     rows = pa.table({"x": ["a", "b"]})
     with shelf.making() as made:
-        with pa.ipc.new_file(str(made.with_suffix(ARROW)), rows.schema) as writer:
+        with pa.ipc.new_file(str(made.with_suffix(ARROW_SUFFIX)), rows.schema) as writer:
             writer.write_table(rows)
         note = {"table": "t", "rows": 2, "columns": [{"column": "x"}]}
-        made.with_suffix(NOTE).write_text(json.dumps(note))
+        made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(note))
         shelf.keep(ID.name, made)
     path = shelf.get(ID.name)
     assert path is not None
-    return Kept(ID, path)
+    return StoredTable(ID, path)
 
 
-@pytest.mark.parametrize("read", [Kept.info, lambda one: one.part(0, 1), lambda one: one.given()])
+@pytest.mark.parametrize("read", [StoredTable.info, lambda one: one.part(0, 1), lambda one: one.given()])
 def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
-    tmp_path: Path, read: Callable[[Kept], Any]
+    tmp_path: Path, read: Callable[[StoredTable], Any]
 ) -> None:
-    shelf = Shelf(tmp_path / "results", (ARROW, NOTE), 1_000_000)
+    shelf = DiskCache(tmp_path / "results", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000_000)
     table = kept_table(shelf)
     shelf.drop(ID.name)
     with pytest.raises(Problem) as found:
@@ -56,25 +56,25 @@ def test_a_result_that_goes_once_it_was_opened_is_told_as_gone(
 
 
 def test_a_download_of_what_has_gone_is_told_before_it_begins(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path / "results", (ARROW, NOTE), 1_000_000)
+    shelf = DiskCache(tmp_path / "results", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000_000)
     table = kept_table(shelf)
     downloads = Downloads()
 
-    async def whole(form: Format) -> bytes:
-        return b"".join([one async for one in await downloads.streamed(exported(table, form))])
+    async def whole(form: ExportFormat) -> bytes:
+        return b"".join([one async for one in await downloads.streamed(export_table(table, form))])
 
     assert asyncio.run(whole("csv")) == b'"x"\n"a"\n"b"\n'
     shelf.drop(ID.name)
     del table._rows
     with pytest.raises(Problem) as found:
-        asyncio.run(downloads.streamed(exported(table, "parquet")))
+        asyncio.run(downloads.streamed(export_table(table, "parquet")))
     assert (found.value.kind, downloads.under_way) == ("gone", 0)
     downloads.close()
 
 
 def test_what_is_held_stays_though_its_thing_goes(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, (NOTE,), 1_000)
-    shelf.put("a", {NOTE: b"{}"})
+    shelf = DiskCache(tmp_path, (DESCRIPTION_SUFFIX,), 1_000)
+    shelf.put("a", {DESCRIPTION_SUFFIX: b"{}"})
     with shelf.held("a") as path:
         shelf.drop("a")
         shelf.tidy()
@@ -87,8 +87,8 @@ def test_what_is_held_stays_though_its_thing_goes(tmp_path: Path) -> None:
 def test_an_answer_that_goes_while_it_is_read_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = Shelf(tmp_path, (NOTE,), 1_000)
-    shelf.put("a", {NOTE: b"{}"})
+    shelf = DiskCache(tmp_path, (DESCRIPTION_SUFFIX,), 1_000)
+    shelf.put("a", {DESCRIPTION_SUFFIX: b"{}"})
     assert shelf.read("a") == b"{}"
     monkeypatch.setattr(shelf, "get", lambda id: tmp_path / "gone.json")
     assert shelf.read("a") is None
@@ -101,9 +101,9 @@ def test_errors_of_the_system_name_no_folder(tmp_path: Path) -> None:
 
 
 def test_what_a_child_left_half_made_goes_with_it(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, (ARROW, NOTE), 1_000)
+    shelf = DiskCache(tmp_path, (ARROW_SUFFIX, DESCRIPTION_SUFFIX), 1_000)
 
-    async def work(pool: Pool) -> None:
+    async def work(pool: ChildPool) -> None:
         told = await pool.run({"do": "echo", "what": ""}, LONG)
         (tmp_path / f"making-{told['pid']}-x.arrow").write_text("half")
         (tmp_path / "making-1-x.arrow").write_text("of another")
@@ -127,7 +127,7 @@ def index_of(folder: Path, text: str) -> Path:
 def test_an_index_that_is_built_anew_is_another_one(tmp_path: Path) -> None:
     """Its versions are counted from one again: neither it nor answers are taken for the old."""
     index = str(index_of(tmp_path, "a"))
-    desk, current = Desk(index, tmp_path / "store", Limits(), 0.0), Current(index)
+    desk, current = Workspace(index, tmp_path / "store", Limits(), 0.0), CurrentLake(index)
     before, rows = desk.version, current.lake().table("t.csv").to_arrow(0, 1)
     index_of(tmp_path, "b")
     assert current.lake().table("t.csv").to_arrow(0, 1) != rows
@@ -137,7 +137,7 @@ def test_an_index_that_is_built_anew_is_another_one(tmp_path: Path) -> None:
 
 def test_a_worker_is_never_behind_the_server(tmp_path: Path) -> None:
     index = str(index_of(tmp_path, "a"))
-    server = Desk(index, tmp_path / "store", Limits())
-    worker = Desk.of(server.setup())
+    server = Workspace(index, tmp_path / "store", Limits())
+    worker = Workspace.of(server.setup())
     index_of(tmp_path, "b")
     assert worker.tables.open("t.csv").part(0, 1).to_pylist() == [{"key": "b0", "n": "0"}]

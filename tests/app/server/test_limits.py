@@ -17,10 +17,10 @@ import pytest
 from app.commands import Command
 from app.server.raw import connected, received, request, status
 from app.server.served import Served, serving
-from lakejoin.app.server.desk import Desk
-from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.settings import Limits
-from lakejoin.app.server.work.describing import as_arrow
+from lakejoin.server.desk import Workspace
+from lakejoin.server.problems import Problem
+from lakejoin.server.settings import Limits
+from lakejoin.server.jobs.describing import write_arrow
 
 
 def nothing(what: str, told: Any) -> None:
@@ -50,9 +50,9 @@ def test_a_preview_of_a_very_wide_join_has_fewer_rows(served: Served) -> None:
 
 def test_a_table_of_the_lake_may_be_too_large_for_sql(served_lake: Path, tmp_path: Path) -> None:
     limits = Limits(**{**asdict(Limits()), "result_bytes": 1_000})
-    desk = Desk(str(served_lake.parent / "index"), tmp_path, limits)
+    desk = Workspace(str(served_lake.parent / "index"), tmp_path, limits)
     with pytest.raises(Problem) as found:
-        as_arrow(desk, {"table": "lake:sub/visits.parquet", "id": "a" * 26}, nothing)
+        write_arrow(desk, {"table": "lake:sub/visits.parquet", "id": "a" * 26}, nothing)
     assert found.value.kind == "too_large"
     assert not list((tmp_path / "results").iterdir())
 

@@ -18,8 +18,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from app.server.served import LONG, Served
-from lakejoin.app.server.application import API
-from lakejoin.app.server.routes import bringing, reading, telling, working
+from lakejoin.server.application import API
+from lakejoin.server.routes import upload_routes, read_routes, telling, job_routes
 
 CHECKS = [
     not_a_server_error,
@@ -30,11 +30,11 @@ CHECKS = [
 ]
 OPERATIONS = [
     (method, f"{API}{route.path}")
-    for router in (reading.router, working.router, bringing.router, telling.health_router)
+    for router in (read_routes.router, job_routes.router, upload_routes.router, telling.health_router)
     for route in router.routes
     for method in sorted(route.methods)  # type: ignore[attr-defined]
 ]
-HEAVY = {f"{API}{route.path}" for route in working.router.routes}  # type: ignore[attr-defined]
+HEAVY = {f"{API}{route.path}" for route in job_routes.router.routes}  # type: ignore[attr-defined]
 HEAVY.add(f"{API}/uploads")
 TABLES = ["lake:stations.csv", "lake:sub/delays.csv", "lake:sub/places.csv"]
 NAMES = ("table", "other_table", "left", "right", "start")

@@ -14,7 +14,7 @@ import pytest
 import lakejoin
 from app.server.conftest import CODES, HOSTILE, NAMES
 from app.server.served import Served
-from lakejoin.opened import Lake
+from lakejoin.lake import Lake
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from app.commands import Command
 from app.server.served import serving
-from lakejoin.app import serve_command as module
+from lakejoin.cli import serve_commands as module
 
 SERVE = Command("serve")
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from app.server.sql_asking import PEOPLE, answer, rows, saved, with_runner
-from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.sql.checking import LONGEST_SQL, check
-from lakejoin.app.server.sql.problem import SqlProblem
-from lakejoin.app.server.sql.runner import ColumnAs, SqlLimits, SqlRunner
-from lakejoin.app.server.sql.typed import Wanted
-from lakejoin.app.server.sql.writing import Most
+from lakejoin.server.problems import Problem
+from lakejoin.server.sql.statement_checks import MAX_SQL_LENGTH, check_statement
+from lakejoin.server.api_problems import SqlProblem
+from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlLimits, SqlRunner
+from lakejoin.server.sql.typed_view import TargetType
+from lakejoin.server.sql.result_writer import ResultLimits
 
 DAY = dt.date
 
@@ -82,37 +82,37 @@ def test_columns_have_their_types() -> None:
 @pytest.mark.parametrize(
     ("cells", "wanted", "kind"),
     [
-        (["1", "2", None], Wanted("integer"), "BIGINT"),
-        (["1", " 2 ", "", "n/a", "-"], Wanted("integer"), "BIGINT"),
-        (["1", "two"], Wanted("integer"), "VARCHAR"),
-        (["007", "8"], Wanted("integer"), "VARCHAR"),
-        (["1.5", "2"], Wanted("integer"), "DOUBLE"),
-        (["7.0", "+8", "0", "0.5"], Wanted("integer"), "DOUBLE"),
-        (["7.5", "08"], Wanted("decimal"), "VARCHAR"),
-        (["99999999999999999999", "1"], Wanted("integer"), "HUGEINT"),
-        (["9" * 60, "1"], Wanted("integer"), "VARCHAR"),
-        (["1.5", "-2e3", "NaN"], Wanted("decimal"), "DOUBLE"),
-        (["1.7e308", "nan", "-1.7e308"], Wanted("decimal"), "DOUBLE"),
-        (["1.5", "1,5"], Wanted("decimal"), "VARCHAR"),
-        (["1.5", "inf"], Wanted("decimal"), "VARCHAR"),
-        (["true", "False", "NULL"], Wanted("boolean"), "BOOLEAN"),
-        (["true", "perhaps"], Wanted("boolean"), "VARCHAR"),
-        (["2020-01-31", None], Wanted("date", "y-m-d"), "DATE"),
-        (["2020-01-31", "2020-02-30"], Wanted("date", "y-m-d"), "VARCHAR"),
-        (["2020-01-31 10:00", "2020-01-31"], Wanted("date", "y-m-d"), "TIMESTAMP"),
-        (["2020-01-31T10:00:00Z"], Wanted("date", "y-m-d"), "TIMESTAMP"),
-        (["31/01/2020"], Wanted("date", "d/m/y"), "DATE"),
-        (["1/31/2020 8:15 PM"], Wanted("date", "m/d/y"), "TIMESTAMP"),
-        (["31 Jan 2020", "1 March 2020"], Wanted("date", "d month y"), "DATE"),
-        (["January 31, 2020"], Wanted("date", "month d y"), "DATE"),
-        (["20200131"], Wanted("date", "%Y%m%d"), "DATE"),
-        (["20200131 10"], Wanted("date", "%Y%m%d %H"), "TIMESTAMP"),
-        (["x"], Wanted("text"), "VARCHAR"),
-        ([None, None], Wanted("integer"), "BIGINT"),
+        (["1", "2", None], TargetType("integer"), "BIGINT"),
+        (["1", " 2 ", "", "n/a", "-"], TargetType("integer"), "BIGINT"),
+        (["1", "two"], TargetType("integer"), "VARCHAR"),
+        (["007", "8"], TargetType("integer"), "VARCHAR"),
+        (["1.5", "2"], TargetType("integer"), "DOUBLE"),
+        (["7.0", "+8", "0", "0.5"], TargetType("integer"), "DOUBLE"),
+        (["7.5", "08"], TargetType("decimal"), "VARCHAR"),
+        (["99999999999999999999", "1"], TargetType("integer"), "HUGEINT"),
+        (["9" * 60, "1"], TargetType("integer"), "VARCHAR"),
+        (["1.5", "-2e3", "NaN"], TargetType("decimal"), "DOUBLE"),
+        (["1.7e308", "nan", "-1.7e308"], TargetType("decimal"), "DOUBLE"),
+        (["1.5", "1,5"], TargetType("decimal"), "VARCHAR"),
+        (["1.5", "inf"], TargetType("decimal"), "VARCHAR"),
+        (["true", "False", "NULL"], TargetType("boolean"), "BOOLEAN"),
+        (["true", "perhaps"], TargetType("boolean"), "VARCHAR"),
+        (["2020-01-31", None], TargetType("date", "y-m-d"), "DATE"),
+        (["2020-01-31", "2020-02-30"], TargetType("date", "y-m-d"), "VARCHAR"),
+        (["2020-01-31 10:00", "2020-01-31"], TargetType("date", "y-m-d"), "TIMESTAMP"),
+        (["2020-01-31T10:00:00Z"], TargetType("date", "y-m-d"), "TIMESTAMP"),
+        (["31/01/2020"], TargetType("date", "d/m/y"), "DATE"),
+        (["1/31/2020 8:15 PM"], TargetType("date", "m/d/y"), "TIMESTAMP"),
+        (["31 Jan 2020", "1 March 2020"], TargetType("date", "d month y"), "DATE"),
+        (["January 31, 2020"], TargetType("date", "month d y"), "DATE"),
+        (["20200131"], TargetType("date", "%Y%m%d"), "DATE"),
+        (["20200131 10"], TargetType("date", "%Y%m%d %H"), "TIMESTAMP"),
+        (["x"], TargetType("text"), "VARCHAR"),
+        ([None, None], TargetType("integer"), "BIGINT"),
     ],
 )  # fmt: skip
 def test_a_column_is_cast_only_if_all_of_it_can_be(
-    cells: list[str | None], wanted: Wanted, kind: str
+    cells: list[str | None], wanted: TargetType, kind: str
 ) -> None:
     table = pa.table({"c": pa.array(cells, pa.string())})
     assert rows("select typeof(c) from result limit 1", table, {0: wanted}) == [(kind,)]
@@ -124,14 +124,14 @@ def test_a_column_is_cast_only_if_all_of_it_can_be(
     "text", [pa.array(["1", "2"], pa.large_string()), pa.array(["1", "2"]).dictionary_encode()]
 )
 def test_texts_of_any_arrow_type_are_cast(text: Any) -> None:
-    assert rows("select sum(c) from result", pa.table({"c": text}), {0: Wanted("integer")}) == [
+    assert rows("select sum(c) from result", pa.table({"c": text}), {0: TargetType("integer")}) == [
         (3,)
     ]
 
 
 def test_columns_that_have_a_type_keep_it() -> None:
     table = pa.table({"c": [1, 2], "d": [DAY(2020, 1, 1), None]})
-    assert rows("from result", table, {0: Wanted("boolean")}) == [(1, DAY(2020, 1, 1)), (2, None)]
+    assert rows("from result", table, {0: TargetType("boolean")}) == [(1, DAY(2020, 1, 1)), (2, None)]
 
 
 def test_names_are_made_different_and_none_is_empty() -> None:
@@ -153,7 +153,7 @@ def test_names_are_made_different_and_none_is_empty() -> None:
 )
 def test_a_column_has_its_type_however_it_is_named(sql: str) -> None:
     table = pa.table({'q"x y': ["1", "2"]})
-    assert rows(sql, table, {0: Wanted("integer")}) == [(3,)]
+    assert rows(sql, table, {0: TargetType("integer")}) == [(3,)]
 
 
 def test_a_table_without_columns_or_rows() -> None:
@@ -246,22 +246,22 @@ def test_what_is_wrong_is_said_where_it_is(
 
 def test_more_rows_or_bytes_than_allowed_are_an_error() -> None:
     with pytest.raises(Problem, match=r"more than 5 rows: add LIMIT 5") as found:
-        answer("from range(6)", most=Most(5, 10**9))
+        answer("from range(6)", most=ResultLimits(5, 10**9))
     assert (found.value.kind, found.value.more) == ("too_large", {"limit": "rows"})
-    assert answer("from range(5)", most=Most(5, 10**9)).num_rows == 5
+    assert answer("from range(5)", most=ResultLimits(5, 10**9)).num_rows == 5
     with pytest.raises(Problem, match="more than 1,000 bytes") as found:
-        answer("select repeat('x', 2000)", most=Most(5, 1000))
+        answer("select repeat('x', 2000)", most=ResultLimits(5, 1000))
     assert found.value.more == {"limit": "bytes"}
 
 
 def test_a_statement_has_a_longest_length() -> None:
     with pytest.raises(SqlProblem, match="characters"):
-        check("select '" + "x" * LONGEST_SQL + "'")
+        check_statement("select '" + "x" * MAX_SQL_LENGTH + "'")
 
 
 def test_the_runner_writes_a_file_or_nothing(tmp_path: Path) -> None:
     table = saved(PEOPLE, tmp_path / "table.arrow")
-    types = {1: ColumnAs("integer")}
+    types = {1: ColumnTypeHint("integer")}
     output = tmp_path / "out.arrow"
 
     async def work(runner: SqlRunner) -> Any:

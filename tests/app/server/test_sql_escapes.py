@@ -16,13 +16,13 @@ import pytest
 
 from app.server.sql_asking import PEOPLE, RAW_CHILD, saved, with_runner
 from app.server.sql_escapes import ESCAPES, PYTHON
-from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.sql.allowed import TABLE_FUNCTIONS
-from lakejoin.app.server.sql.checking import Checked, check
-from lakejoin.app.server.sql.confinement import connect
-from lakejoin.app.server.sql.problem import SqlProblem
-from lakejoin.app.server.sql.runner import SqlLimits, SqlRunner
-from lakejoin.app.server.sql.second_opinion import agree, parse_errors
+from lakejoin.server.problems import Problem
+from lakejoin.server.sql.allowed_names import TABLE_FUNCTIONS
+from lakejoin.server.sql.statement_checks import CheckedStatement, check_statement
+from lakejoin.server.sql.confinement_more import connect
+from lakejoin.server.api_problems import SqlProblem
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
+from lakejoin.server.sql.second_opinion import check_parse_tree, check_syntax
 
 SECRET = "what-nobody-may-read-8271"
 # USE names the one database in memory, which changes nothing but how names are looked up.
@@ -89,7 +89,7 @@ def test_there_are_many_ways() -> None:
 @pytest.mark.parametrize("statement", ESCAPES)
 def test_the_check_refuses(statement: str, place: Place) -> None:
     with pytest.raises(SqlProblem) as found:
-        check(place.fill(statement))
+        check_statement(place.fill(statement))
     assert "\n" not in str(found.value)
 
 
@@ -155,7 +155,7 @@ def test_functions_of_the_engine_are_known() -> None:
     others = [name for (name,) in listed.fetchall() if name not in TABLE_FUNCTIONS]
     for name in others:
         with pytest.raises(SqlProblem):
-            check(f"select * from {name}(1)")
+            check_statement(f"select * from {name}(1)")
 
 
 @pytest.mark.parametrize("statement", ESCAPES)
@@ -165,8 +165,8 @@ def test_the_second_opinion_refuses_too(statement: str, place: Place) -> None:
     sql = place.fill(statement)
     try:
         with pytest.raises(SqlProblem):
-            parse_errors(connection, sql)
-            agree(connection, Checked(sql, "pivot" in sql, None))
+            check_syntax(connection, sql)
+            check_parse_tree(connection, CheckedStatement(sql, "pivot" in sql, None))
     except pytest.fail.Exception:
         assert statement.startswith("pivot"), "of a PIVOT DuckDB has no tree: sqlglot must do"
     finally:

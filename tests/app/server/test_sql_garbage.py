@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.server.sql_asking import answer
-from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.sql.checking import check
-from lakejoin.app.server.sql.problem import SqlProblem
+from lakejoin.server.problems import Problem
+from lakejoin.server.sql.statement_checks import check_statement
+from lakejoin.server.api_problems import SqlProblem
 
 WORDS = st.sampled_from(
     [
@@ -100,7 +100,7 @@ WORDS = st.sampled_from(
 @given(st.one_of(st.lists(WORDS, max_size=25).map(" ".join), st.text(max_size=60)))
 def test_garbage_is_refused_or_checked(sql: str) -> None:
     try:
-        check(sql)
+        check_statement(sql)
     except SqlProblem as problem:
         assert str(problem)
 
@@ -121,6 +121,6 @@ def test_garbage_gives_a_problem_or_a_result(sql: str) -> None:
 def test_deep_nesting_is_refused_in_words(deep: int) -> None:
     for sql in ("select " + "(" * deep + "1" + ")" * deep, "select " + "not " * deep + "true"):
         try:
-            check(sql)
+            check_statement(sql)
         except SqlProblem as problem:
             assert str(problem)

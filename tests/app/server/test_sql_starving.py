@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from app.server.sql_asking import saved, with_runner
-from lakejoin.app.server.problems import Problem
-from lakejoin.app.server.sql.runner import ColumnAs, SqlLimits, SqlRunner
+from lakejoin.server.problems import Problem
+from lakejoin.server.sql.statement_runner import ColumnTypeHint, SqlLimits, SqlRunner
 
 LIMITS = SqlLimits(memory=200_000_000, seconds=1.0, rows=1_000_000, bytes=50_000_000)
 STARTING = 25.0  # seconds until a child is there, on a machine that has much else to do
@@ -93,7 +93,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
         output = folder / f"{number}.arrow"
         began = time.monotonic()
         try:
-            await runner.run(sql, path, {0: ColumnAs("integer")}, output)
+            await runner.run(sql, path, {0: ColumnTypeHint("integer")}, output)
         except Problem as problem:
             kind, message = problem.kind, str(problem)
         seconds = time.monotonic() - began

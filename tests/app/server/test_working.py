@@ -14,12 +14,12 @@ import pytest
 import lakejoin
 from app.server.conftest import CODES
 from app.server.served import Served
-from lakejoin.app.server.asked import Search
-from lakejoin.app.server.desk import Desk
-from lakejoin.app.server.routes.working import _search_key
-from lakejoin.app.server.settings import Limits
-from lakejoin.app.server.work import searching
-from lakejoin.opened import Lake
+from lakejoin.server.request_models import SearchRequest
+from lakejoin.server.desk import Workspace
+from lakejoin.server.routes.job_routes import _search_key
+from lakejoin.server.settings import Limits
+from lakejoin.server.jobs import search_jobs
+from lakejoin.lake import Lake
 
 STATIONS = "lake:stations.csv"
 DELAYS = "lake:sub/delays.csv"
@@ -121,11 +121,11 @@ def test_values_of_an_answer_that_another_process_found(
     told = served.post("search", search)
     rank = next(one["rank"] for one in told["results"] if one["id"] == DELAYS)
     first = served.post("explain", {"search": search, "rank": rank, "limit": 5})
-    desk = Desk(lake.snapshot.place.uri, served.store, Limits())
-    key = _search_key(SimpleNamespace(desk=desk), Search(**search).plain())
-    monkeypatch.setattr(searching, "_answers", None)  # it must not search
+    desk = Workspace(lake.snapshot.place.uri, served.store, Limits())
+    key = _search_key(SimpleNamespace(desk=desk), SearchRequest(**search).plain())
+    monkeypatch.setattr(search_jobs, "_answers", None)  # it must not search
     job = {"search": search, "rank": rank, "limit": 5, "key": key}
-    assert searching.explain(desk, job, lambda what, said: None) == first
+    assert search_jobs.explain_result(desk, job, lambda what, said: None) == first
 
 
 def test_values_that_must_be_rewritten(served: Served) -> None:

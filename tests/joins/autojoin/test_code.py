@@ -16,12 +16,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from lakejoin.errors import InputError
-from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.casing import CONTESTED
-from lakejoin.joins.autojoin.code import code_pandas, code_polars, code_pyspark, code_sql
-from lakejoin.joins.autojoin.forms import Casing
-from lakejoin.joins.autojoin.programs import Constant, Extract, Program, identity
-from lakejoin.joins.written.standard import StandardTexts
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.casing import CONTESTED
+from lakejoin.codegen.program_code import (
+    pandas_expression,
+    polars_expression,
+    pyspark_expression,
+    duckdb_expression,
+)
+from lakejoin.codegen.forms import Casing
+from lakejoin.codegen.programs import Constant, Extract, Program, identity
+from lakejoin.codegen.standard_sql import StandardTexts
 from oracle.programs import COLUMNS, in_python, programs, tables
 from oracle.sqlite import rows_by_sqlite
 
@@ -33,17 +38,17 @@ MISSING = Program((Extract("a", ((",", 5),), -2, 1, casing=Casing.UPPER), Consta
 
 def run_pandas(program: Program, table: pa.Table) -> list[Any]:
     df = table.to_pandas()
-    found = eval(code_pandas(program), {"df": df})
+    found = eval(pandas_expression(program), {"df": df})
     return [None if pd.isna(value) else value for value in found]
 
 
 def run_polars(program: Program, table: pa.Table) -> list[Any]:
     frame = pl.from_arrow(table)
-    return frame.select(eval(code_polars(program), {"pl": pl}).alias("made"))["made"].to_list()
+    return frame.select(eval(polars_expression(program), {"pl": pl}).alias("made"))["made"].to_list()
 
 
 def run_sql(program: Program, given: pa.Table) -> list[Any]:
-    rows = duckdb.sql(f"select {code_sql(program)} from given").fetchall()
+    rows = duckdb.sql(f"select {duckdb_expression(program)} from given").fetchall()
     return [value for (value,) in rows]
 
 
@@ -67,7 +72,7 @@ def run_sqlite(program: Program, given: pa.Table) -> list[Any]:
 @example(MISSING, SHORT)
 @example(MISSING, NOTHING.slice(0, 0))
 def test_arrow_gives_what_python_gives(program: Program, table: pa.Table) -> None:
-    assert apply(program, table).to_pylist() == [in_python(program, r) for r in table.to_pylist()]
+    assert apply_program(program, table).to_pylist() == [in_python(program, r) for r in table.to_pylist()]
 
 
 @pytest.mark.parametrize("run", [run_pandas, run_polars, run_sql, run_standard, run_sqlite])
@@ -78,7 +83,7 @@ def test_the_code_gives_what_arrow_gives(run: Any) -> None:
     @example(MISSING, SHORT)
     @example(MISSING, NOTHING.slice(0, 0))
     def check(program: Program, table: pa.Table) -> None:
-        assert run(program, table) == apply(program, table).to_pylist()
+        assert run(program, table) == apply_program(program, table).to_pylist()
 
     check()
 
@@ -86,9 +91,9 @@ def test_the_code_gives_what_arrow_gives(run: Any) -> None:
 def test_chunks_and_slices_are_one_column() -> None:
     column = pa.chunked_array([pa.array(["x", "a,b"]).slice(1), pa.array(["c,d", None])])
     program = Program((Extract("n", ((",", -1),)),))
-    assert apply(program, pa.table({"n": column})).to_pylist() == ["b", "d", None]
+    assert apply_program(program, pa.table({"n": column})).to_pylist() == ["b", "d", None]
     empty = pa.table({"n": pa.chunked_array([], pa.string())})
-    assert apply(program, empty).to_pylist() == []
+    assert apply_program(program, empty).to_pylist() == []
 
 
 def test_what_is_no_program_is_said() -> None:
@@ -124,7 +129,7 @@ def _characters() -> pa.Array:
 def test_systems_agree_on_the_case_of_all_other_characters(casing: Casing) -> None:
     table = pa.table({"a": _characters()})
     program = Program((Extract("a", casing=casing),))
-    ours = apply(program, table).to_pylist()
+    ours = apply_program(program, table).to_pylist()
     change = str.lower if casing is Casing.LOWER else str.upper
     assert ours == [change(text) for text in table["a"].to_pylist()]
     assert ours == run_polars(program, table) == run_sql(program, table)
@@ -149,10 +154,10 @@ def test_spark_gives_what_arrow_gives(spark: Any) -> None:
     table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], names=list(COLUMNS))
     schema = ", ".join(f"`{name.replace('`', '``')}` string" for name in COLUMNS)
     frame = spark.createDataFrame(rows, schema)
-    made = [eval(code_pyspark(p), {"F": F}).alias(f"p{i}") for i, p in enumerate(found)]
+    made = [eval(pyspark_expression(p), {"F": F}).alias(f"p{i}") for i, p in enumerate(found)]
     collected = frame.coalesce(1).select(*made).collect()
     for i, program in enumerate(found):
-        assert [row[i] for row in collected] == apply(program, table).to_pylist(), str(program)
+        assert [row[i] for row in collected] == apply_program(program, table).to_pylist(), str(program)
 
 
 @pytest.mark.spark

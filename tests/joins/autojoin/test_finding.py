@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.covering import LearnOptions
-from lakejoin.joins.autojoin.finding import Learned, find_programs
-from lakejoin.joins.autojoin.forms import Casing
-from lakejoin.joins.autojoin.programs import Constant, Extract, Operator, Program
-from lakejoin.joins.autojoin.sampling import SampleOptions
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.joins.learned.program_cover import LearnOptions
+from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
+from lakejoin.codegen.forms import Casing
+from lakejoin.codegen.programs import Constant, Extract, Operator, Program
+from lakejoin.joins.learned.sampling import SampleOptions
 
 SYLLABLES = ("ba", "den", "ko", "ri", "mel", "tus", "van", "gor", "pli", "sha", "ew", "um")
 
@@ -59,7 +59,7 @@ def shuffled(column: pa.Array, rng: random.Random) -> tuple[pa.Array, list[int]]
 def test_a_program_is_learned_back(seed: int) -> None:
     rng = random.Random(seed)
     source, program = people(rng, 60), random_program(rng)
-    made = apply(program, source)
+    made = apply_program(program, source)
     target, order = shuffled(made, rng)
     learned = find_programs(source, pa.table({"made": target}))
     assert learned, str(program)
@@ -70,14 +70,14 @@ def test_a_program_is_learned_back(seed: int) -> None:
         right = len(pairs & true)
         assert right >= 0.97 * len(pairs) and right >= 0.97 * len(true), str(program)
     if learned.source_side == "left" and len(learned.programs) == 1:
-        given = apply(learned.programs[0].program, source).to_pylist()
+        given = apply_program(learned.programs[0].program, source).to_pylist()
         assert given == made.to_pylist(), str(learned.programs[0].program)
 
 
 def test_the_same_is_learned_every_time_and_on_either_side() -> None:
     rng = random.Random(3)
     source = people(rng, 40)
-    target, _ = shuffled(apply(Program((Extract("name", ((",", 0),)),)), source), rng)
+    target, _ = shuffled(apply_program(Program((Extract("name", ((",", 0),)),)), source), rng)
     other = pa.table({"last": target})
     one, again, mirrored = (
         find_programs(source, other),
@@ -95,7 +95,7 @@ def test_the_case_is_that_of_the_target() -> None:
     names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
     users = pa.table({"user": ["ALovelace1", "aturing", "ghopper", "kgödel"][1:]})
     learned = find_programs(names, users)
-    assert apply(learned.programs[0].program, names).to_pylist()[1:] == users["user"].to_pylist()
+    assert apply_program(learned.programs[0].program, names).to_pylist()[1:] == users["user"].to_pylist()
     casings = {part.casing for part in learned.programs[0].program.extracts}
     assert casings == {Casing.LOWER}
 
@@ -171,7 +171,7 @@ def test_tables_with_nothing_to_learn_from(table: pa.Table) -> None:
     towns = pa.table({"town": ["Bern (CH)", "Ulm (DE)", "Oslo (NO)", "Wien (AT)"]})
     for left, right in ((table, towns), (towns, table), (table, table)):
         learned = find_programs(left, right)
-        assert isinstance(learned, Learned)
+        assert isinstance(learned, LearnedJoin)
         if not learned:
             assert learned.joined == (0, 0) and learned.source_columns == ()
 
@@ -181,7 +181,7 @@ def test_samples_are_enough_for_large_tables() -> None:
     rows = 20_000  # of which 895 are looked at, and about 40 of them have their partner there
     source = people(rng, rows)
     program = Program((Extract("name", ((",", 0),)), Constant("/"), Extract("code", (("-", 0),))))
-    target, order = shuffled(apply(program, source), rng)
+    target, order = shuffled(apply_program(program, source), rng)
     options = LearnOptions(sample=SampleOptions(participation=0.5))
     learned = find_programs(source, pa.table({"made": target}), options)
     true = np.empty(rows, np.int64)
@@ -206,7 +206,7 @@ def test_numbers_are_padded_and_dates_rewritten() -> None:
     assert learned.joined == (80, 80) and len(learned.programs) == 1
     words = str(learned.programs[0].program)
     assert "padded(number, 6)" in words and "month_number" in words
-    assert apply(learned.programs[0].program, left).to_pylist() == right["file"].to_pylist()
+    assert apply_program(learned.programs[0].program, left).to_pylist() == right["file"].to_pylist()
 
 
 def test_two_columns_together_are_a_key() -> None:

@@ -15,12 +15,17 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.code import code_pandas, code_polars, code_pyspark, code_sql
-from lakejoin.joins.autojoin.finding import Learned, find_programs
-from lakejoin.joins.autojoin.forms import Casing, Form, Runs
-from lakejoin.joins.autojoin.programs import Constant, Extract, Operator, Program, simplified
-from lakejoin.joins.written.standard import StandardTexts
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.program_code import (
+    pandas_expression,
+    polars_expression,
+    pyspark_expression,
+    duckdb_expression,
+)
+from lakejoin.joins.learned.program_finder import LearnedJoin, find_programs
+from lakejoin.codegen.forms import Casing, Form, Runs
+from lakejoin.codegen.programs import Constant, Extract, Operator, Program, merge_constants
+from lakejoin.codegen.standard_sql import StandardTexts
 
 SOME = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 ROWS = 60
@@ -85,16 +90,16 @@ def programs(draw: Any) -> Program:
     operators: list[Operator] = [parts[0]()]
     for part in parts[1:]:
         operators += [Constant(draw(st.sampled_from(BETWEEN))), part()]
-    return simplified(o for o in operators if o != Constant(""))
+    return merge_constants(o for o in operators if o != Constant(""))
 
 
-def learned_back(program: Program, seed: int) -> tuple[pa.Table, Learned]:
+def learned_back(program: Program, seed: int) -> tuple[pa.Table, LearnedJoin]:
     """What is learned of a table and the texts that the program makes of it, in another order.
 
     Nearly all rows must meet theirs: a plainer program may do.
     """
     source = table_of(seed)
-    made = apply(program, source)
+    made = apply_program(program, source)
     assume(len(made.unique()) == ROWS and min(map(len, made.to_pylist())) > 5)
     order = list(range(ROWS))
     random.Random(seed + 1).shuffle(order)
@@ -107,17 +112,17 @@ def learned_back(program: Program, seed: int) -> tuple[pa.Table, Learned]:
 
 
 def by_pandas(program: Program, table: pa.Table) -> list[Any]:
-    found = eval(code_pandas(program), {"df": table.to_pandas()})
+    found = eval(pandas_expression(program), {"df": table.to_pandas()})
     return [None if pd.isna(value) else value for value in found]
 
 
 def by_polars(program: Program, table: pa.Table) -> list[Any]:
     frame = pl.from_arrow(table)
-    return frame.select(eval(code_polars(program), {"pl": pl}).alias("made"))["made"].to_list()
+    return frame.select(eval(polars_expression(program), {"pl": pl}).alias("made"))["made"].to_list()
 
 
 def by_sql(program: Program, given: pa.Table) -> list[Any]:
-    return [text for (text,) in duckdb.sql(f"select {code_sql(program)} from given").fetchall()]
+    return [text for (text,) in duckdb.sql(f"select {duckdb_expression(program)} from given").fetchall()]
 
 
 def by_standard_sql(program: Program, given: pa.Table) -> list[Any]:
@@ -131,7 +136,7 @@ def by_standard_sql(program: Program, given: pa.Table) -> list[Any]:
 def test_what_is_learned_back_is_the_same_everywhere(program: Program, seed: int) -> None:
     source, learned = learned_back(program, seed)
     for one in learned.programs:
-        ours = apply(one.program, source).to_pylist()
+        ours = apply_program(one.program, source).to_pylist()
         for run in (by_pandas, by_polars, by_sql, by_standard_sql):
             assert run(one.program, source) == ours, str(one.program)
 
@@ -153,7 +158,7 @@ def test_what_is_learned_back_is_the_same_in_spark(spark: Any) -> None:
     collect()
     source = table_of(0)
     frame = spark.createDataFrame(source.to_pandas()).coalesce(1)
-    made = [eval(code_pyspark(p), {"F": F}).alias(f"p{i}") for i, p in enumerate(found)]
+    made = [eval(pyspark_expression(p), {"F": F}).alias(f"p{i}") for i, p in enumerate(found)]
     collected = frame.select(*made).collect()
     for i, program in enumerate(found):
-        assert [row[i] for row in collected] == apply(program, source).to_pylist(), str(program)
+        assert [row[i] for row in collected] == apply_program(program, source).to_pylist(), str(program)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lakejoin.joins.autojoin.applying import apply
-from lakejoin.joins.autojoin.covering import Tables
-from lakejoin.joins.autojoin.meeting import _met_exactly, keys_met
-from lakejoin.joins.autojoin.programs import Constant, Extract, Program
-from lakejoin.joins.autojoin.samples import Sample, TextColumn
-from lakejoin.joins.keys import KeyColumn
-from lakejoin.lake.columns import encode_query
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.joins.learned.program_cover import LearningTables
+from lakejoin.joins.learned.meeting import _met_exactly, match_keys
+from lakejoin.codegen.programs import Constant, Extract, Program
+from lakejoin.joins.learned.row_samples import Sample, TextColumn
+from lakejoin.joins.row_keys import KeyColumn
+from lakejoin.values.column_encoder import encode_query
 from lakejoin.model import ValueRules
 
 KEYS = ["Byron, Ada", "Turing, Alan", "TURING, ALAN", None, "Curry, Haskell", ""]
@@ -33,9 +33,9 @@ def test_the_keys_are_those_of_the_values_read(
     text = pa.large_string()
     first, last = pa.array([a for a, _ in rows], text), pa.array([b for _, b in rows], text)
     source, target = pa.table({"first": first, "last": last}), pa.array(KEYS, text)
-    tables = Tables(source, target, Sample(source), TextColumn(target))
+    tables = LearningTables(source, target, Sample(source), TextColumn(target))
     key = KeyColumn(encode_query(target, ValueRules()))
-    made = apply(PROGRAM, source)
+    made = apply_program(PROGRAM, source)
     read = key.codes_of(encode_query(made, ValueRules()))
-    assert keys_met(tables, PROGRAM, key, ValueRules()).tolist() == read.tolist()
+    assert match_keys(tables, PROGRAM, key, ValueRules()).tolist() == read.tolist()
     assert (_met_exactly(tables, PROGRAM, made, key) is not None) == exact

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakejoin.errors import MissingPart
-from lakejoin.joins.autojoin.rowpairs import (
+from lakejoin.errors import MissingDependency
+from lakejoin.joins.learned.row_pairs import (
     LONGEST_TEXT,
-    Pairer,
+    RowPairer,
     _divsufsort,
-    row_pairs,
-    texts_of,
+    find_row_pairs,
+    distinct_texts,
 )
-from lakejoin.joins.autojoin.sampling import SampleOptions, sample_sizes, sampled_rows
+from lakejoin.joins.learned.sampling import SampleOptions, sample_sizes, sample_rows
 
 texts = st.lists(st.one_of(st.none(), st.text("abcAB ", max_size=8)), max_size=8)
 
@@ -27,7 +27,7 @@ texts = st.lists(st.one_of(st.none(), st.text("abcAB ", max_size=8)), max_size=8
 @settings(max_examples=100, deadline=None)
 @given(texts, texts)
 def test_pairs_share_what_they_say(source: list[str | None], target: list[str | None]) -> None:
-    pairs = row_pairs(pa.array(source, pa.string()), pa.array(target, pa.string()))
+    pairs = find_row_pairs(pa.array(source, pa.string()), pa.array(target, pa.string()))
     assert len({(p.source, p.target) for p in pairs}) == len(pairs)
     assert [p.score for p in pairs] == sorted((p.score for p in pairs), reverse=True)
     for pair in pairs:
@@ -39,22 +39,22 @@ def test_pairs_share_what_they_say(source: list[str | None], target: list[str | 
 
 
 def test_case_is_ignored_and_the_first_row_stands_for_equal_texts() -> None:
-    pairs = row_pairs(pa.array(["x", "BERLIN", "berlin"]), pa.array([None, "in Berlin"]))
+    pairs = find_row_pairs(pa.array(["x", "BERLIN", "berlin"]), pa.array([None, "in Berlin"]))
     assert [(p.source, p.target, p.score) for p in pairs] == [(1, 1, 1.0)]
 
 
 @pytest.mark.parametrize("column", [[], [None, None], ["", ""]])
 def test_nothing_pairs_with_nothing(column: list[str | None]) -> None:
     empty, full = pa.array(column, pa.string()), pa.array(["Bern"])
-    assert row_pairs(empty, full) == row_pairs(full, empty) == []
-    nothing, some = texts_of(empty), texts_of(full)
-    assert Pairer([nothing, nothing], some).of_several() == []
-    assert Pairer([some, some], nothing).of_several() == []
+    assert find_row_pairs(empty, full) == find_row_pairs(full, empty) == []
+    nothing, some = distinct_texts(empty), distinct_texts(full)
+    assert RowPairer([nothing, nothing], some).of_several() == []
+    assert RowPairer([some, some], nothing).of_several() == []
 
 
 def test_very_long_texts_are_looked_at_in_part() -> None:
     long = "x" * 10 * LONGEST_TEXT
-    pairs = row_pairs(pa.array(["Bern" + long, long]), pa.array(["bern", long + "ulm"]))
+    pairs = find_row_pairs(pa.array(["Bern" + long, long]), pa.array(["bern", long + "ulm"]))
     assert (0, 0) in [(p.source, p.target) for p in pairs]
 
 
@@ -71,15 +71,15 @@ def test_samples_hold_enough_pairs(source: int, target: int, participation: floa
 
 
 def test_a_sample_is_the_same_every_time() -> None:
-    rows = sampled_rows(1000, 50, 1)
-    assert rows.tolist() == sampled_rows(1000, 50, 1).tolist() == sorted(set(rows.tolist()))
-    assert sampled_rows(3, 9, 1).tolist() == [0, 1, 2]
+    rows = sample_rows(1000, 50, 1)
+    assert rows.tolist() == sample_rows(1000, 50, 1).tolist() == sorted(set(rows.tolist()))
+    assert sample_rows(3, 9, 1).tolist() == [0, 1, 2]
 
 
 def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
     _divsufsort.cache_clear()
     before = dict(os.environ)
-    with pytest.raises(MissingPart, match=r"pip install 'lakejoin\[join\]'"):
-        row_pairs(pa.array(["Bern"]), pa.array(["Bern"]))
+    with pytest.raises(MissingDependency, match=r"pip install 'lakejoin\[join\]'"):
+        find_row_pairs(pa.array(["Bern"]), pa.array(["Bern"]))
     assert dict(os.environ) == before

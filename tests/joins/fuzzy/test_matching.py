@@ -17,8 +17,8 @@ from lakejoin.errors import InputError
 from lakejoin.joins.fuzzy import (
     FuzzyMatches,
     FuzzyOptions,
-    Rule,
-    find_fuzzy,
+    FuzzyRule,
+    find_fuzzy_join,
     fuzzy_matches,
     nearest_texts,
 )
@@ -134,7 +134,7 @@ def test_rules_say_what_was_joined() -> None:
     assert found.chance.mean() >= 0.9
     for pair in range(len(found)):
         assert found.distance[pair] <= found.rules[found.rule[pair]].threshold + 1e-12
-    assert str(Rule("words", "jaro-winkler", 0.125, 3)) == (
+    assert str(FuzzyRule("words", "jaro-winkler", 0.125, 3)) == (
         "Jaro-Winkler distance of words at most 0.125"
     )
 
@@ -199,15 +199,15 @@ def test_nearest_texts() -> None:
 def test_columns_are_found_both_ways() -> None:
     towns = pa.table({"id": [*range(8)], "town": TOWNS, "code": [f"x{n}" for n in range(8)]})
     visits = pa.table({"no": [1, 2, 3, 4], "where": ["BERN", "Bern.", "the Zurich", "Genève"]})
-    found = find_fuzzy(visits, towns)
+    found = find_fuzzy_join(visits, towns)
     assert found is not None
     assert (found.left_column, found.right_column, found.key_side) == ("where", "town", "right")
     assert pairs(found.matches) == [(0, 2), (1, 2), (2, 1), (3, 0)]
-    turned = find_fuzzy(towns, visits)
+    turned = find_fuzzy_join(towns, visits)
     assert turned is not None
     assert (turned.left_column, turned.right_column, turned.key_side) == ("town", "where", "left")
     assert pairs(turned.matches) == [(0, 3), (1, 2), (2, 0), (2, 1)]
-    given_columns = find_fuzzy(visits, towns, on=[("where", "town")])
+    given_columns = find_fuzzy_join(visits, towns, on=[("where", "town")])
     assert given_columns is not None
     assert pairs(given_columns.matches) == pairs(found.matches)
 
@@ -215,13 +215,13 @@ def test_columns_are_found_both_ways() -> None:
 def test_columns_that_do_not_join() -> None:
     towns = pa.table({"town": TOWNS, "no": [*range(8)]})
     metals = pa.table({"metal": ["iron", "zinc", "tin", "lead"], "no": [*range(4)]})
-    assert find_fuzzy(towns, metals) is None
-    assert find_fuzzy(towns, pa.table({})) is None
-    assert find_fuzzy(towns.slice(0, 0), metals) is None
+    assert find_fuzzy_join(towns, metals) is None
+    assert find_fuzzy_join(towns, pa.table({})) is None
+    assert find_fuzzy_join(towns.slice(0, 0), metals) is None
     with pytest.raises(InputError, match="column 'x' not found"):
-        find_fuzzy(towns, metals, on=[("x", "metal")])
+        find_fuzzy_join(towns, metals, on=[("x", "metal")])
     with pytest.raises(InputError, match="one column of each"):
-        find_fuzzy(towns, metals, on=[("town", "metal"), ("no", "no")])
+        find_fuzzy_join(towns, metals, on=[("town", "metal"), ("no", "no")])
 
 
 def test_real_names() -> None:

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lakejoin.joins.fuzzy import FuzzyOptions, fuzzy_matches
-from lakejoin.joins.fuzzy.candidates import Index
-from lakejoin.joins.fuzzy.texts import column_of, corpus_of, fold
+from lakejoin.joins.fuzzy.candidates import TextIndex
+from lakejoin.joins.fuzzy.corpus import fold_column, build_corpus, fold_text
 from oracle import fuzzy as oracle
 
 _WORDS = "the of bern berne Zürich zurich zuric city old new 2004 2005 ii iii J John Stadium stade"
@@ -33,7 +33,7 @@ def _columns(draw: st.DrawFn) -> tuple[list[str | None], list[str | None]]:
 
 @given(st.text(max_size=20))
 def test_fold(text: str) -> None:
-    assert fold(text) == oracle.fold(text)
+    assert fold_text(text) == oracle.fold(text)
 
 
 @settings(max_examples=150, deadline=None)
@@ -80,9 +80,9 @@ def test_as_all_pairs(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_names, min_size=1, max_size=20), st.lists(_names, min_size=1, max_size=60))
 def test_nearest_keys(left: list[str], right: list[str]) -> None:
-    mine, theirs = column_of(pa.array(left)), column_of(pa.array(right))
-    corpus = corpus_of(mine, theirs)
-    near = Index(corpus).nearest(np.arange(corpus.left), 5)
+    mine, theirs = fold_column(pa.array(left)), fold_column(pa.array(right))
+    corpus = build_corpus(mine, theirs)
+    near = TextIndex(corpus).nearest(np.arange(corpus.left), 5)
     words = [t.split() for t in mine.texts + theirs.texts]
     threes = [oracle.grams(t, 3) for t in mine.texts + theirs.texts]
     cut = len(mine)

@@ -14,13 +14,13 @@ from joins.predicates.small_tables import check, places_of, table_of, tables
 from lakejoin.errors import InputError
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.finding import (
-    FoundPredicates,
+    PredicateResults,
     Predicate,
     PredicateOptions,
     find_predicates,
 )
 from lakejoin.joins.predicates.preferences import PREFERENCES
-from lakejoin.joins.predicates.search import Pruning
+from lakejoin.joins.predicates.predicate_search import Pruning
 from lakejoin.model import ValueRules
 from oracle.predicates import Joined, Joins
 
@@ -33,7 +33,7 @@ PRUNINGS = [Pruning(bounds, closed) for bounds in (True, False) for closed in (T
 
 def asked(
     some: Sequence[pa.Table], prefer: Any = EVERY, n: int = 5, **more: Any
-) -> FoundPredicates:
+) -> PredicateResults:
     return find_predicates(list(some), PredicateOptions(prefer=prefer, n=n, **more))
 
 

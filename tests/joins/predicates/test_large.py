@@ -8,7 +8,7 @@ import pytest
 
 from joins.predicates.small_tables import check, table_of
 from joins.predicates.test_engine import EVERY, asked, ranks_of, score_of
-from lakejoin.joins.predicates.search import Pruning
+from lakejoin.joins.predicates.predicate_search import Pruning
 from oracle.predicates import Joins
 
 WIDE = 170

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import lakejoin
 from lakejoin.errors import InputError
-from lakejoin.joins.predicates.coded import coded_tables
-from lakejoin.joins.predicates.described import JoinPredicate, Tables
+from lakejoin.joins.predicates.coded_tables import encode_tables
+from lakejoin.joins.predicates.join_predicate import JoinPredicate, PredicateTables
 from lakejoin.joins.predicates.facts import Facts
 from lakejoin.joins.predicates.finding import Pair, Predicate, PredicateOptions
-from lakejoin.joins.sides import side_of_rows
+from lakejoin.joins.sides import side_from_rows
 from oracle.predicates import Rows
 
 EVERY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -31,9 +31,9 @@ NOTHING = Facts((0,), (0,), 0, 0, 0.0, 0)
 
 
 def predicate_of(tables: list[pa.Table], pairs: list[Pair]) -> JoinPredicate:
-    sides = tuple(side_of_rows(f"t{n}", table) for n, table in enumerate(tables))
+    sides = tuple(side_from_rows(f"t{n}", table) for n, table in enumerate(tables))
     labels = tuple(side.name for side in sides)
-    given = Tables(sides, labels, coded_tables(tables), PredicateOptions())
+    given = PredicateTables(sides, labels, encode_tables(tables), PredicateOptions())
     return JoinPredicate(Predicate(tuple(pairs), tuple(pairs), NOTHING, {}), given)
 
 

@@ -17,12 +17,12 @@ from conftest import Index
 from fake_spark import FakeSpark
 from joins.predicates.small_tables import tables
 from lakejoin.errors import InputError, NoJoin
-from lakejoin.joins.predicates.coded import coded_tables
-from lakejoin.joins.predicates.described import best_predicates
+from lakejoin.joins.predicates.coded_tables import encode_tables
+from lakejoin.joins.predicates.join_predicate import best_predicates
 from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.rows import joined_rows
-from lakejoin.joins.sides import side_of_rows
-from lakejoin.spark.options import BuildOptions
+from lakejoin.joins.predicates.predicate_rows import joined_rows
+from lakejoin.joins.sides import side_from_rows
+from lakejoin.pipeline.options_more import BuildOptions
 
 # Figure 1 of the paper.
 PEOPLE = {
@@ -238,7 +238,7 @@ def test_what_is_wrong_is_refused() -> None:
 
 def test_a_table_with_itself_is_told() -> None:
     table = pa.table({"a": [1, 2]})
-    both = best_predicates([side_of_rows("mine", table)] * 2)
+    both = best_predicates([side_from_rows("mine", table)] * 2)
     assert both.notes == ("mine is joined with itself",)
     assert both.tables.labels == ("mine", "mine (2)")
     assert lakejoin.predicates(table, table).notes == ("table 1 is joined with itself",)
@@ -250,7 +250,7 @@ def test_a_table_with_itself_is_told() -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(tables(0), tables(1))
 def test_fewer_pairs_that_are_enough_make_the_same_join(left: pa.Table, right: pa.Table) -> None:
-    coded = coded_tables([left, right])
+    coded = encode_tables([left, right])
     for one in lakejoin.predicates(left, right, prefer=["compact", "coverage"], n=3):
         few = one.found.enough
         assert set(few) <= set(one.found.pairs)

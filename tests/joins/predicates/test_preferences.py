@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 
 from joins.predicates.small_tables import facts_of, table_of, tables
 from lakejoin.errors import InputError
-from lakejoin.joins.predicates.preferences import (
-    PREFERENCES,
-    preference_named,
-    preferences_named,
-)
+from lakejoin.joins.predicates.preferences import PREFERENCES, find_preference, find_preferences
 from oracle.predicates import Joined, Joins
 
 QUICK = settings(max_examples=50, deadline=None)
@@ -143,11 +139,11 @@ def test_the_papers_bounds_are_of_two_tables_only() -> None:
     (found,) = chain.closed.values()
     facts = facts_of(found)
     assert found.scores["groups"] == 2 > min(facts.involved)
-    assert preference_named("groups").bound(facts) == 2
+    assert find_preference("groups").bound(facts) == 2
     (found,) = Joins.of(*[table_of({"a": ["x"]})] * 3).closed.values()
     facts = facts_of(found)
     assert found.scores["compact"] == 2 > min(facts.involved)
-    assert preference_named("compact").bound(facts) == 2
+    assert find_preference("compact").bound(facts) == 2
 
 
 # -- names -------------------------------------------------------------------------------------
@@ -158,27 +154,27 @@ def test_preferences_are_named_for_what_they_do_and_as_in_the_paper() -> None:
     assert [one.name for one in PREFERENCES] == names
     assert [one.alias for one in PREFERENCES] == ["h1", "h2", "h3", "h4", "h5"]
     for one in PREFERENCES:
-        assert preference_named(one.name) is preference_named(one.alias.upper()) is one
-        assert preference_named(one) is one
+        assert find_preference(one.name) is find_preference(one.alias.upper()) is one
+        assert find_preference(one) is one
         assert one.when and "\n" not in one.when
-    assert preferences_named("h3") == preferences_named(["h3", "compact"]) == (PREFERENCES[2],)
+    assert find_preferences("h3") == find_preferences(["h3", "compact"]) == (PREFERENCES[2],)
 
 
 @pytest.mark.parametrize("wanted", ["h6", "", "coverages"])
 def test_an_unknown_preference_is_told_with_all_that_are_known(wanted: str) -> None:
     with pytest.raises(InputError, match=r"coverage \(h1\).*strength \(h5\)"):
-        preference_named(wanted)
+        find_preference(wanted)
 
 
 def test_a_preference_of_ones_own_brings_its_bound() -> None:
     def rows(facts: object) -> float:
         return -1.0
 
-    own = preference_named(rows)
+    own = find_preference(rows)
     facts = facts_of(_of_one_row())
     assert (own.name, own.score(facts), own.bound(facts)) == ("rows", -1.0, float("inf"))
     rows.bound = lambda facts: 3.0  # type: ignore[attr-defined]
-    assert preference_named(rows).bound(facts) == 3.0
+    assert find_preference(rows).bound(facts) == 3.0
 
 
 def _of_one_row() -> Joined:

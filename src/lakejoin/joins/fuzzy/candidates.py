@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.fuzzy.parts import in_parts
-from lakejoin.joins.fuzzy.texts import Corpus, Tokens
+from lakejoin.joins.fuzzy.parts import run_in_threads
+from lakejoin.joins.fuzzy.corpus import Corpus, Tokens
 
 Array = np.ndarray[Any, Any]
 
-MOST = 8  # keys to compare per text: the right one is nearly always among the first few
+MOST_NEAREST = 8  # keys to compare per text: the right one is nearly always among the first few
 # Posting list entries to read for all texts of a column, a fraction of a second; and the entries
 # that each text may read in any case.
 _WORK = 10_000_000
@@ -20,14 +20,14 @@ _LEAST_WORK = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Near:
+class NearestKeys:
     """The nearest keys of every text, best first (-1: none), and their similarities."""
 
     keys: Array
     alike: Array
 
 
-class Index:
+class TextIndex:
     """An inverted index of the right column's texts, to look up the most similar ones.
 
     Similarity is the mean of the cosines of words and of 3-grams, both weighted by rarity. A text
@@ -37,27 +37,27 @@ class Index:
     """
 
     def __init__(self, corpus: Corpus) -> None:
-        from lakejoin.kernels.fuzzy_nearest import invert
+        from lakejoin.kernels.fuzzy_tokens import build_token_lists
 
         self._begin = corpus.left
         self._tokens = _both(corpus.word_tokens, corpus.gram_tokens)
         t = self._tokens
-        self._lists = invert(t.start, t.ids, t.weights, self._begin, t.count)
+        self._lists = build_token_lists(t.start, t.ids, t.weights, self._begin, t.count)
 
-    def nearest(self, texts: Array, most: int = MOST) -> Near:
+    def nearest(self, texts: Array, most: int = MOST_NEAREST) -> NearestKeys:
         """The keys most similar to texts, which are given by their corpus index."""
-        from lakejoin.kernels.fuzzy_nearest import nearest
+        from lakejoin.kernels.fuzzy_tokens import find_nearest_texts
 
         budget = max(_LEAST_WORK, _WORK // max(1, len(texts)))
         t = self._tokens
 
         def search(rows: slice) -> tuple[Array, Array]:
-            return nearest(
+            return find_nearest_texts(
                 t.start, t.ids, t.weights, texts[rows], self._begin, *self._lists, most, budget
             )
 
-        results = in_parts(search, len(texts))
-        return Near(*(np.concatenate(arrays) for arrays in zip(*results, strict=True)))
+        results = run_in_threads(search, len(texts))
+        return NearestKeys(*(np.concatenate(arrays) for arrays in zip(*results, strict=True)))
 
 
 def _both(words: Tokens, grams: Tokens) -> Tokens:

@@ -17,18 +17,18 @@ Array = np.ndarray[Any, Any]
 # In the order of `evidence`: the share of rarity that is paired, differing numbers on both sides,
 # doubts from the unpaired words, leads over other keys and over other texts.
 WEIGHTS = np.array([11.0, -2.0, -0.6, 0.65, 1.25])
-NONE = -7.0  # intercept, as the choice "none" weighs 0
+INTERCEPT = -7.0  # intercept, as the choice "none" weighs 0
 _USUAL = 0.8  # share of texts with a match in the training tables
 _PRIOR_TEXTS = 10.0  # weight of that share as a prior, in texts
 _ROUNDS = 50
 
 
-def chances(evidence: Array, texts: Array) -> Array:
+def match_probabilities(evidence: Array, texts: Array) -> Array:
     """The probability of every pair; pairs of a text are adjacent and add up to at most 1."""
     if not len(texts):
         return np.zeros(0)
     group = np.cumsum(np.concatenate([[False], texts[1:] != texts[:-1]]))
-    score = evidence @ WEIGHTS + NONE
+    score = evidence @ WEIGHTS + INTERCEPT
     count = int(group[-1]) + 1
     top = np.zeros(count)
     np.maximum.at(top, group, score)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakejoin.joins.fuzzy.candidates import Index
-from lakejoin.joins.fuzzy.choosing import Chosen, choose
-from lakejoin.joins.fuzzy.options import FuzzyOptions, Rule
-from lakejoin.joins.fuzzy.texts import Column, column_of, corpus_of
+from lakejoin.joins.fuzzy.candidates import TextIndex
+from lakejoin.joins.fuzzy.match_choice import ChosenMatches, choose_matches
+from lakejoin.joins.fuzzy.options import FuzzyOptions, FuzzyRule
+from lakejoin.joins.fuzzy.corpus import FoldedColumn, fold_column, build_corpus
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ class FuzzyMatches:
     distance: Array = field(default_factory=lambda: _none(np.float64))
     chance: Array = field(default_factory=lambda: _none(np.float64))
     rule: Array = field(default_factory=lambda: _none(np.int64))
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[FuzzyRule, ...] = ()
 
     def __len__(self) -> int:
         return len(self.left_rows)
@@ -66,15 +66,15 @@ def fuzzy_matches(
     [(0, 1), (1, 2), (2, 0)]
     """
     options = options or FuzzyOptions()
-    texts, keys = column_of(left), column_of(right)
+    texts, keys = fold_column(left), fold_column(right)
     if not len(texts) or not len(keys):
         return FuzzyMatches()
-    corpus = corpus_of(texts, keys)
-    return _rows(texts, keys, choose(corpus, _known_texts(texts, keys, known), options))
+    corpus = build_corpus(texts, keys)
+    return _rows(texts, keys, choose_matches(corpus, _known_texts(texts, keys, known), options))
 
 
 def _known_texts(
-    left: Column, right: Column, known: tuple[Array, Array] | None
+    left: FoldedColumn, right: FoldedColumn, known: tuple[Array, Array] | None
 ) -> tuple[Array, Array]:
     """The known matches as distinct pairs of texts."""
     if known is None or not len(known[0]):
@@ -85,7 +85,7 @@ def _known_texts(
     return both // len(right), both % len(right)
 
 
-def _rows(texts: Column, keys: Column, chosen: Chosen) -> FuzzyMatches:
+def _rows(texts: FoldedColumn, keys: FoldedColumn, chosen: ChosenMatches) -> FuzzyMatches:
     """Convert matching texts to rows: all rows of one text with all rows of the other."""
     pair_of = np.full(len(texts) + 1, -1, np.int64)  # the last entry is for rows without a text
     pair_of[chosen.texts] = np.arange(len(chosen.texts))
@@ -98,7 +98,7 @@ def _rows(texts: Column, keys: Column, chosen: Chosen) -> FuzzyMatches:
     position = np.repeat(begin - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
     of_rule = np.bincount(chosen.rule[pair], minlength=len(chosen.rules))
     new_index = np.cumsum(of_rule > 0) - 1  # of the rules that match anything
-    rules = [Rule(*chosen.rules[i], int(of_rule[i])) for i in np.flatnonzero(of_rule)]
+    rules = [FuzzyRule(*chosen.rules[i], int(of_rule[i])) for i in np.flatnonzero(of_rule)]
     pair = np.repeat(pair, counts)
     return FuzzyMatches(
         np.repeat(left, counts),
@@ -119,12 +119,12 @@ def nearest_texts(left: pa.Array, right: pa.Array, rows: Array) -> tuple[Array, 
     ([1, -1], [0.0, 1.0])
     """
     rows = np.asarray(rows, np.int64)
-    texts, keys = column_of(left.take(rows)), column_of(right)
+    texts, keys = fold_column(left.take(rows)), fold_column(right)
     nearest, far = np.full(len(rows), -1, np.int64), np.ones(len(rows))
     if not len(texts) or not len(keys):
         return nearest, far
-    corpus = corpus_of(texts, keys)
-    near = Index(corpus).nearest(np.arange(corpus.left), 1)
+    corpus = build_corpus(texts, keys)
+    near = TextIndex(corpus).nearest(np.arange(corpus.left), 1)
     first_row = np.full(len(keys) + 1, -1, np.int64)
     first_row[keys.rows[::-1]] = np.arange(len(keys.rows))[::-1]
     first_row[-1] = -1

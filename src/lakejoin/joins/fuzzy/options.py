@@ -37,10 +37,10 @@ class FuzzyOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FuzzyRule:
     """Texts match if the distance of their tokens is small; `rows` are the left rows it adds.
 
-    >>> print(Rule("3-grams", "jaccard", 0.25, 7))
+    >>> print(FuzzyRule("3-grams", "jaccard", 0.25, 7))
     Jaccard distance of 3-grams at most 0.25
     """
 

@@ -15,10 +15,10 @@ Result = TypeVar("Result")
 _SMALLEST = 1000  # rows per thread: fewer are not worth one
 
 
-def in_parts(work: Callable[[slice], Result], rows: int) -> list[Result]:
+def run_in_threads(work: Callable[[slice], Result], rows: int) -> list[Result]:
     """The results of `work` for consecutive slices of the rows, in order; at least one.
 
-    >>> in_parts(lambda rows: list(range(5))[rows], 5)
+    >>> run_in_threads(lambda rows: list(range(5))[rows], 5)
     [[0, 1, 2, 3, 4]]
     """
     from concurrent.futures import ThreadPoolExecutor

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.fuzzy.texts import Corpus, Tokens, grams
+from lakejoin.joins.fuzzy.corpus import Corpus, Tokens, grams
 
 Array = np.ndarray[Any, Any]
 
-PLAIN = (
+PLAIN_MEASURES = (
     ("words", "jaccard"),
     ("words", "cosine"),
     ("words", "containment"),
@@ -21,37 +21,40 @@ PLAIN = (
     ("letters", "edit"),
     ("letters", "jaro-winkler"),
 )
-WEIGHED = ("words and 3-grams", "weighed")
+WEIGHTED_MEASURE = ("words and 3-grams", "weighed")
 _MOST_PLAIN = 3  # rules to show
 _WORTH = 0.05  # least share of the matches that a rule must add
 
 
-def distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
+def pair_distances(corpus: Corpus, texts: Array, keys: Array) -> Array:
     """The distance of pairs by each of the plain measures, one row per measure."""
-    from lakejoin.kernels.fuzzy_distances import edit_distances, jaro_winkler_distances
+    from lakejoin.kernels.fuzzy_distances_more import (
+        compute_edit_distances,
+        compute_jaro_winkler_distances,
+    )
 
     c, theirs = corpus, keys + corpus.left
     twos = grams(c.points, c.first, c.begins, c.ends, 2, c.left)
     kinds = {"words": c.word_tokens, "2-grams": twos, "3-grams": c.gram_tokens}
-    out = np.empty((len(PLAIN), len(texts)))
-    for i, (tokens, distance) in enumerate(PLAIN):
+    out = np.empty((len(PLAIN_MEASURES), len(texts)))
+    for i, (tokens, distance) in enumerate(PLAIN_MEASURES):
         if distance == "edit":
-            out[i] = edit_distances(c.points, c.starts, texts, theirs)
+            out[i] = compute_edit_distances(c.points, c.starts, texts, theirs)
         elif distance == "jaro-winkler":
-            out[i] = jaro_winkler_distances(c.points, c.starts, texts, theirs)
+            out[i] = compute_jaro_winkler_distances(c.points, c.starts, texts, theirs)
         else:
             out[i] = _set_distance(kinds[tokens], distance, texts, theirs)
     return np.clip(out, 0.0, 1.0)
 
 
 def _set_distance(tokens: Tokens, distance: str, left: Array, right: Array) -> Array:
-    from lakejoin.kernels.fuzzy_distances import shared_tokens
-    from lakejoin.kernels.fuzzy_nearest import likenesses
+    from lakejoin.kernels.fuzzy_distances_more import count_shared_tokens
+    from lakejoin.kernels.fuzzy_tokens import compute_similarities
 
     if distance == "cosine":
-        alike = likenesses(tokens.start, tokens.ids, tokens.weights, left, right)
+        alike = compute_similarities(tokens.start, tokens.ids, tokens.weights, left, right)
         return np.asarray(1.0 - alike)
-    shared = shared_tokens(tokens.start, tokens.ids, left, right)
+    shared = count_shared_tokens(tokens.start, tokens.ids, left, right)
     sizes = np.diff(tokens.start)
     left_sizes, right_sizes = sizes[left], sizes[right]
     if distance == "containment":
@@ -59,7 +62,7 @@ def _set_distance(tokens: Tokens, distance: str, left: Array, right: Array) -> A
     return np.asarray(1.0 - shared / np.maximum(left_sizes + right_sizes - shared, 1))
 
 
-def describe(far: Array, joined: Array, precision: float) -> tuple[list[tuple[int, float]], Array]:
+def describe_matches(far: Array, joined: Array, precision: float) -> tuple[list[tuple[int, float]], Array]:
     """Plain rules (measure, threshold) that describe which pairs match, and each pair's rule.
 
     A rule's threshold is the largest within which at least a share `precision` of all pairs match;

@@ -10,45 +10,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakejoin.joins.predicates.names import joined_names
-from lakejoin.joins.predicates.rows import order_of
-from lakejoin.joins.written.lines import Compared, Part
-from lakejoin.joins.written.plan import part_of_pair
+from lakejoin.joins.predicates.names import joined_column_names
+from lakejoin.joins.predicates.predicate_rows import join_order
+from lakejoin.codegen.join_plan import ComparedSide, PlanPart
+from lakejoin.joins.code_plan import plan_column_pair
 
 if TYPE_CHECKING:
-    from lakejoin.joins.predicates.described import JoinPredicate
+    from lakejoin.joins.predicates.join_predicate import JoinPredicate
     from lakejoin.joins.predicates.finding import ColumnRef, Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Comparison:
     """A comparison of two tables; `number` counts from 1, the tables from 0."""
 
     number: int
     earlier: int
     later: int
-    part: Part
+    part: PlanPart
 
-    def side(self, table: int) -> Compared:
+    def side(self, table: int) -> ComparedSide:
         """The side of the comparison that belongs to a table."""
         return self.part.ways[0] if table == self.earlier else self.part.key
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class ComparisonPlan:
     """The plan of the code: the tables in join order, and the comparisons."""
 
     order: tuple[int, ...]
     columns: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]  # of the result
-    all: tuple[Condition, ...]
+    all: tuple[Comparison, ...]
     comments: tuple[str, ...]
 
-    def of(self, table: int) -> list[Condition]:
+    def of(self, table: int) -> list[Comparison]:
         """The comparisons that involve a table."""
         return [c for c in self.all if table in (c.earlier, c.later)]
 
-    def joining(self, table: int) -> list[Condition]:
+    def joining(self, table: int) -> list[Comparison]:
         """The comparisons that join a table with earlier ones."""
         return [condition for condition in self.all if condition.later == table]
 
@@ -65,11 +65,11 @@ class Conditions:
         return name
 
 
-def conditions_of(predicate: JoinPredicate) -> Conditions:
+def plan_comparisons(predicate: JoinPredicate) -> ComparisonPlan:
     """Plan the code for the inner join of a predicate."""
     tables = predicate.tables
     rows = [side.rows for side in tables.sides]
-    order = order_of(len(rows), predicate.found.pairs)
+    order = join_order(len(rows), predicate.found.pairs)
     comments = [
         f"inner join of {len(rows)} tables, written by lakejoin: {predicate.facts.inner:,} rows",
         *(f"table {n}: {label}" for n, label in enumerate(tables.labels, start=1)),
@@ -78,14 +78,14 @@ def conditions_of(predicate: JoinPredicate) -> Conditions:
     conditions = []
     pairs = needed_pairs(predicate.found.pairs, order)
     for number, ((left, left_name), (right, right_name)) in enumerate(pairs, start=1):
-        part = part_of_pair(
+        part = plan_column_pair(
             rows[left], rows[right], (left_name, right_name), tables.options.rules, comments
         )
-        conditions.append(Condition(number, left, right, part))
+        conditions.append(Comparison(number, left, right, part))
     columns = tuple(tuple(table.column_names) for table in rows)
-    names = tuple(joined_names(columns))
+    names = tuple(joined_column_names(columns))
     unique_comments = tuple(dict.fromkeys(comments))
-    return Conditions(tuple(order), columns, names, tuple(conditions), unique_comments)
+    return ComparisonPlan(tuple(order), columns, names, tuple(conditions), unique_comments)
 
 
 def needed_pairs(pairs: Sequence[Pair], order: Sequence[int]) -> list[Pair]:

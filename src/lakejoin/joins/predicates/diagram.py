@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lakejoin.joins.predicates.relations import Relation
+from lakejoin.joins.predicates.key_relations import Relation
 
 _LOOK_ALIKES = str.maketrans({'"': "'", "\\": "/", "%": "\N{FULLWIDTH PERCENT SIGN}"})
 

@@ -8,10 +8,10 @@ from math import log2
 _DECIMALS = 9
 
 
-def bits(entropy: float) -> float:
+def rounded_bits(entropy: float) -> float:
     """An entropy without its last digits, which depend on the order of summation.
 
-    >>> bits(0.1 + 0.2) == bits(0.3), bits(-1e-17)
+    >>> rounded_bits(0.1 + 0.2) == rounded_bits(0.3), rounded_bits(-1e-17)
     (True, 0.0)
     """
     return max(0.0, round(entropy, _DECIMALS))
@@ -59,11 +59,11 @@ class Facts:
         return max(least, self.all_involved - self.most_groups) if len(self.sizes) == 2 else least
 
 
-def least_of(left: Facts, right: Facts, groups: int) -> Facts:
+def bounding_facts(left: Facts, right: Facts, groups: int) -> Facts:
     """Bound the facts of a predicate with the pairs of both and at most `groups` groups.
 
     >>> left, right = Facts((6, 6), (4, 5), 3, 7, 1.4, 4), Facts((6, 6), (5, 2), 2, 5, 1.0, 2)
-    >>> least_of(left, right, 9).involved, least_of(left, right, 9).groups
+    >>> bounding_facts(left, right, 9).involved, bounding_facts(left, right, 9).groups
     ((4, 2), 2)
     """
     groups = min(left.most_groups, right.most_groups, groups)
@@ -72,6 +72,6 @@ def least_of(left: Facts, right: Facts, groups: int) -> Facts:
         tuple(map(min, left.involved, right.involved)),
         groups,
         min(left.inner, right.inner),
-        bits(log2(max(groups, 1))),
+        rounded_bits(log2(max(groups, 1))),
         groups,
     )

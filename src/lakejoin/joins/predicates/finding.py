@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from lakejoin.errors import InputError
 from lakejoin.joins.options import Progress
-from lakejoin.joins.predicates.coded import CodedTables, coded_tables
+from lakejoin.joins.predicates.coded_tables import CodedTables, encode_tables
 from lakejoin.joins.predicates.facts import Facts
-from lakejoin.joins.predicates.join_trees import Column
-from lakejoin.joins.predicates.preferences import PREFERENCES, Wanted, preferences_named
+from lakejoin.joins.predicates.join_trees import ColumnId
+from lakejoin.joins.predicates.preferences import PREFERENCES, PreferenceChoice, find_preferences
 from lakejoin.joins.predicates.ranking import Members, Ranking
-from lakejoin.joins.predicates.search import Pruning, TwoTables
-from lakejoin.joins.predicates.several import SeveralTables
+from lakejoin.joins.predicates.predicate_search import Pruning, TwoTableSearch
+from lakejoin.joins.predicates.predicate_finder import MultiTableSearch
 from lakejoin.model import ValueRules
-from lakejoin.signals.likely_names import names_alike
+from lakejoin.signals.name_similarity import compare_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ class PredicateOptions:
     longer); None looks at all that could be among the best.
     """
 
-    prefer: Wanted | Sequence[Wanted] = "compact"
+    prefer: PreferenceChoice | Sequence[PreferenceChoice] = "compact"
     n: int = 5
     rules: ValueRules = field(default_factory=ValueRules)
     pruning: Pruning = field(default_factory=Pruning)
@@ -68,7 +68,7 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPredicates:
+class PredicateResults:
     """The best predicates by the name of each preference; empty lists if no rows can match.
 
     `complete` is false if the search was cut short, so that there may be better ones.
@@ -83,7 +83,7 @@ def find_predicates(
     tables: Sequence[pa.Table] | CodedTables,
     options: PredicateOptions | None = None,
     progress: Progress | None = None,
-) -> FoundPredicates:
+) -> PredicateResults:
     """Find the best predicates over two or more tables.
 
     >>> import pyarrow as pa
@@ -94,23 +94,23 @@ def find_predicates(
     ((('id', 'caller'),), 5)
     """
     options = options or PredicateOptions()
-    coded = tables if isinstance(tables, CodedTables) else coded_tables(tables, options.rules)
+    coded = tables if isinstance(tables, CodedTables) else encode_tables(tables, options.rules)
     if len(coded.tables) < 2:
         raise InputError("a predicate needs at least two tables: name another one")
-    rankings = [Ranking(preference, options.n) for preference in preferences_named(options.prefer)]
-    kind = TwoTables if len(coded.tables) == 2 else SeveralTables
+    rankings = [Ranking(preference, options.n) for preference in find_preferences(options.prefer)]
+    kind = TwoTableSearch if len(coded.tables) == 2 else MultiTableSearch
     search = kind(coded, rankings, options.pruning, options.most, progress or (lambda doing: None))
     search.run()
     best = {rank.preference.name: _best(rank, search, coded, options.n) for rank in rankings}
-    return FoundPredicates(best, search.looked_at, search.complete)
+    return PredicateResults(best, search.looked_at, search.complete)
 
 
 def _best(
-    ranking: Ranking, search: TwoTables | SeveralTables, coded: CodedTables, n: int
+    ranking: Ranking, search: TwoTableSearch | MultiTableSearch, coded: CodedTables, n: int
 ) -> list[Predicate]:
     """The n best predicates of a ranking, closed and distinct."""
 
-    def named(column: Column) -> ColumnRef:
+    def named(column: ColumnId) -> ColumnRef:
         return column[0], coded.tables[column[0]].columns[column[1]]
 
     def pairs_of(members: Members) -> tuple[Pair, ...]:
@@ -119,7 +119,7 @@ def _best(
 
     def alike(index: int) -> float:
         [((_, left), (_, right))] = pairs_of((index,))
-        names = names_alike(left, right)
+        names = compare_names(left, right)
         return names.alike + _ID_BONUS * names.are_ids
 
     def all_alike(members: Members) -> float:

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from lakejoin.joins.predicates.coded import CodedTables
-from lakejoin.joins.predicates.facts import Facts, bits
+from lakejoin.joins.predicates.coded_tables import CodedTables
+from lakejoin.joins.predicates.facts import Facts, rounded_bits
 
 Array = np.ndarray[Any, Any]
-Column = tuple[int, int]  # table index and column index
-ColumnPair = tuple[Column, Column]
+ColumnId = tuple[int, int]  # table index and column index
+ColumnIdPair = tuple[ColumnId, ColumnId]
 
 _LARGEST = 2_000_000  # rows of a join within a cycle
 _EXACT = 2.0**53  # up to here, floating-point numbers represent every integer
@@ -85,7 +85,7 @@ Fold = tuple[_Factor, _Factor]  # the folded factor, and the one it was folded i
 class JoinTrees:
     """Count predicates over tables by folding.
 
-    >>> from lakejoin.joins.predicates.coded import coded_tables
+    >>> from lakejoin.joins.predicates.coded_tables import coded_tables
     >>> import pyarrow as pa
     >>> a, b = pa.table({"x": [1, 1, 2]}), pa.table({"x": [1, 2, 3], "y": [7, 7, 8]})
     >>> trees = JoinTrees(coded_tables([a, b, pa.table({"y": [7, 7, 9]})]))
@@ -99,13 +99,13 @@ class JoinTrees:
         self._count = max(coded.count, 1)
         self.sizes = tuple(table.rows for table in coded.tables)
 
-    def facts(self, pairs: Iterable[ColumnPair]) -> Facts:
+    def facts(self, pairs: Iterable[ColumnIdPair]) -> Facts:
         """The facts of a join; tables that no pair connects are multiplied."""
         variables = variables_of(pairs)
         facts = self._counted(variables, exact=False)
         return facts if facts.inner < _EXACT else self._counted(variables, exact=True)
 
-    def _counted(self, variables: dict[Column, int], exact: bool) -> Facts:
+    def _counted(self, variables: dict[ColumnId, int], exact: bool) -> Facts:
         used = sorted({table for table, _ in variables})
         roots, folds = self._folded([self._factor(table, variables, exact) for table in used])
         keys, rows, entropy = _total(roots)
@@ -116,7 +116,7 @@ class JoinTrees:
         involved = dict(enumerate(self.sizes)) | self._involved(roots, folds)
         return Facts(self.sizes, tuple(involved.values()), keys, inner, entropy, inner)
 
-    def _factor(self, index: int, variables: dict[Column, int], exact: bool) -> _Factor:
+    def _factor(self, index: int, variables: dict[ColumnId, int], exact: bool) -> _Factor:
         """The distinct values of a table's variables, and the number of rows of each."""
         codes = self._tables[index].codes
         columns: dict[int, list[Array]] = {}
@@ -207,13 +207,13 @@ class JoinTrees:
         return rows
 
 
-def variables_of(pairs: Iterable[ColumnPair]) -> dict[Column, int]:
+def variables_of(pairs: Iterable[ColumnIdPair]) -> dict[ColumnId, int]:
     """The variable of each column of a predicate: the same for columns that it makes equal.
 
     >>> variables_of([((0, 0), (1, 0)), ((1, 0), (2, 5)), ((0, 1), (2, 2))])
     {(0, 0): 0, (1, 0): 0, (2, 5): 0, (0, 1): 1, (2, 2): 1}
     """
-    equal: dict[Column, set[Column]] = {}
+    equal: dict[ColumnId, set[ColumnId]] = {}
     for left, right in pairs:
         columns = equal.get(left, {left}) | equal.get(right, {right})
         for column in sorted(columns):
@@ -246,7 +246,7 @@ def _total(roots: Sequence[_Factor]) -> tuple[int, int, float]:
         keys, rows = keys * int(root.sums.keys.sum()), rows * own_rows
         if own_rows:  # entropies of independent factors add up
             entropy += log2(own_rows) - float(root.sums.weighted.sum()) / own_rows
-    return keys, rows, bits(entropy)
+    return keys, rows, rounded_bits(entropy)
 
 
 def _ear(factors: Sequence[_Factor]) -> Fold | None:

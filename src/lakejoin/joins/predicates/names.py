@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakejoin.joins.joined import result_names
+from lakejoin.joins.joined_table import result_names
 
 
-def labels_of(names: Sequence[str]) -> tuple[str, ...]:
+def unique_labels(names: Sequence[str]) -> tuple[str, ...]:
     """Make table names unique by numbering repeated ones.
 
-    >>> labels_of(["a.csv", "b.csv", "a.csv"])
+    >>> unique_labels(["a.csv", "b.csv", "a.csv"])
     ('a.csv', 'b.csv', 'a.csv (2)')
     """
     labels: list[str] = []
@@ -22,13 +22,13 @@ def labels_of(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def joined_names(columns: Sequence[Sequence[str]]) -> list[str]:
+def joined_column_names(columns: Sequence[Sequence[str]]) -> list[str]:
     """The column names of the result; with more than two tables, a repeated name gets the number of
     its table as a suffix.
 
-    >>> joined_names([["id", "a"], ["id", "b"], ["id", "a"]])
+    >>> joined_column_names([["id", "a"], ["id", "b"], ["id", "a"]])
     ['id', 'a', 'id_2', 'b', 'id_3', 'a_3']
-    >>> joined_names([["id"], ["id"]])
+    >>> joined_column_names([["id"], ["id"]])
     ['id', 'id_right']
     """
     if len(columns) == 2:

@@ -27,7 +27,7 @@ from math import inf, isnan, log2
 from numbers import Real
 
 from lakejoin.errors import InputError
-from lakejoin.joins.predicates.facts import Facts, bits
+from lakejoin.joins.predicates.facts import Facts, rounded_bits
 
 Score = Callable[[Facts], float]
 
@@ -82,11 +82,11 @@ def _balanced(facts: Facts) -> float:
 
 
 def _most_balanced(facts: Facts) -> float:
-    return bits(log2(max(facts.most_groups, 1)))
+    return rounded_bits(log2(max(facts.most_groups, 1)))
 
 
 def _log_fewest(facts: Facts) -> float:
-    return bits(log2(max(min(facts.involved), 1)))
+    return rounded_bits(log2(max(min(facts.involved), 1)))
 
 
 def _strength(facts: Facts) -> float:
@@ -150,15 +150,15 @@ PREFERENCES = (
     ),
 )
 
-Wanted = str | Preference | Callable[[Facts], float]
+PreferenceChoice = str | Preference | Callable[[Facts], float]
 
 
-def preference_named(wanted: Wanted) -> Preference:
+def find_preference(wanted: PreferenceChoice) -> Preference:
     """The preference of a name, or of a function of the facts, with its attribute `bound` if any.
 
-    >>> preference_named("h5").name
+    >>> find_preference("h5").name
     'strength'
-    >>> preference_named(lambda facts: -facts.inner).name
+    >>> find_preference(lambda facts: -facts.inner).name
     '<lambda>'
     """
     if isinstance(wanted, Preference):
@@ -174,19 +174,19 @@ def preference_named(wanted: Wanted) -> Preference:
     raise InputError(f"there is no preference {wanted!r}; choose from {known}")
 
 
-def preferences_named(wanted: Wanted | Sequence[Wanted]) -> tuple[Preference, ...]:
+def find_preferences(wanted: PreferenceChoice | Sequence[PreferenceChoice]) -> tuple[Preference, ...]:
     """One or several distinct preferences; functions of the same name are numbered.
 
-    >>> [found.name for found in preferences_named(["h1", "compact", "coverage"])]
+    >>> [found.name for found in find_preferences(["h1", "compact", "coverage"])]
     ['coverage', 'compact']
-    >>> [found.name for found in preferences_named([lambda f: f.inner, lambda f: f.groups])]
+    >>> [found.name for found in find_preferences([lambda f: f.inner, lambda f: f.groups])]
     ['<lambda>', '<lambda> 2']
     """
     names = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not names:
         raise InputError("name at least one preference")
     found: dict[str, Preference] = {}
-    for preference in map(preference_named, names):
+    for preference in map(find_preference, names):
         taken = {*found, *(() if preference in PREFERENCES else _NAMES)}
         if preference not in found.values():
             name = next(name for name in _numbered(preference.name) if name not in taken)

@@ -1,0 +1,334 @@
+"""The commands `index` and `compact`, which run on Spark, and the progress they show."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakejoin import api
+from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
+from lakejoin.cli.terminal import console, print_json
+from lakejoin.text_format import counted, seconds, size
+from lakejoin.errors import InputError
+from lakejoin.lake import index_location
+from lakejoin.store.sketches import PERMUTATIONS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lakejoin.pipeline.build import BuildReport
+    from lakejoin.pipeline.options_more import BuildOptions
+    from lakejoin.spark.task_runner import Listener, Progress
+
+Command = Callable[..., Any]
+
+_SKIPPED_LINES = 12
+
+
+@click.command("index")
+@click.argument("lake", nargs=-1)
+@index_option
+@cluster_options
+@click.option("--full", is_flag=True, help="Read all files again and replace the index.")
+@click.option("--strict", is_flag=True, help="Fail without changes if any file has to be skipped.")
+@click.option(
+    "--values",
+    type=click.Choice(["folded", "exact"]),
+    help="folded: ignore case, extra spaces and number formats (default); exact: respect them.",
+)
+@click.option(
+    "--all-columns/--key-columns",
+    default=None,
+    help="Also index decimals and booleans (prone to coincidental joins), or not (default).",
+)
+@click.option(
+    "--permutations",
+    type=int,
+    metavar="N",
+    help="Length of the signatures for `search --by containment`: a power of two from 16 to 256. "
+    "Twice the length takes twice the space (256: about 2 kB per column) and finds a small column "
+    "in columns twice as large. Changing it needs --full.  [default: that of the index; "
+    f"{PERMUTATIONS} for a new one]",
+)
+@click.option(
+    "--super-keys",
+    type=click.Choice(["128", "256", "512"]),
+    help="Bits per row that a search with a composite key checks before it reads the row. More "
+    "bits let fewer wrong rows through but take more space (128: 16 bytes per row); no match is "
+    "ever lost. Can be changed without reading the lake again.  [default: that of the index; 128 "
+    "for a new one]",
+)
+@click.option(
+    "--with",
+    "parts",
+    multiple=True,
+    type=click.Choice(["meaning", "distance", "none"]),
+    help="Add the data for searches by meaning (a vector for every distinct text, about 80 bytes) "
+    "or by distance (numbers and coordinates); repeatable. none: remove both. Can be added to an "
+    "existing index without reading the lake again; a refresh keeps them.  [default: those of the "
+    "index; both for a new index of at most 512 MB of files]",
+)
+@click.option(
+    "--encoder",
+    metavar="NAME|PATH",
+    help="The encoder for the vectors: default, small or characters, or the path of word vectors "
+    "(fastText, GloVe, word2vec) or of a model (sentence-transformers, ONNX). A different encoder "
+    "recomputes all vectors.  [default: that of the index; 'default' for a new one]",
+)
+@click.option(
+    "--keep-vectors/--drop-vectors",
+    default=None,
+    help="Store full vectors next to their short forms, or recompute them from the texts when a "
+    "search needs them. Stored vectors take 4 bytes per number (default encoder: 1 kB per text).  "
+    "[default: as in the index; stored only if the encoder is a model]",
+)
+@click.option(
+    "--wait",
+    default=0.0,
+    metavar="SECONDS",
+    help="How long to wait if another process is building this index.  [default: do not wait]",
+)
+@json_option
+def index_command(
+    lake: tuple[str, ...],
+    index: str | None,
+    master: str | None,
+    conf: tuple[str, ...],
+    full: bool,
+    strict: bool,
+    values: str | None,
+    all_columns: bool | None,
+    permutations: int | None,
+    super_keys: str | None,
+    parts: tuple[str, ...],
+    encoder: str | None,
+    keep_vectors: bool | None,
+    wait: float,
+    as_json: bool,
+) -> None:
+    """Build or refresh the index of LAKE: files, folders, globs or URIs.
+
+    A refresh reads only new and changed files and drops deleted ones. Without LAKE, it refreshes
+    the lake that the index was built from. Files that cannot be read are skipped and reported; see
+    `lakejoin skipped`.
+
+    \b
+    Examples:
+      lakejoin index data/
+      lakejoin index 'exports/**/*.csv' warehouse/ --index warehouse.index
+      lakejoin index s3://bucket/lake --master spark://host:7077
+      lakejoin index                     refresh the existing index
+      lakejoin index --full --permutations 256
+      lakejoin index --with meaning      add vectors of all texts to the existing index
+      lakejoin index --encoder glove.6B.100d.txt
+
+    \b
+    JSON keys: version, new, changed, gone, unchanged, segments, totals{tables, columns, rows,
+    cells, values, values_exact, bytes}, skipped[] with name, reason, detail, seconds{list,
+    encoder, start, tasks, commit, costs, total, read, build}, notes[]
+    """
+    from lakejoin.pipeline.options_more import BuildOptions
+
+    options = BuildOptions(
+        full=full,
+        strict=strict,
+        fold=None if values is None else values == "folded",
+        all_columns=all_columns,
+        permutations=permutations,
+        super_key_bits=None if super_keys is None else int(super_keys),
+        parts=_parts(parts),
+        encoder=encoder,
+        keep_vectors=keep_vectors,
+        wait=wait,
+    )
+    report = run_build(lake, index, master, parse_settings(conf), options, quiet=as_json)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        _print_report(report)
+
+
+def _parts(named: tuple[str, ...]) -> tuple[str, ...] | None:
+    if "none" not in named:
+        return named or None
+    if len(set(named)) > 1:
+        raise InputError("--with none removes both parts: do not combine it with another --with")
+    return ()
+
+
+def run_build(
+    lake: Sequence[str],
+    index: str | None,
+    master: str | None,
+    conf: Mapping[str, str],
+    options: BuildOptions,
+    quiet: bool,
+) -> BuildReport:
+    """Build an index and show progress on standard error, unless `quiet`."""
+    with show_progress(quiet) as listener:
+        return api.index(lake, index, master=master, conf=conf, options=options, listener=listener)
+
+
+@click.command("compact")
+@index_option
+@cluster_options
+@click.option("--wait", default=0.0, metavar="SECONDS", help="As for `lakejoin index`.")
+@json_option
+def compact_command(
+    index: str | None, master: str | None, conf: tuple[str, ...], wait: float, as_json: bool
+) -> None:
+    """Merge small segments and drop deleted tables.
+
+    Refreshes leave small segments behind; fewer, larger segments are searched faster. The files of
+    the lake are not read.
+
+    \b
+    JSON keys: version, merged, made, segments, bytes_before, bytes_after
+    """
+    from lakejoin.pipeline.build import Cluster
+    from lakejoin.pipeline.compaction import compact_index
+
+    with show_progress(quiet=as_json) as listener:
+        report = compact_index(
+            index_location(index), Cluster(None, master, parse_settings(conf)), listener, wait
+        )
+    if as_json:
+        print_json(asdict(report))
+    elif report.merged == 0:
+        click.echo("nothing to compact")
+    else:
+        click.echo(
+            f"merged {counted(report.merged, 'segment')} into {report.made}; the index now has "
+            f"{counted(report.segments, 'segment')}: {size(report.bytes_after)}, was "
+            f"{size(report.bytes_before)}"
+        )
+
+
+@contextlib.contextmanager
+def show_progress(quiet: bool, answers: bool = False) -> Iterator[Listener]:
+    """Show the progress of a build: live on a terminal, otherwise one line per stage. If `answers`
+    are printed meanwhile, standard output goes through the bar only if it is on the same screen."""
+    with _own_screen() as screen:
+        if quiet or not screen.is_terminal:
+            yield _StageLines(screen, quiet)
+            return
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        with Bar(
+            TextColumn("{task.description:<22}"),
+            BarColumn(),
+            TextColumn("{task.fields[details]}"),
+            TimeElapsedColumn(),
+            console=screen,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty() or not answers,
+        ) as bar:
+            task = bar.add_task("", total=None, details="")
+
+            def show(progress: Progress) -> None:
+                bar.update(
+                    task,
+                    description=progress.stage,
+                    total=progress.total or None,
+                    completed=progress.files,
+                    details=_details(progress),
+                )
+
+            yield show
+
+
+@contextlib.contextmanager
+def _own_screen() -> Iterator[Console]:
+    """Keep standard error for ourselves: output of the JVM and its workers is discarded.
+
+    They inherit the file descriptor, so the descriptor itself is redirected. LAKEJOIN_DEBUG=1
+    leaves it unchanged.
+    """
+    if os.environ.get("LAKEJOIN_DEBUG"):
+        yield console(stderr=True)
+        return
+    sys.stderr.flush()
+    ours = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        with os.fdopen(os.dup(ours), "w") as file:
+            yield console(file=file)
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
+class _StageLines:
+    """Print one line per stage: for logs."""
+
+    def __init__(self, screen: Console, quiet: bool) -> None:
+        self._screen = screen
+        self._quiet = quiet
+        self._stage = ""
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.stage != self._stage and not self._quiet:
+            self._stage = progress.stage
+            files = progress.total and progress.unit == "files"
+            count = f" ({counted(progress.total, 'file')})" if files else ""
+            self._screen.print(f"{progress.stage}{count} …")
+            self._screen.file.flush()
+
+
+def _details(progress: Progress) -> str:
+    if not progress.total:
+        return ""
+    parts = [f"{progress.files:,} of {progress.total:,} {progress.unit}"]
+    if progress.seconds > 0 and progress.cells:
+        parts.append(f"{progress.cells / progress.seconds:,.0f} cells/s")
+    if progress.skipped:
+        parts.append(f"{progress.skipped:,} skipped")
+    return ", ".join(parts)
+
+
+def _print_report(report: BuildReport) -> None:
+    totals = report.totals
+    if not (report.new or report.changed or report.gone):
+        click.echo(f"up to date: {counted(report.unchanged, 'file')} unchanged")
+    else:
+        parts = [(report.new, "new"), (report.changed, "changed"), (report.gone, "deleted")]
+        counts = [f"{count:,} {word}" for count, word in parts if count]
+        click.echo(f"files: {', '.join(counts)}, {report.unchanged:,} unchanged")
+    about = "" if totals.values_exact else "about "
+    click.echo(
+        f"index: {counted(totals.tables, 'table')}, {counted(totals.columns, 'column')}, "
+        f"{counted(totals.rows, 'row')}, {counted(totals.cells, 'cell')}, "
+        f"{about}{counted(totals.values, 'distinct value')}, {size(totals.bytes)} "
+        f"in {counted(report.segments, 'segment')}"
+    )
+    took = report.seconds
+    speed = ""
+    if took.get("tasks") and report.new:
+        speed = f" ({seconds(took.get('start', 0))} to start Spark)"
+    click.echo(f"time:  {seconds(took['total'])}{speed}")
+    for note in report.notes:
+        click.echo(f"note:  {note}")
+    _print_skipped(report)
+
+
+def _print_skipped(report: BuildReport) -> None:
+    if not report.skipped:
+        return
+    reasons = Counter(s.reason for s in report.skipped)
+    counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    click.echo(f"skipped: {counts}")
+    for skipped in report.skipped[:_SKIPPED_LINES]:
+        click.echo(f"  {skipped}")
+    if len(report.skipped) > _SKIPPED_LINES:
+        more = len(report.skipped) - _SKIPPED_LINES
+        click.echo(f"  … and {more:,} more; list them with: lakejoin skipped")

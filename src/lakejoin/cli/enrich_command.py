@@ -1,0 +1,215 @@
+"""The command `enrich`: add columns of the lake that help to predict a target column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakejoin import api
+from lakejoin.cli.options import index_option, json_option
+from lakejoin.lake_access import read_named_table
+from lakejoin.cli.terminal import print_json, print_table
+from lakejoin.text_format import size
+from lakejoin.cli.waiting import status_or_explanation
+from lakejoin.errors import InputError, NoJoin
+from lakejoin.search.answer_display import format_percent
+
+if TYPE_CHECKING:
+    from lakejoin.enrich.enrichment import Enrichment
+
+_LEFT_OUT_SHOWN = 8
+
+
+@click.command("enrich")
+@click.argument("table")
+@click.option(
+    "--on",
+    "keys",
+    multiple=True,
+    required=True,
+    metavar="COLUMN",
+    help="The key that tables are joined on. Repeat it for a composite key.",
+)
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
+@click.option(
+    "-o",
+    "--output",
+    "--out",
+    metavar="FILE",
+    help="Where to write the enriched table. The extension sets the format: .csv, .csv.gz, .tsv, "
+    ".parquet, .arrow. An existing file is replaced once the new one is complete.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["auto", "equal", "fuzzy", "meaning"]),
+    default="auto",
+    show_default=True,
+    help="How keys are matched: by equal values (equal), also by rewritten and similar values "
+    "(fuzzy), also by meaning (meaning), or by everything a search finds (auto).",
+)
+@click.option(
+    "--task",
+    type=click.Choice(["auto", "regression", "classification"]),
+    default="auto",
+    show_default=True,
+    help="The kind of prediction; auto decides by the values of the target.",
+)
+@click.option(
+    "--tables",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="How many joinable tables to examine.",
+)
+@click.option(
+    "--columns",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="The most columns to add.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=50),
+    default=2_000,
+    show_default=True,
+    help="How many rows to use for choosing columns.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(2, 20),
+    default=5,
+    show_default=True,
+    help="The number of folds of the cross-validation that measures the lift.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The random seed for folds and noise."
+)
+@index_option
+@json_option
+def enrich_command(
+    table: str,
+    keys: tuple[str, ...],
+    target: str,
+    output: str | None,
+    columns: int,
+    sample: int,
+    seed: int,
+    index: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Add columns of the lake to TABLE that help to predict one of its columns.
+
+    TABLE is a file or a table of the lake. lakejoin searches for tables that join on the key, and
+    takes those of their columns that predict the target better out of fold than noise does. If a
+    key has several rows in a table, numbers are averaged and other values become the most frequent
+    one. The enriched table has all rows and columns of TABLE in order, followed by the new columns.
+    TABLE itself, versions of it, and columns that repeat the target are left out and listed.
+
+    The lift is how much the lake improves the score: the error (RMSE) for numbers, or the share of
+    correct classes (micro-F1). It is measured by cross-validation, with columns chosen anew in
+    every fold. If nothing helps, nothing is written and the exit code is 1.
+
+    \b
+    Examples:
+      lakejoin enrich sales.csv --on town --target revenue -o enriched.csv
+      lakejoin enrich trips.parquet --on day --on station --target delay --by equal
+      lakejoin enrich companies.csv --on name --target sector -o enriched.parquet --json
+
+    \b
+    JSON keys: table, on[], target, task, by, rows, sample, tables, looked_at, found, why, columns[]
+    with name, table, column, made, mine[], theirs[], kinds[], worth, full; left_out[] with table,
+    column, why; lift{score, folds, folds_by_key, without{mean, spread}, with{mean, spread}, lift,
+    lift_spread}, notes[], output, bytes
+    """
+    from lakejoin.enrich import joiner
+    from lakejoin.joins.output import check_output, write_table
+
+    if output is not None:
+        check_output(output)
+    joiner()  # fails early if scikit-learn is missing
+    from lakejoin.enrich.enrichment import EnrichOptions, enrich_table
+    from lakejoin.enrich.preparing import EnrichLimits
+
+    lake = api.open(index)
+    query_rows = read_named_table(table, lake).rows
+    if len(set(query_rows.column_names)) < query_rows.num_columns:
+        raise InputError(f"{table} has several columns with the same name: rename them first")
+    limits = EnrichLimits(sample, columns, seed)
+    request = EnrichOptions(keys, target, exclude=(table,), limits=limits, **options)
+    with status_or_explanation() as progress:
+        found = enrich_table(lake, query_rows, request, progress)
+    report = {"table": table, **found.to_dict(), "output": None, "bytes": None}
+    if not found:
+        if as_json:
+            print_json(report)
+            raise SystemExit(NoJoin.exit_code)
+        _print_left_out(found)
+        raise NoJoin(found.why)
+    if output is not None:
+        rows = found.table
+        written = write_table(rows.to_batches(), rows.schema, output)
+        report |= {"output": output, "bytes": written}
+    if as_json:
+        print_json(report)
+    else:
+        _print(found, report)
+
+
+def _print(found: Enrichment, report: dict[str, Any]) -> None:
+    """Print the new columns, what was left out, and the lift."""
+    click.echo(
+        f"tables of the lake that join on {' and '.join(found.asked.on)}: {found.tables:,}; "
+        f"columns that help to predict {found.asked.target}: {len(found.columns):,} of "
+        f"{report['looked_at']:,}"
+    )
+    click.echo()
+    rows = [
+        (
+            column["name"],
+            column["table"],
+            column["column"] if column["made"] != "rows" else "",
+            column["made"],
+            f"{' '.join(column['mine'])} {_sign(column['kinds'])} {' '.join(column['theirs'])}",
+            format_percent(column["full"]),
+            f"{column['worth']:.3f}",
+        )
+        for column in report["columns"]
+    ]
+    heads = ["new column", "from table", "column", "made by", "joined on", "filled", "gain"]
+    print_table(heads, rows, right=["filled", "gain"])
+    click.echo()
+    _print_left_out(found)
+    _print_lift(found)
+    for note in found.choice.notes:
+        click.echo(f"note: {note}")
+    if report["output"] is not None:
+        click.echo(f"wrote {report['output']} ({size(report['bytes'])})")
+
+
+def _sign(kinds: list[str]) -> str:
+    return "=" if kinds == ["equal"] else "~"
+
+
+def _print_left_out(found: Enrichment) -> None:
+    left_out = found.choice.left_out
+    for column in left_out[:_LEFT_OUT_SHOWN]:
+        click.echo(f"left out: {column}")
+    if len(left_out) > _LEFT_OUT_SHOWN:
+        click.echo(f"left out: … and {len(left_out) - _LEFT_OUT_SHOWN:,} more; --json shows all")
+
+
+def _print_lift(found: Enrichment) -> None:
+    lift = found.lift
+    if lift is None:
+        return
+    figures = lift.to_dict()
+    before, after = figures["without"], figures["with"]
+    by_key = ", all rows of a key in the same fold" if lift.keys else ""
+    click.echo(
+        f"{lift.score} without the lake {before['mean']:.4g} ± {before['spread']:.2g}, with it "
+        f"{after['mean']:.4g} ± {after['spread']:.2g}: a lift of {lift.mean:+.1%} ± "
+        f"{lift.spread:.1%} ({figures['folds']} folds of {found.sample:,} rows{by_key})"
+    )

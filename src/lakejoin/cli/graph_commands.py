@@ -1,0 +1,263 @@
+"""The command `graph`: build the join graph of the lake, and show what a table reaches."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakejoin import api
+from lakejoin.cli.options import cluster_options, index_option, json_option, parse_settings
+from lakejoin.cli.terminal import print_json, print_table
+from lakejoin.text_format import counted, seconds
+from lakejoin.graph.graph_export import check_export, check_writable
+from lakejoin.errors import InputError
+from lakejoin.search.answer_display import format_percent
+
+if TYPE_CHECKING:
+    from lakejoin.graph.neighborhood import Neighborhood
+    from lakejoin.graph.join_graph import JoinGraph
+    from lakejoin.graph.graph_statistics import GraphStatistics
+    from lakejoin.spark.graph_build import GraphReport
+    from lakejoin.store.graph import GraphOptions
+
+_EDGES_SHOWN = 40
+
+
+@click.command("graph")
+@click.argument("table", required=False)
+@click.option(
+    "--containment",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Include pairs where one column contains at least this share of the other's distinct "
+    "values.  [default: that of the graph; 0.5 for a new one]",
+)
+@click.option(
+    "--least",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Leave out columns with fewer distinct values: others contain them by coincidence.  "
+    "[default: that of the graph; 10 for a new one]",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Keep at most this many partners per column, the best.  [default: that of the graph; 1000 "
+    "for a new one]",
+)
+@click.option(
+    "--min",
+    "minimum",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Show, draw and export only edges with at least this containment.  [default: all]",
+)
+@click.option(
+    "--numbers/--no-numbers",
+    default=True,
+    help="Include number columns or not: small integers occur in very many columns.",
+)
+@click.option(
+    "--hops",
+    type=click.IntRange(1, 4),
+    default=1,
+    show_default=True,
+    help="With TABLE: how many joins to follow.",
+)
+@click.option("--picture", metavar="FILE.svg", help="With TABLE: draw the tables around it.")
+@click.option(
+    "--export",
+    metavar="FILE",
+    help="Write all edges to a .parquet or .graphml file.",
+)
+@click.option("--full", is_flag=True, help="Count all pairs again, even if nothing changed.")
+@click.option("--wait", default=0.0, metavar="SECONDS", help="As for `lakejoin index`.")
+@cluster_options
+@index_option
+@json_option
+def graph_command(
+    table: str | None,
+    containment: float | None,
+    least: int | None,
+    most: int | None,
+    minimum: float | None,
+    numbers: bool,
+    hops: int,
+    picture: str | None,
+    export: str | None,
+    full: bool,
+    wait: float,
+    master: str | None,
+    conf: tuple[str, ...],
+    index: str | None,
+    as_json: bool,
+) -> None:
+    """Find out which tables of the lake join with which.
+
+    Without TABLE, builds the join graph, or updates it for new and deleted tables, stores it with
+    the index, and shows how well the lake joins. This is a Spark job; Spark is not started if there
+    is nothing to do. With TABLE, shows from the graph which tables join with it, on which columns,
+    and what can be reached from there.
+
+    An edge leads from a column to a column of another table that contains it. Some overlap is
+    coincidental: `lakejoin search` tells which joins are real.
+
+    \b
+    Examples:
+      lakejoin graph
+      lakejoin graph airports.csv
+      lakejoin graph airports.csv --hops 3 --min 1 --no-numbers --picture airports.svg
+      lakejoin graph --export joins.graphml
+
+    \b
+    JSON keys: made{version, pairs, counted, cut, segments, fresh, seconds{…}}, tables, joined,
+    columns, edges, number_edges, quartiles[], most, components, largest, sample[] with table,
+    tables, columns, reach{table, tables[]}
+
+    \b
+    or with table, reached[], steps[] with hop, table, column, other_table, other_column, shared,
+    containment, complete
+    """
+    options = {"containment": containment, "least": least, "most": most}
+    options = {name: value for name, value in options.items() if value is not None}
+    if table is not None and options:
+        raise InputError(f"--{next(iter(options))} applies to building the graph: leave out TABLE")
+    if table is None and picture is not None:
+        raise InputError("--picture draws the tables around a TABLE: name one")
+    if table is not None and full:
+        raise InputError("--full applies to building the graph: leave out TABLE")
+    if export is not None:
+        check_export(export)  # fail before anything is counted
+    if picture is not None:
+        check_writable(picture)
+    build = GraphBuild(index, options, master, conf, wait, full)
+    report = _build(build, as_json) if table is None else None
+    graph = api.open(index).graph()
+    if export is not None:
+        written = graph.export(export, minimum, numbers)
+        click.echo(f"wrote {counted(written, 'edge')} to {export}", err=True)
+    if table is None:
+        statistics = graph.statistics(minimum, numbers)
+        if as_json:
+            print_json({"made": asdict(report) if report else None, **statistics.to_dict()})
+        else:
+            assert report is not None
+            _print_statistics(graph, report, statistics)
+        return
+    around = graph.around(table, hops, minimum, numbers)
+    if picture is not None:
+        around.picture(picture)
+        click.echo(f"drew {counted(len(around) + 1, 'table')} in {picture}", err=True)
+    if as_json:
+        print_json({**around.to_dict(), "complete": graph.complete})
+    else:
+        _print_around(graph, around)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBuild:
+    """How to build the graph, as the command line says."""
+
+    index: str | None
+    options: dict[str, Any]
+    master: str | None
+    conf: tuple[str, ...]
+    wait: float
+    full: bool
+
+
+def _build(build: GraphBuild, quiet: bool) -> GraphReport:
+    from lakejoin.cli.build_commands import show_progress
+    from lakejoin.lake import index_location
+    from lakejoin.pipeline.build import Cluster
+    from lakejoin.spark.graph_build import make_graph
+
+    location = index_location(build.index)
+    with show_progress(quiet) as listener:
+        cluster = Cluster(None, build.master, parse_settings(build.conf))
+        options = _graph_options(build)
+        return make_graph(location, options, cluster, listener, build.wait, build.full)
+
+
+def _graph_options(build: GraphBuild) -> GraphOptions | None:
+    """The options of the existing graph, overridden by those of the command line."""
+    from lakejoin.spark.graph_build import usable_graph
+    from lakejoin.store.graph import GraphOptions
+
+    if not build.options:
+        return None
+    stored = usable_graph(api.open(build.index).snapshot)
+    return replace(GraphOptions() if stored is None else stored.options, **build.options)
+
+
+def _print_statistics(graph: JoinGraph, report: GraphReport, found: GraphStatistics) -> None:
+    took = seconds(report.seconds["total"])
+    done = f"counted {counted(report.counted, 'pair')}" if report.fresh else "read"
+    options = graph.options
+    click.echo(
+        f"{counted(report.pairs, 'pair')} of columns join: one contains at least "
+        f"{format_percent(options.containment)} of the other's distinct values, of which there are at "
+        f"least {options.least:,} ({done} in {took})"
+    )
+    if report.cut:
+        click.echo(
+            f"{counted(report.cut, 'column')} had more than {options.most:,} partners; the best "
+            "were kept (--most N keeps more)"
+        )
+    low, middle, high = found.quartiles
+    click.echo(
+        f"\n{found.joined:,} of {counted(found.tables, 'table')} join with another table, on "
+        f"{counted(found.columns, 'column')} with {counted(found.edges, 'edge')}"
+    )
+    if found.number_edges:
+        click.echo(f"{found.number_edges:,} edges connect numbers (--no-numbers leaves them out)")
+    click.echo(
+        f"partners per table: median {middle:,}, half of all tables between {low:,} and {high:,}, "
+        f"at most {found.most:,}"
+    )
+    if found.components:
+        click.echo(
+            f"{counted(found.components, 'group')} of connected tables, the largest with "
+            f"{counted(found.largest, 'table')}"
+        )
+    if found.sample:
+        click.echo("\na random sample of tables:")
+        rows = [(row.table, f"{row.tables:,}", f"{row.columns:,}") for row in found.sample]
+        heads = ("table", "joinable tables", "joinable columns")
+        print_table(heads, rows, right=heads[1:])
+    if found.reach is not None:
+        steps = ", then ".join(f"{number:,}" for number in found.reach.tables)
+        click.echo(
+            f"\nfrom {found.reach.table}, following columns that contain all values of the one "
+            f"before: {steps} more tables"
+        )
+
+
+def _print_around(graph: JoinGraph, around: Neighborhood) -> None:
+    if not graph.complete:
+        click.echo("note: the graph is older than the index; update it with: lakejoin graph")
+    if not around.steps:
+        click.echo(f"no table of the lake contains that much of a column of {around.table}")
+        return
+    reached = ", then ".join(f"{number:,}" for number in around.hops())
+    click.echo(f"from {around.table}, join by join: {reached} tables")
+    rows: list[tuple[str, ...]] = [
+        (
+            f"{step.hop}",
+            step.other_table,
+            f"{step.column} = {step.other_column}",
+            format_percent(step.share),
+            f"{step.shared:,}",
+            step.table if step.hop > 1 else "",
+        )
+        for step in around.steps[:_EDGES_SHOWN]
+    ]
+    heads = ["joins", "table", "columns", "contained", "values", "from"]
+    if all(step.hop == 1 for step in around.steps):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    print_table(heads, rows, right=("joins", "contained", "values"))
+    if len(around) > _EDGES_SHOWN:
+        click.echo(f"… and {len(around) - _EDGES_SHOWN:,} more; --json shows all")

@@ -1,0 +1,157 @@
+"""The commands `predicate` (which columns to equate) and `predicates` (foreign keys)."""
+
+from __future__ import annotations
+
+import click
+
+from lakejoin.cli.options import CODE_TARGETS, index_option, json_option
+from lakejoin.lake_access import named_join_side, open_lake_if_any
+from lakejoin.cli.terminal import print_json
+from lakejoin.cli.waiting import status_or_explanation
+from lakejoin.errors import InputError, NoJoin
+from lakejoin.model import ValueRules
+
+_MOST_PREDICATES = 100_000
+
+
+@click.command("predicate")
+@click.argument("tables", metavar="LEFT RIGHT [MORE]...", nargs=-1)
+@click.option(
+    "--prefer",
+    default="compact",
+    show_default=True,
+    metavar="WHAT",
+    help="The kind of result to optimize for; see above.",
+)
+@click.option("-n", "--number", default=5, show_default=True, help="How many predicates to show.")
+@click.option(
+    "--rows",
+    "shown",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How many joined rows to show.",
+)
+@click.option("--code", type=click.Choice(CODE_TARGETS), help="Print the best join as code.")
+@click.option(
+    "--most",
+    type=click.IntRange(min=0),
+    default=_MOST_PREDICATES,
+    show_default=True,
+    help="Examine at most this many predicates; 0 for no limit.",
+)
+@index_option
+@json_option
+def predicate_command(
+    tables: tuple[str, ...],
+    prefer: str,
+    number: int,
+    shown: int,
+    code: str | None,
+    most: int,
+    index: str | None,
+    as_json: bool,
+) -> None:
+    """Find which columns of these tables to equate in a join.
+
+    Tables are files or tables of the lake. They can be joined in many ways, and names and types do
+    not reveal the right one. A predicate is a set of column pairs that must all be equal; lakejoin
+    finds the best predicates for the kind of result you want. All numbers are exact. A null matches
+    nothing, and values are compared in canonical form: "Zürich " equals "zürich".
+
+    \b
+    --prefer
+      coverage  (h1)  most rows find a partner: reach all customers who have an order
+      groups    (h2)  most distinct keys: distinguish as many items as possible
+      compact   (h3)  smallest full outer join: merge two lists
+      balanced  (h4)  many keys with similar numbers of rows: a monthly bill for each customer
+      strength  (h5)  many rows find a partner, few find several: who placed this order?
+
+    \b
+    Examples:
+      lakejoin predicate people.csv orders.csv
+      lakejoin predicate people.csv orders.csv --prefer coverage -n 3
+      lakejoin predicate people.csv orders.csv items.csv --code sql
+      lakejoin join people.csv orders.csv --prefer compact -o joined.csv
+
+    \b
+    JSON keys: tables[] with table, rows, columns; prefer, predicates[] with pairs[][], enough[][],
+    scores, inner_rows, outer_rows, groups, entropy, involved[], columns[], first[][], command,
+    notes[]; looked_at, complete, notes[]; with --code: code; or
+    tables[], prefer, predicates[], why, notes[]
+    """
+    from lakejoin.cli.join_output import join_code, print_predicates
+    from lakejoin.joins.predicate_answers import predicate_report
+    from lakejoin.joins.predicates.join_predicate import best_predicates
+    from lakejoin.joins.predicates.finding import PredicateOptions
+    from lakejoin.joins.predicates.preferences import find_preference
+
+    preference = find_preference(prefer)
+    if len(tables) < 2:
+        raise InputError("a predicate needs at least two tables: name another one")
+    lake = open_lake_if_any(index)
+    rules = lake.snapshot.manifest.options.rules if lake else ValueRules()
+    options = PredicateOptions(preference, number, rules, most=most or None)
+    with status_or_explanation() as progress:
+        sides = [named_join_side(name, lake) for name in tables]
+        found = best_predicates(sides, options, progress)
+        report = predicate_report(found, shown, index)
+    if code is not None and found:
+        report["code"] = join_code(found.winner, code, tables)
+    if as_json:
+        print_json(report)
+    elif not found:
+        raise NoJoin("; ".join([found.none, *found.notes]))
+    elif code is not None:
+        click.echo(report["code"])
+    else:
+        print_predicates(found, report)
+    if not found:
+        raise SystemExit(NoJoin.exit_code)
+
+
+@click.command("predicates")
+@click.argument("source", required=False)
+@click.option(
+    "--diagram",
+    type=click.Choice(["mermaid", "graphviz"]),
+    help="Print the foreign keys as the source of a Mermaid or Graphviz diagram.",
+)
+@index_option
+@json_option
+def predicates_command(
+    source: str | None, diagram: str | None, index: str | None, as_json: bool
+) -> None:
+    """Find the likely foreign keys of a database: which tables refer to which.
+
+    SOURCE is a folder, a glob, or a file with several tables (SQLite, Excel); by default, the lake
+    of the index. A foreign key is one or more columns whose values come from a key of another
+    table. Values, names and chance are weighed in one score from 0 to 1; the likeliest come first,
+    and those below 0.5 are left out.
+
+    \b
+    Examples:
+      lakejoin predicates database/
+      lakejoin predicates shop.sqlite
+      lakejoin predicates shop.sqlite --diagram mermaid > relations.mmd
+      lakejoin predicates                    for all tables of the lake
+
+    \b
+    JSON keys: tables[], relations[] with table, columns[], key_table, key_columns[], rows, values,
+    missing, keys, score, why; notes[]; with --diagram: diagram
+    """
+    from lakejoin import api
+    from lakejoin.cli.join_output import print_relations
+    from lakejoin.joins.predicate_answers import relations_report
+
+    with status_or_explanation() as progress:
+        found = api.relations(source if source is not None else api.open(index), progress)
+    report = relations_report(found)
+    if diagram is not None:
+        report["diagram"] = found.diagram(diagram)
+    if as_json:
+        print_json(report)
+    elif diagram is not None:
+        click.echo(report["diagram"])
+    else:
+        print_relations(found)

@@ -1,0 +1,263 @@
+"""Search with many tables: list them, show progress, and print each answer or failure."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakejoin.cli.engine_output import TypedQuery, print_answers
+from lakejoin.cli.build_commands import show_progress
+from lakejoin.cli.terminal import console
+from lakejoin.cli.spark_batch import WorkerAnswer
+from lakejoin.errors import InputError, LakejoinError, UnreadableFile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lakejoin.ranking.answer_more import FusedAnswer
+    from lakejoin.model import Skipped, SourceFile
+    from lakejoin.lake import Lake
+    from lakejoin.search.answer import Answer, Answers
+
+    Found = Answer | Answers | FusedAnswer | WorkerAnswer
+
+_DOCUMENTS = {
+    *("readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"),
+}
+_SKIPPED_SHOWN = 5
+# A file with one of these extensions is meant to be a table: if it cannot be read, it is broken.
+_TABLE_EXTENSIONS = {
+    *(".csv", ".tsv", ".tab", ".psv", ".ssv", ".dat", ".data", ".json", ".jsonl", ".ndjson"),
+    *(".geojson", ".parquet", ".arrow", ".feather", ".orc", ".avro", ".xls", ".xlsx", ".xlsm"),
+    *(".xlsb", ".ods", ".sqlite", ".sqlite3", ".db"),
+}
+
+
+def run_batch(
+    lake: Lake,
+    batch: str,
+    on: Sequence[str] | None,
+    options: Mapping[str, Any],
+    index: str | None,
+    limit: int,
+    as_json: bool,
+    search_many: Callable[..., Iterator[Any]] | None = None,
+) -> None:
+    """Search with every table that `batch` names; a failure does not affect the others.
+
+    Files that are not meant to be tables are skipped and listed. If any search failed, raises once
+    everything is printed. `search_many` replaces `lake.search_many`, to search on a cluster.
+    """
+    from lakejoin.search.answer import Failed
+
+    queries = BatchQueries(batch)
+    screen = console()
+    searched = 0
+    with contextlib.ExitStack() as stack:
+        if search_many is None:
+            show = stack.enter_context(_progress(len(queries)))
+            answers = lake.search_many(queries, on=on, **options)
+        else:
+            show = _show_nothing
+            listener = stack.enter_context(show_progress(quiet=False, answers=True))
+            answers = search_many(queries, on=on, listener=listener, **options)
+        for answer in answers:
+            name = queries.answered()
+            show(queries.begun)
+            if isinstance(answer, Failed):
+                queries.problems.append((name, answer.error))
+                continue
+            searched += 1
+            if as_json:
+                for document in _answers(answer):
+                    _print_json_line(document.to_dict())
+            else:
+                _print(screen, answer, TypedQuery(name, index, len(lake)), limit)
+    _print_skipped_files(queries.skipped)
+    for name, problem in queries.problems:
+        if as_json:
+            _print_json_line({"query": _failed_query(name, on), "error": str(problem)})
+        else:
+            click.echo(f"failed: {problem}", err=True)
+    failed = len(queries.problems)
+    if failed:
+        raise InputError(
+            f"{failed:,} of {searched + failed:,} searches failed; the others succeeded"
+        )
+    if not searched:
+        raise InputError(f"no tables found in {batch}")
+
+
+def _show_nothing(done: int) -> None:
+    """Spark shows its own progress."""
+
+
+def _answers(answer: Found) -> Sequence[Answer | FusedAnswer | WorkerAnswer]:
+    from lakejoin.search.answer import Answers
+
+    return answer if isinstance(answer, Answers) else [answer]
+
+
+def _print(screen: Console, answer: Found, typed: TypedQuery, limit: int) -> None:
+    from lakejoin.search.answer import Answer, Answers
+
+    if isinstance(answer, Answer | Answers):
+        print_answers(screen, [answer] if isinstance(answer, Answer) else answer, typed, limit)
+        return
+    if isinstance(answer, WorkerAnswer):
+        click.echo(f"{answer!r}\n")
+        return
+    from lakejoin.cli.fused_output import print_brief_fused_answer
+
+    print_brief_fused_answer(screen, answer, typed, limit)
+
+
+def _failed_query(table: str, on: Sequence[str] | None) -> dict[str, Any]:
+    """What is known of the query of a failed search."""
+    columns = list(on or [])
+    column = columns[0] if len(columns) == 1 else None
+    return {"table": table, "column": column, "columns": columns}
+
+
+class BatchQueries:
+    """The tables of a folder, a glob or a file, or those listed in `@FILE`.
+
+    Files are opened as the iteration proceeds: a container yields each of its parts, a file that is
+    not meant to be a table goes to `skipped`, and one that cannot be read to `problems`. `begun` of
+    the `len(queries)` files have been opened.
+    """
+
+    def __init__(self, batch: str) -> None:
+        from lakejoin.sources.lake_files import list_files
+
+        self.problems: list[tuple[str, LakejoinError]] = []
+        self.skipped: list[str] = []
+        self.begun = 0
+        self._batch = batch
+        self._waiting: deque[str] = deque()
+        unlisted: list[Skipped] = []
+        self._listed = _names_in(Path(batch[1:])) if batch.startswith("@") else None
+        self._files = [] if self._listed is not None else list_files([batch], unlisted)
+        self.problems += [(file.name, InputError(str(file))) for file in unlisted]
+
+    def __len__(self) -> int:
+        return len(self._files if self._listed is None else self._listed)
+
+    def __iter__(self) -> Iterator[str]:
+        for source in self._files if self._listed is None else self._listed:
+            self.begun += 1
+            for name in [source] if isinstance(source, str) else self._tables(source):
+                self._waiting.append(name)
+                yield name
+
+    def answered(self) -> str:
+        """The table of the next answer; answers come in the order of the queries."""
+        return self._waiting.popleft()
+
+    def _tables(self, source: SourceFile) -> Iterator[str]:
+        from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
+        from lakejoin.model import Skipped
+
+        path = _shown_path(self._batch, source.uri)
+        if _is_document(source.name):
+            self.skipped.append(source.name)
+            return
+        try:
+            with wrap_reader_errors(path):
+                for table in open_tables(source):
+                    if isinstance(table, Skipped):
+                        self._not_opened(table.name, table, InputError(str(table)))
+                    else:
+                        part = table.name.partition("#")[2]
+                        yield f"{path}#{part}" if part else path
+        except UnreadableFile as problem:
+            self._not_opened(path, Skipped(problem.path, problem.reason), problem)
+        except LakejoinError as problem:
+            self.problems.append((path, problem))
+
+    def _not_opened(self, path: str, skipped: Skipped, problem: LakejoinError) -> None:
+        if _is_stray(skipped):
+            self.skipped.append(skipped.name)
+        else:
+            self.problems.append((path, problem))
+
+
+def _is_document(name: str) -> bool:
+    """Whether a file documents a folder of tables; its commas could make it look like a table.
+
+    >>> _is_document("sub/README.txt"), _is_document("readme.csv"), _is_document("Licence")
+    (True, False, True)
+    """
+    path = Path(name.lower())
+    return path.stem in _DOCUMENTS and path.suffix in ("", ".txt")
+
+
+def _is_stray(skipped: Skipped) -> bool:
+    """Whether a file was never meant to be a table: a README, a script, an image.
+
+    >>> from lakejoin.model import Skipped
+    >>> _is_stray(Skipped("a/LICENSE", "not a table")), _is_stray(Skipped("a.csv", "not a table"))
+    (True, False)
+    """
+    last = skipped.name.rpartition("#")[2].lower()
+    return skipped.reason == "not a table" and not _TABLE_EXTENSIONS & set(Path(last).suffixes)
+
+
+def _print_skipped_files(names: Sequence[str]) -> None:
+    if not names:
+        return
+    what = "1 file that is not a table" if len(names) == 1 else f"{len(names):,} non-table files"
+    more = f" and {len(names) - _SKIPPED_SHOWN:,} more" if len(names) > _SKIPPED_SHOWN else ""
+    click.echo(f"skipped {what}: {', '.join(names[:_SKIPPED_SHOWN])}{more}", err=True)
+
+
+def _shown_path(batch: str, uri: str) -> str:
+    """A path as the person would write it: relative if the folder was named by a relative path."""
+    local = Path(uri).is_absolute() and not Path(batch).expanduser().is_absolute()
+    return os.path.relpath(uri) if local and "://" not in batch else uri
+
+
+def _names_in(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(f"cannot read the list {path}: {problem}") from None
+    names = [line.strip() for line in lines if line.strip()]
+    if not names:
+        raise InputError(f"the list {path} is empty: write one table per line")
+    return names
+
+
+def _print_json_line(document: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress on standard error, if it is a terminal."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda done: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("searching with"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files"),
+        TimeElapsedColumn(),
+    )
+    # Redirect standard output through the bar only if it is on the same screen, never a file.
+    shared = sys.stdout.isatty()
+    with Progress(*columns, console=screen, transient=True, redirect_stdout=shared) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.update(task, completed=done)

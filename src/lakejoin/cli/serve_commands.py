@@ -1,0 +1,236 @@
+"""The command `serve`: serve the lake as a web page and REST API."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import click
+
+from lakejoin import api
+from lakejoin.cli.options import index_option
+from lakejoin.cli.terminal import print_json
+from lakejoin.text_format import counted
+from lakejoin.errors import InputError, MissingDependency
+
+if TYPE_CHECKING:
+    from lakejoin.server.settings import Settings
+
+_PORT = 8765
+_PORTS_TRIED = 20  # if no port was named
+_BACKLOG = 128
+
+
+@click.command("serve")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"The port to listen on; 0 for any free port.  [default: {_PORT}, or the next free one]",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="The address to listen on. Any but a loopback address requires a token.",
+)
+@click.option("--open", "browse", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--token",
+    metavar="TEXT",
+    envvar="LAKEJOIN_TOKEN",
+    help="The token that callers must send; also $LAKEJOIN_TOKEN. If none is given and the address "
+    "is not a loopback address, one is generated.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Another host name under which the server may be called. Repeatable.",
+)
+@click.option(
+    "--store",
+    metavar="DIR",
+    help="The folder for uploads, results and links.  [default: in the user's cache]",
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), help="The number of processes that search and join."
+)
+@click.option(
+    "--cache",
+    "cache_gb",
+    type=click.FloatRange(0.01),
+    default=4.0,
+    show_default=True,
+    metavar="GB",
+    help="Space for cached results; the least recently used are deleted first.",
+)
+@click.option(
+    "--uploads",
+    "uploads_gb",
+    type=click.FloatRange(0.01),
+    default=2.0,
+    show_default=True,
+    metavar="GB",
+    help="Space for uploaded tables.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(1.0),
+    default=120.0,
+    show_default=True,
+    help="The time limit for a search or a join.",
+)
+@index_option
+@click.option("--json", "as_json", is_flag=True, help="Print the address as JSON.")
+def serve_command(
+    port: int | None,
+    host: str,
+    browse: bool,
+    token: str | None,
+    hosts: tuple[str, ...],
+    store: str | None,
+    workers: int | None,
+    cache_gb: float,
+    uploads_gb: float,
+    seconds: float,
+    index: str | None,
+    as_json: bool,
+) -> None:
+    """Serve the lake as a web page and a REST API.
+
+    Upload a table, find the tables of the lake that join with it, join them, rework the result with
+    SQL, continue from there, share it and download it. Ctrl-C stops the server. The page uses only
+    the API, which is described at /api/v1/openapi.json; lakejoin.connect(URL) uses it from Python.
+
+    The server listens on this machine only, unless --host says otherwise; it then requires a token.
+    SQL and uploads are processed in separate, limited processes.
+
+    \b
+    Examples:
+      lakejoin serve --open
+      lakejoin serve --index /data/lake.index --port 8080
+      lakejoin serve --host 0.0.0.0 --allow-host lake.example.org
+
+    \b
+    JSON keys: url, host, port, token, index, store, workers
+    """
+    from dataclasses import replace
+
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise MissingDependency(
+            "lakejoin serve needs more packages: pip install 'lakejoin[serve]'"
+        ) from None
+    from lakejoin.server.settings import Limits, Settings, default_folder
+
+    lake = api.open(index)
+    location = lake.snapshot.place.uri
+    folder = Path(store) if store else default_folder(location)
+    _check_folder(folder)
+    if token is not None and not re.fullmatch(r"[A-Za-z0-9._~+/=-]+", token):
+        raise InputError(
+            "a token may contain only letters, digits and the characters . _ ~ + / = -"
+        )
+    if token is None and not _is_loopback(host):
+        token = secrets.token_urlsafe(24)
+    limits = Limits(
+        cache_bytes=int(cache_gb * 1e9), uploads_bytes=int(uploads_gb * 1e9), seconds=seconds
+    )
+    listening = _listening_socket(host, port)
+    settings = Settings(
+        location, folder, host, listening.getsockname()[1], token, hosts, limits=limits
+    )
+    if workers is not None:
+        settings = replace(settings, workers=workers)
+    _print_address(settings, len(lake), as_json)
+    if browse:
+        threading.Timer(1.0, webbrowser.open, [_url(settings)]).start()
+    from lakejoin.server.running import run_server
+
+    run_server(settings, listening)
+
+
+def _check_folder(folder: Path) -> None:
+    """Fail early if the folder is not writable."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        probe = folder / f"making-{secrets.token_hex(4)}"
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise InputError(
+            f"cannot write to {folder}: {why}; name another folder with --store"
+        ) from None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listening_socket(host: str, port: int | None) -> socket.socket:
+    """Listen on the named port, or else on the default port or the next free one."""
+    ports = [port] if port is not None else [*range(_PORT, _PORT + _PORTS_TRIED), 0]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in ports:
+        # Name TCP explicitly: otherwise asyncio delays small answers by some 40 ms each.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, candidate))
+            listener.listen(_BACKLOG)  # early callers wait until everything is loaded
+        except OSError as problem:
+            listener.close()
+            if candidate == ports[-1]:
+                why = problem.strerror or problem
+                raise InputError(f"cannot listen on {host}:{candidate}: {why}") from None
+        else:
+            return listener
+    raise AssertionError("at least one port is tried")
+
+
+def _url(settings: Settings) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)
+    host = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    secret = f"?token={quote(settings.token, safe='')}" if settings.token else ""
+    return f"http://{host}:{settings.port}/{secret}"
+
+
+def _print_address(settings: Settings, tables: int, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "url": _url(settings),
+                "host": settings.host,
+                "port": settings.port,
+                "token": settings.token,
+                "index": settings.index,
+                "store": str(settings.folder),
+                "workers": settings.workers,
+            }
+        )
+        sys.stdout.flush()
+        return
+    click.echo(f"serving {counted(tables, 'table')} at {_url(settings)}")
+    if settings.token and not _is_loopback(settings.host):
+        click.echo("this address contains the token that callers need; the connection is not")
+        click.echo("encrypted: use a proxy with TLS on networks that you do not trust")
+    click.echo("press Ctrl-C to stop")
+    sys.stdout.flush()

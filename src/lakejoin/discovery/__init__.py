@@ -1,1 +1,0 @@
-"""What searching and joining do together: one question, one answer."""

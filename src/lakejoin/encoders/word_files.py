@@ -1,0 +1,247 @@
+"""Word-vector files: GloVe and fastText `.vec` texts, word2vec texts and binaries.
+
+A file is converted once to flat arrays (vectors, words, sorted hashes) in the user's cache folder;
+these are memory-mapped, so that opening the file again is instant and workers share its pages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from lakejoin.encoders.mixed_encoder import Mix, MixedEncoder, WordRows
+from lakejoin.encoders.protocol import Array, EncoderSpec
+from lakejoin.encoders.vocabulary import Vocabulary, read_words, valid_texts
+from lakejoin.errors import InputError, UnreadableFile
+
+_FORM = 1
+_BLOCK = 1 << 16
+_PAGE = 1 << 16
+_PAGES = 256
+_NO_VECTORS = "not a file of word vectors"
+
+
+def fingerprint(path: Path) -> str:
+    """Fingerprint a large file by its size and 256 pages spread over it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a"
+    ...     _ = path.write_bytes(b"abc")
+    ...     len(fingerprint(path))
+    16
+    """
+    size = path.stat().st_size
+    state = xxhash.xxh3_64(str(size).encode())
+    with path.open("rb") as file:
+        for at in np.unique(np.linspace(0, max(0, size - _PAGE), _PAGES).astype(np.int64)):
+            file.seek(int(at))
+            state.update(file.read(_PAGE))
+    return state.hexdigest()
+
+
+def cache_folder() -> Path:
+    """Where converted files are cached: `LAKEJOIN_CACHE`, or the user's cache folder."""
+    chosen = os.environ.get("LAKEJOIN_CACHE")
+    if chosen:
+        return Path(chosen) / "vectors"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "lakejoin" / "vectors"
+
+
+class FileWords:
+    """Word vectors of a converted file."""
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        meta = json.loads((folder / "meta.json").read_text())
+        self.dimension = int(meta["dimension"])
+        self.settings: dict[str, Any] = {"vectors": mark, "meaning": self.dimension}
+        self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+        words = pa.ipc.open_file(pa.memory_map(str(folder / "words.arrow"))).read_all()
+        self._vocabulary = Vocabulary(
+            np.load(folder / "hashes.npy", mmap_mode="r"),
+            np.load(folder / "rows.npy", mmap_mode="r"),
+            words.column("word").combine_chunks(),
+        )
+
+    def look_up(self, words: Any) -> WordRows:
+        """The row of each known word."""
+        rows = self._vocabulary.rows_of(words)
+        known = rows >= 0
+        offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+        table = np.asarray(self._vectors[rows[known]], dtype=np.float32)
+        if len(table) == 0:
+            table = np.zeros((1, self.dimension), np.float32)
+        weights = np.ones(len(words), np.float32)
+        return WordRows(table, offsets, np.arange(offsets[-1]), weights)
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+def _blocks(path: Path) -> Iterator[tuple[Any, Array]]:
+    """Yield (words, vectors) of a file, block by block."""
+    with path.open("rb") as file:
+        first = file.readline(1 << 20)
+        counts = first.split()
+        has_header = len(counts) == 2 and all(count.isdigit() for count in counts)
+        if not has_header:
+            file.seek(0)
+            yield from _text_blocks(path, file)
+            return
+        count, dimension = int(counts[0]), int(counts[1])
+        if dimension == 0 or count == 0:
+            raise UnreadableFile(str(path), _NO_VECTORS, "its first line announces no vectors")
+        sample = file.read(1 << 12)
+        if _is_binary(sample, dimension):
+            yield from _binary_blocks(path, len(first), count, dimension)
+        else:
+            file.seek(len(first))
+            yield from _text_blocks(path, file)
+
+
+def _is_binary(sample: bytes, dimension: int) -> bool:
+    """Whether a word and a blank are followed by raw floats, not by numbers as text."""
+    _, _, rest = sample.lstrip(b"\n").partition(b" ")
+    line = rest.partition(b"\n")[0].split()[:dimension]
+    try:
+        return not [float(text) for text in line[: max(1, len(line) - 1)]]
+    except ValueError:
+        return True
+
+
+def _text_blocks(path: Path, file: BinaryIO) -> Iterator[tuple[Any, Array]]:
+    from pyarrow import csv
+
+    start = file.tell()
+    line = file.readline(1 << 22).rstrip(b"\r\n")
+    dimension = len(line.rstrip(b" ").split(b" ")) - 1
+    if dimension < 1:
+        raise UnreadableFile(str(path), _NO_VECTORS, "its first line is not a word and numbers")
+    file.seek(start)
+    names = [str(i) for i in range(dimension)]
+    ending = ["end"] if line.endswith(b" ") else []
+    try:
+        reader = csv.open_csv(
+            file,
+            csv.ReadOptions(column_names=["word", *names, *ending], block_size=1 << 24),
+            csv.ParseOptions(
+                delimiter=" ", quote_char=False, double_quote=False,
+                # Some files have a few words with blanks in them.
+                invalid_row_handler=lambda row: "skip",
+            ),
+            csv.ConvertOptions(
+                column_types={"word": pa.large_binary(), **dict.fromkeys(names, pa.float32())},
+                include_columns=["word", *names], check_utf8=False, null_values=[],
+            ),
+        )  # fmt: skip
+        for batch in reader:
+            vectors = np.empty((len(batch), dimension), np.float32)
+            for i in range(dimension):
+                vectors[:, i] = batch.column(i + 1).to_numpy(zero_copy_only=False)
+            words, valid = valid_texts(batch.column(0))
+            yield words, vectors[valid]
+    except pa.ArrowInvalid as problem:
+        detail = str(problem).splitlines()[0][:200]
+        raise UnreadableFile(str(path), _NO_VECTORS, detail) from None
+
+
+def _binary_blocks(path: Path, at: int, count: int, dimension: int) -> Iterator[tuple[Any, Array]]:
+    from lakejoin.kernels.vectorfiles import copy_spans, find_word2vec_entries
+
+    data = np.memmap(path, np.uint8, "r")
+    for first in range(0, count, _BLOCK):
+        size = min(_BLOCK, count - first)
+        begins, ends = np.empty(size, np.int64), np.empty(size, np.int64)
+        at = find_word2vec_entries(data, at, 4 * dimension, begins, ends)
+        if at < 0:
+            raise UnreadableFile(
+                str(path), _NO_VECTORS, f"it announces {count} words but ends before the last"
+            )
+        raw = np.empty(4 * dimension * size, np.uint8)
+        copy_spans(data, ends + 1, np.full(size, 4 * dimension, np.int64), raw)
+        words, valid = read_words(data, begins, ends)
+        yield words, raw.view("<f4").reshape(size, dimension)[valid]
+
+
+# -- converting ----------------------------------------------------------------------------
+
+
+def _convert(path: Path, out: Path) -> None:
+    """Write a file's vectors as flat arrays into a folder."""
+    word_blocks = []
+    rows = dimension = 0
+    raw = out / "vectors.raw"
+    with raw.open("wb") as file:
+        for words, vectors in _blocks(path):
+            if not np.isfinite(vectors).all():
+                raise UnreadableFile(str(path), _NO_VECTORS, "not all numbers are finite")
+            dimension = vectors.shape[1]
+            vectors.tofile(file)
+            word_blocks.append(words)
+            rows += len(words)
+    if rows == 0:
+        raise UnreadableFile(str(path), _NO_VECTORS, "it contains no vectors")
+    whole = np.lib.format.open_memmap(
+        out / "vectors.npy", mode="w+", dtype=np.float32, shape=(rows, dimension)
+    )
+    source = np.memmap(raw, np.float32, "r", shape=(rows, dimension))
+    for first in range(0, rows, _BLOCK):
+        whole[first : first + _BLOCK] = source[first : first + _BLOCK]
+    whole.flush()
+    del whole, source
+    raw.unlink()
+    vocabulary = Vocabulary.of(pa.concat_arrays(word_blocks), np.arange(rows, dtype=np.int64))
+    np.save(out / "hashes.npy", vocabulary.hashes)
+    np.save(out / "rows.npy", vocabulary.rows)
+    table = pa.table({"word": vocabulary.words})
+    with pa.ipc.new_file(str(out / "words.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    (out / "meta.json").write_text(json.dumps({"dimension": dimension, "rows": rows}))
+
+
+def convert_file(path: Path) -> tuple[Path, str]:
+    """Convert a file unless it is in the cache; returns (folder of its arrays, fingerprint)."""
+    mark = fingerprint(path)
+    folder = cache_folder() / f"{mark}-{_FORM}"
+    if (folder / "meta.json").exists():
+        return folder, mark
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    except OSError as problem:
+        raise InputError(
+            f"cannot cache the vectors of {path} in {folder.parent} ({problem.strerror}): set"
+            " LAKEJOIN_CACHE to a writable folder"
+        ) from None
+    try:
+        _convert(path, scratch)
+        try:
+            scratch.rename(folder)
+        except OSError:  # another process was first
+            if not (folder / "meta.json").exists():
+                raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return folder, mark
+
+
+def open_wordfile(path: Path, mix: Mix | None = None) -> MixedEncoder:
+    """Open a GloVe, `.vec` or word2vec file, joined with character n-grams.
+
+    Names missing from the file are encoded by their characters alone, so those get the larger
+    share (measured: see docs/encoders.md).
+    """
+    mix = mix or Mix(share=0.7, power=1)
+    folder, mark = convert_file(path)
+    spec = EncoderSpec(open_wordfile, (path, mix))
+    return MixedEncoder("wordfile+characters", FileWords(folder, mark), mix, spec)

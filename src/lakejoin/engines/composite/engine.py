@@ -1,0 +1,78 @@
+"""Find the k tables that hold most key combinations (MATE: Esmailoghli et al., VLDB 2022).
+
+Algorithm 1 of the paper, on an index whose posting lists name columns and whose rows are codes:
+
+1. *Table filter* (6.2). The posting lists tell, by column, how many combinations have their value
+   there; no mapping to that column matches more. A table is bounded by its best column for each key
+   column. Tables come by falling bound; the search ends when the bound cannot enter the k best
+   (rule 1), and a table is left when the remaining rows cannot lift it there (rule 2).
+2. *Initial column* (6.1). The key column by which fetching rows is cheapest.
+3. *Row filter* (6.3). Rows with a value of the initial column pass if their super key covers that
+   of a combination.
+4. *Verification*, on codes: rows that hold a whole combination, each value in its own column.
+5. *Mapping* (equation 2). The one-to-one mapping with the most distinct combinations, by branch and
+   bound over the remaining rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakejoin.engines.hits import ExcludedColumns
+from lakejoin.engines.composite.best import BestTables
+from lakejoin.engines.composite.hits import KeyHits
+from lakejoin.engines.composite.key import PreparedKey, MateOptions
+from lakejoin.engines.composite.numbering import KeyCodes
+from lakejoin.engines.composite.query import KeyQuery
+from lakejoin.engines.composite.table_search import KeySegmentSearch
+from lakejoin.search.options_more import check_k
+from lakejoin.engines.overlap.engine import index_of
+
+if TYPE_CHECKING:
+    from lakejoin.store.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Mate:
+    """Finds the k tables that hold most key combinations, exactly.
+
+    Ties are broken by fewer rows, then by the order of the index.
+    """
+
+    k: int = 10
+    options: MateOptions = field(default_factory=MateOptions)
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+
+    def search(
+        self, query: KeyQuery, segments: Sequence[Segment], excluded: ExcludedColumns | None = None
+    ) -> KeyHits:
+        """The best tables of all segments."""
+        key = PreparedKey(query, self.options)
+        index = index_of(segments)
+        best = BestTables(max(1, min(self.k, sum(segment.record.tables for segment in segments))))
+        opened = {number: KeyCodes(segment, query) for number, segment in enumerate(segments)}
+        live = [int(numbering.live.sum()) for numbering in opened.values()]
+        kept: dict[int, KeySegmentSearch] = {}
+        # Start with the segment that can hold most: it sets a high k-th score.
+        for number in np.argsort(np.negative(live), kind="stable").tolist():
+            numbering = opened.pop(number)  # freed with its segment's search
+            if not best.hopeless(live[number]):
+                hidden = excluded.columns[number] if excluded else None
+                search = KeySegmentSearch(key, index, number, segments[number], numbering, hidden)
+                search.run(best, key.counters)
+                kept = {
+                    n: run for n, run in (kept | {number: search}).items() if n in best.segments()
+                }
+        tables = best.ordered()
+        settled = [
+            kept[s].settle(t, score)
+            for s, t, score in zip(*map(np.ndarray.tolist, tables), strict=True)
+        ]
+        mappings, runners_up = zip(*settled, strict=True) if settled else ((), ())
+        return KeyHits(*tables, tuple(mappings), tuple(runners_up), key.counters)

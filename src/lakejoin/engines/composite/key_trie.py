@@ -1,0 +1,75 @@
+"""The combinations of a key as a trie, one level per key column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class TrieNodes(NamedTuple):
+    """The nodes of a trie for compiled code, level by level.
+
+    `value` is the position of a node's value among the key column's, ascending among siblings. Its
+    children are the nodes [child[i], child[i + 1]), and the combinations below it [leaf[i],
+    leaf_end[i]) of the sorted ones. `root[v]` is the node of the first level with value v, or -1.
+    """
+
+    value: Array
+    child: Array
+    leaf: Array
+    leaf_end: Array
+    root: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trie:
+    """`order` is the key column of each level; `sorted` lists the combinations in the order of the
+    leaves."""
+
+    order: tuple[int, ...]
+    sorted: Array
+    nodes: TrieNodes
+
+
+def build_trie(combinations: Array, order: Sequence[int], values: int) -> Trie:
+    """Build the trie of distinct combinations; the first level's key column has `values` values.
+
+    >>> trie = build_trie(np.array([[0, 5], [1, 4], [0, 3]]), (0, 1), 2)
+    >>> trie.sorted.tolist(), trie.nodes.value.tolist()
+    ([2, 0, 1], [0, 1, 3, 5, 4])
+    """
+    by = np.lexsort([combinations[:, j] for j in reversed(order)])
+    rows = combinations[by][:, list(order)]
+    n, levels = rows.shape
+    new = np.zeros(n, dtype=bool)
+    new[:1] = True
+    level, values_of, leaves, ends = [0], [], [], []
+    starts: list[Array] = []
+    for depth in range(levels):
+        new[1:] |= rows[1:, depth] != rows[:-1, depth]
+        first = np.flatnonzero(new)
+        starts.append(first)
+        values_of.append(rows[first, depth])
+        leaves.append(first)
+        ends.append(np.append(first[1:], n) if len(first) else first)
+        level.append(level[-1] + len(first))
+    children = [
+        level[depth + 1] + np.searchsorted(starts[depth + 1], starts[depth])
+        for depth in range(levels - 1)
+    ]
+    children.append(np.full(len(starts[-1]), level[-1]))
+    root = np.full(values, -1, dtype=np.int32)
+    root[values_of[0]] = np.arange(level[1])
+    nodes = TrieNodes(
+        np.concatenate(values_of).astype(np.int32),
+        np.append(np.concatenate(children), level[-1]).astype(np.int32),
+        np.concatenate(leaves).astype(np.int32),
+        np.concatenate(ends).astype(np.int32),
+        root,
+    )
+    return Trie(tuple(order), by, nodes)

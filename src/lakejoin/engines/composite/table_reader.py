@@ -1,0 +1,391 @@
+"""Compiled: read the candidate tables of a segment one by one.
+
+For each: the columns that may serve, the rows with a value of the initial column, those that pass
+the row filter, those that hold a whole combination, and the mapping with the most combinations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import carray, njit
+
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.mapped import note_blocks
+from lakejoin.kernels.mapped_arrays import borrow_array, pointer
+from lakejoin.kernels.superkey_filter import filter_rows
+from lakejoin.kernels.topk import would_enter, column_key, push_column, rank_of, score_of
+from lakejoin.engines.composite.held import KEYS, key_start_in, keys_guard, keys_in, file_offset_in
+from lakejoin.engines.composite.key_cells import KeyLookup, bare_lookup, key_ids_of_rows
+from lakejoin.engines.composite.mapping_kernels import (
+    MappingGoal,
+    bare_nodes,
+    find_best_mapping,
+    close_score,
+    mark_matching_rows,
+)
+from lakejoin.engines.composite.key_trie import TrieNodes
+
+Array = np.ndarray[Any, Any]
+
+NONE, SUPER_KEYS, EACH = range(3)  # row filters
+CHUNK = 1 << 16  # rows filtered between two checks of what can still be reached
+# The state from which `read_tables` continues, and its counters.
+AT, FOUND, TABLES_READ, ROWS_SEEN, ROWS_PASSED, ROWS_TRUE, CUT_SHORT = range(7)
+STATE = 7
+TURN = 50_000_000  # about a quarter of a second
+STEPS = 100_000_000  # steps in the search for the best mapping of a table: a second or two
+
+
+class RowSource(NamedTuple):
+    """The rows of a segment (see `MappedRows`), the key's values in it, and the key's trie, in which
+    level l is key column `part[l]`."""
+
+    row: Array
+    rows_pending: Array
+    keys_pending: Array
+    tokens: int
+    known: KeyLookup
+    nodes: TrieNodes
+    part: Array
+
+
+class CandidateTables(NamedTuple):
+    """The candidates in their order; by table its bound and its columns; by key column and column,
+    how many combinations it can serve (`serves`), and whether it has the key column's name (2), no
+    key column's (1) or another's (0) (`alike`)."""
+
+    order: Array
+    bound: Array
+    first: Array
+    width: Array
+    rows: Array
+    serves: Array
+    alike: Array
+
+
+class KeyRowFilter(NamedTuple):
+    """The row filter. The combinations of initial value v are [start[v], start[v + 1]); their super
+    keys for tables of group g are at the address `keys[g]`, and the common bits of each initial
+    value at `common[g]`; 0 until they are computed. A value with more combinations than `pairs` is
+    tested by the common bits only. The filter is used if the other key columns have at least `wide`
+    columns to choose from: otherwise verifying a row is as fast as testing it."""
+
+    kind: int
+    words: int
+    pairs: int
+    wide: int
+    group: Array
+    start: Array
+    keys: Array
+    common: Array
+
+
+@njit
+def _bare(source: RowSource) -> RowSource:
+    """For loops: see `borrow_array`."""
+    return RowSource(
+        borrow_array(source.row),
+        borrow_array(source.rows_pending),
+        borrow_array(source.keys_pending),
+        source.tokens,
+        bare_lookup(source.known),
+        bare_nodes(source.nodes),
+        borrow_array(source.part),
+    )
+
+
+@njit(inline="always")
+def _before(tables: CandidateTables, part: int, a: int, b: int, canonical: bool) -> bool:
+    """Whether column a is tried before column b for a key column.
+
+    Columns with its name come first, columns with another key column's name last. Of the others,
+    those that can serve more come first, so that a good mapping is found early; in the canonical
+    order, those with the smaller index.
+    """
+    if tables.alike[part, a] != tables.alike[part, b]:
+        return tables.alike[part, a] > tables.alike[part, b]
+    if canonical or tables.serves[part, a] == tables.serves[part, b]:
+        return a < b
+    return tables.serves[part, a] > tables.serves[part, b]
+
+
+@njit
+def _choose(
+    tables: CandidateTables, part: Array, table: int, least: int, canonical: bool
+) -> tuple[Array, Array]:
+    """(first, column): level l may be mapped to column[first[l]:first[l + 1]], in the order in
+    which they are tried."""
+    levels = part.shape[0]
+    begin = tables.first[table]
+    end = begin + tables.width[table]
+    first = np.zeros(levels + 1, dtype=np.int64)
+    column = np.empty(levels * tables.width[table], dtype=np.int64)
+    n = 0
+    for level in range(levels):
+        own = part[level]
+        for c in range(begin, end):
+            if tables.serves[own, c] < least:
+                continue
+            at = n
+            while at > first[level] and _before(tables, own, c, column[at - 1], canonical):
+                column[at] = column[at - 1]
+                at -= 1
+            column[at] = c
+            n += 1
+        first[level + 1] = n
+        if n == first[level]:
+            return first, column[:0]
+    return first, column[:n]
+
+
+@njit
+def _number(
+    source: RowSource, first: Array, column: Array, level: int, chosen: Array, out: Array
+) -> None:
+    """Number the cells of the columns of a level."""
+    for x in range(first[level], first[level + 1]):
+        key_ids_of_rows(
+            source.row,
+            source.rows_pending,
+            source.tokens,
+            source.known,
+            source.part[level],
+            column[x],
+            chosen,
+            out[x],
+        )
+
+
+@njit
+def _super_keys(
+    source: RowSource, row_filter: KeyRowFilter, table: int, initial: Array, least: int, passed: Array
+) -> None:
+    """Mark the rows whose super key covers that of a combination of their initial value.
+
+    Stops once fewer than `least` rows can pass; later rows are not marked then (rule 2).
+    """
+    words, group = row_filter.words, row_filter.group[table]
+    values = row_filter.start.shape[0] - 1
+    combinations = row_filter.start[values]
+    keys = carray(pointer(row_filter.keys[group]), (combinations, words), np.uint64)
+    common = carray(pointer(row_filter.common[group]), (values, words), np.uint64)
+    begin = key_start_in(source.row)[table]
+    rows = initial.shape[1]
+    where = file_offset_in(source.row, KEYS) + 8 * words * begin
+    note_blocks(keys_guard(source.row, source.keys_pending), where, where + 8 * words * rows)
+    at = keys_in(source.row).ctypes.data + 8 * words * begin
+    chunk = np.empty(min(rows, CHUNK), dtype=np.uint8)
+    count = 0
+    for r in range(0, rows, CHUNK):
+        end = min(r + CHUNK, rows)
+        for x in range(initial.shape[0]):
+            filter_rows(
+                at + 8 * words * r,
+                words,
+                initial[x, r:end],
+                row_filter.start,
+                keys,
+                common,
+                chunk[: end - r],
+                row_filter.pairs,
+            )
+            for i in range(r, end):
+                passed[i] |= chunk[i - r]
+        for i in range(r, end):
+            count += passed[i]
+        if count + rows - end < least:
+            return
+
+
+@njit
+def _each(source: RowSource, first: Array, column: Array, rows: int, passed: Array) -> None:
+    """Unmark the rows that lack a value of some key column (multi-column retrieval, MCR)."""
+    every = np.zeros(0, dtype=np.int64)
+    numbers = np.empty((column.shape[0], rows), dtype=np.int32)
+    for level in range(source.part.shape[0]):
+        _number(source, first, column, level, every, numbers)
+        for r in range(rows):
+            some = np.uint8(0)
+            for x in range(first[level], first[level + 1]):
+                some |= np.uint8(numbers[x, r] >= 0)
+            passed[r] &= some
+
+
+@njit
+def _pass(
+    source: RowSource,
+    row_filter: KeyRowFilter,
+    table: int,
+    first: Array,
+    column: Array,
+    initial: Array,
+    least: int,
+    state: Array,
+) -> Array:
+    """The rows that hold a value of the initial column and pass the filter."""
+    rows = initial.shape[1]
+    passed = np.zeros(rows, dtype=np.uint8)
+    seen = 0
+    for x in range(initial.shape[0]):
+        for r in range(rows):
+            passed[r] |= np.uint8(initial[x, r] >= 0)
+    for r in range(rows):
+        seen += passed[r]
+    state[ROWS_SEEN] += seen
+    if seen < least:
+        return np.zeros(0, dtype=np.int64)
+    if row_filter.kind == SUPER_KEYS:
+        passed[:] = 0
+        _super_keys(source, row_filter, table, initial, least, passed)
+    elif row_filter.kind == EACH:
+        _each(source, first, column, rows, passed)
+    return np.flatnonzero(passed)
+
+
+@njit
+def _fetch(
+    source: RowSource,
+    row_filter: KeyRowFilter,
+    table: int,
+    first: Array,
+    column: Array,
+    rows: int,
+    least: int,
+    state: Array,
+) -> Array:
+    """The cells of the rows that hold a combination, in all columns that may serve; empty if there
+    are fewer than `least` such rows."""
+    none = np.zeros((column.shape[0], 0), dtype=np.int32)
+    every = np.zeros(0, dtype=np.int64)
+    initial = np.empty((first[1], rows), dtype=np.int32)
+    _number(source, first, column, 0, every, initial)
+    chosen = _pass(source, row_filter, table, first, column, initial, least, state)
+    n = chosen.shape[0]
+    if n < least:
+        return none
+    state[ROWS_PASSED] += n
+    numbers = np.empty((column.shape[0], n), dtype=np.int32)
+    for x in range(first[1]):
+        for i in range(n):
+            numbers[x, i] = initial[x, chosen[i]]
+    for level in range(1, source.part.shape[0]):
+        _number(source, first, column, level, chosen, numbers)
+    holds = np.empty(n, dtype=np.uint8)
+    true = mark_matching_rows(numbers, first, column, source.nodes, holds)
+    state[ROWS_TRUE] += true
+    if true < least:
+        return none
+    kept = np.empty((column.shape[0], true), dtype=np.int32)
+    at = 0
+    for i in range(n):
+        if holds[i]:
+            for x in range(column.shape[0]):
+                kept[x, at] = numbers[x, i]
+            at += 1
+    return kept
+
+
+@njit(inline="always")
+def _unmade(row_filter: KeyRowFilter, table: int) -> bool:
+    """Whether the super keys that a table needs are not computed yet."""
+    return row_filter.keys[row_filter.group[table]] == 0
+
+
+@njit
+def _least(rank: Array, place: Array, found: int, rows: int, own: np.uint64) -> int:
+    """The lowest score with which a table of `rows` rows would be among the k best."""
+    if found < rank.shape[0]:
+        return 1
+    score = score_of(rank[0])
+    return score if would_enter(rank, place, found, rank_of(score, rows), own) else score + 1
+
+
+@kernel
+def read_tables(
+    segment: int,
+    source: RowSource,
+    tables: CandidateTables,
+    row_filter: KeyRowFilter,
+    rank: Array,
+    place: Array,
+    state: Array,
+) -> bool:
+    """Read the candidates from `state[AT]` on; True when done.
+
+    Done when no later candidate can be among the k best (rule 1). Returns earlier if a table needs
+    keys that are not computed yet, and now and then so that Python can handle an interrupt.
+    """
+    source = _bare(source)
+    levels = source.part.shape[0]
+    best, none = np.zeros(levels, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    unfiltered = KeyRowFilter(NONE, 0, 0, 0, none, none, none, none)
+    work = 0
+    for i in range(state[AT], tables.order.shape[0]):
+        state[AT] = i
+        table = tables.order[i]
+        rows, own = tables.rows[table], column_key(segment, table)
+        if not would_enter(rank, place, state[FOUND], rank_of(tables.bound[table], rows), own):
+            return True
+        if work > TURN:
+            return False
+        least = _least(rank, place, state[FOUND], rows, own)
+        first, column = _choose(tables, source.part, table, least, False)
+        if column.shape[0] == 0:
+            continue
+        filtered = column.shape[0] - first[1] >= row_filter.wide
+        if filtered and row_filter.kind == SUPER_KEYS and _unmade(row_filter, table):
+            return False
+        state[TABLES_READ] += 1
+        used = row_filter if filtered else unfiltered
+        kept = _fetch(source, used, table, first, column, rows, least, state)
+        work += 1000 + rows * column.shape[0]
+        if kept.shape[1] == 0:
+            continue
+        goal = MappingGoal(least, tables.bound[table], none, STEPS)
+        score, steps = find_best_mapping(kept, first, column, source.nodes, goal, best)
+        work += steps
+        state[CUT_SHORT] += steps >= STEPS
+        if score > 0:
+            state[FOUND] = push_column(rank, place, state[FOUND], rank_of(score, rows), own)
+    return True
+
+
+@kernel
+def settle_table(
+    source: RowSource,
+    tables: CandidateTables,
+    row_filter: KeyRowFilter,
+    table: int,
+    score: int,
+    canonical: bool,
+    best: Array,
+) -> int:
+    """The mapping of a table whose score is known, and a runner-up close to it: `best` gets their
+    scores and columns by level; returns how many there are.
+
+    In the canonical order, and with a trie whose levels are the key columns in their order, the
+    mapping depends on the tables alone.
+    """
+    source = _bare(source)
+    state = np.zeros(STATE, dtype=np.int64)
+    skip = np.zeros(0, dtype=np.int64)
+    mapping = np.zeros(source.part.shape[0], dtype=np.int64)
+    rows = tables.rows[table]
+    found = 0
+    for least in (score, close_score(score)):
+        first, column = _choose(tables, source.part, table, least, canonical)
+        if column.shape[0] == 0:
+            break
+        kept = _fetch(source, row_filter, table, first, column, rows, least, state)
+        if kept.shape[1] == 0:
+            break
+        goal = MappingGoal(least, score, skip, STEPS if found == 0 else STEPS // 8)
+        best[found, 0], _ = find_best_mapping(kept, first, column, source.nodes, goal, mapping)
+        best[found, 1:] = mapping
+        skip = mapping.copy()
+        if best[found, 0] == 0:
+            break
+        found += 1
+    return found

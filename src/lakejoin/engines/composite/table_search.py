@@ -1,0 +1,233 @@
+"""Search one segment for a composite key: bounds from posting lists, then its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.engines.composite.best import BestTables
+from lakejoin.engines.composite.filtering import SuperKeyFilter
+from lakejoin.engines.composite.hits import KeyCounters, Mapping
+from lakejoin.engines.composite.key import PreparedKey
+from lakejoin.engines.composite.table_layout import table_layout_of
+from lakejoin.engines.composite.numbering import KeyCodes
+from lakejoin.engines.composite.key_trie import Trie
+from lakejoin.engines.overlap.engine import OverlapIndex
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.engines.composite.table_bounds import ColumnCoverage
+    from lakejoin.engines.composite.table_reader import KeyRowFilter, RowSource, CandidateTables
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+# Combinations beyond which there is no row filter: their super keys would take more memory than the
+# skipped rows are worth.
+MOST_FILTERED = 200_000
+
+
+class KeySegmentSearch:
+    """The search of one segment; `hidden` columns are excluded."""
+
+    def __init__(
+        self,
+        key: PreparedKey,
+        index: OverlapIndex,
+        number: int,
+        segment: Segment,
+        numbering: KeyCodes,
+        hidden: Array | None,
+    ) -> None:
+        self._key = key
+        self._index = index
+        self._number = number
+        self._segment = segment
+        self._numbering = numbering
+        self._hidden = hidden
+        self._layout = table_layout_of(segment)
+
+    def run(self, best: BestTables, counters: KeyCounters) -> None:
+        """Add the tables of the segment that are among the best."""
+        from lakejoin.engines.composite.table_bounds import bound_tables
+
+        served, items = self._weigh()
+        bound = np.zeros(len(self._layout.rows), dtype=np.int64)
+        tables = np.empty(len(bound), dtype=np.int64)
+        tables = tables[: bound_tables(self._layout, served, bound, tables)]
+        initial = self._initial(served, bound)
+        name = self._key.query.columns[initial]
+        counters.initial[name] = counters.initial.get(name, 0) + 1
+        counters.segments += 1
+        counters.tables += len(tables)
+        counters.items += items
+        self._initial_part = initial
+        self._tables = self._candidates(tables, bound, served.serves)
+        self._read(self._key.trie(initial), best, counters)
+
+    def _read(self, trie: Trie, best: BestTables, counters: KeyCounters) -> None:
+        """Read the candidate tables in compiled code, which returns for keys and now and then."""
+        from lakejoin.engines.composite import table_reader
+
+        kind = self._key.options.row_filter
+        if kind == "superkeys" and np.count_nonzero(self._numbering.live) > MOST_FILTERED:
+            kind = "none"
+        source, check = self._source(trie, kind == "superkeys")
+        row_filter = _unfiltered(table_reader.EACH if kind == "each" else table_reader.NONE)
+        if kind == "superkeys":
+            live, kept = self._numbering.live, self._segment.superkeys
+            keys = SuperKeyFilter(self._key.query, trie, live, kept, self._key.options)
+            row_filter = keys.compiled()
+        state = np.zeros(table_reader.STATE, dtype=np.int64)
+        state[table_reader.FOUND] = best.found
+        over = False
+        while not over:
+            over = table_reader.read_tables(
+                self._number, source, self._tables, row_filter, best.rank, best.place, state
+            )
+            check()
+            if not over and kind == "superkeys":
+                table = int(self._tables.order[state[table_reader.AT]])
+                if row_filter.keys[row_filter.group[table]] == 0:
+                    keys.make(row_filter, table)
+        best.found = int(state[table_reader.FOUND])
+        counters.tables_read += int(state[table_reader.TABLES_READ])
+        counters.rows_seen += int(state[table_reader.ROWS_SEEN])
+        counters.rows_passed += int(state[table_reader.ROWS_PASSED])
+        counters.rows_true += int(state[table_reader.ROWS_TRUE])
+        counters.cut_short += int(state[table_reader.CUT_SHORT])
+
+    def settle(self, table: int, score: int) -> tuple[Mapping, Mapping | None]:
+        """The best mapping of a table that is among the best, and the runner-up if it is close."""
+        from lakejoin.engines.composite import table_reader
+
+        none = _unfiltered(table_reader.NONE)
+        for canonical in (True, False):
+            # If there are too many mappings to try them in the canonical order, the order that
+            # found the score finds it again.
+            trie = self._key.trie(None if canonical else self._initial_part)
+            source, check = self._source(trie, False)
+            best = np.zeros((2, len(trie.order) + 1), dtype=np.int64)
+            args = source, self._tables, none, table, score, canonical, best
+            number = table_reader.settle_table(*args)
+            check()
+            if number:
+                break
+        by_part = np.argsort(trie.order)
+        first, *rest = (
+            Mapping(tuple(row[1:][by_part].tolist()), int(row[0])) for row in best[:number]
+        )
+        return first, rest[0] if rest else None
+
+    def _source(self, trie: Trie, super_keys: bool) -> tuple[RowSource, Callable[[], None]]:
+        """What compiled code reads from, and a function that verifies what it has read."""
+        from lakejoin.engines.composite.held import open_mapped_rows
+        from lakejoin.engines.composite.table_reader import RowSource
+
+        held = open_mapped_rows(self._segment, super_keys)
+        pending = held.pending()
+        parts = np.array(trie.order, dtype=np.int64)
+        known = self._numbering.known
+        notes = pending[0], pending[1]
+        source = RowSource(held.row, *notes, held.tokens, known, trie.nodes, parts)
+        return source, lambda: held.verify(pending)
+
+    def _weigh(self) -> tuple[ColumnCoverage, int]:
+        """What each column can serve, and how many posting list entries were read."""
+        from lakejoin.engines.composite.table_bounds import ColumnCoverage
+
+        parts = range(len(self._key.query.columns))
+        # Two rows per key column: what a column can serve, and how many values it holds.
+        out = np.zeros((len(parts), 2, self._segment.column_count), dtype=np.int64)
+        read = list(parts) if self._key.options.bounds else [self._chosen()]
+        touched: list[Array] = [np.zeros(0, dtype=np.int64)] * len(parts)
+        items = 0
+        for part in read:
+            codes, each = self._numbering.used(part)
+            touched[part], entries = self._index.weigh(codes, each, self._number, out[part])
+            items += entries
+        for part in set(parts) - set(read):
+            # Its lists are not read: any column of the tables may serve any combination.
+            tables = np.unique(self._layout.table_of[touched[read[0]]])
+            columns = self._layout.columns_of(tables)
+            touched[part] = columns[self._segment.indexed[columns]]
+            out[part, :, touched[part]] = len(self._key.query)
+        for part, fixed in enumerate(self._key.query.fixed):
+            if fixed is not None:
+                out[part, 0, touched[part]] *= self._named(fixed, touched[part])
+        if self._hidden is not None:
+            out[:, 0, self._hidden] = 0
+        start = np.cumsum([0, *map(len, touched)])
+        return ColumnCoverage(out[:, 0], out[:, 1], np.concatenate(touched), start), items
+
+    def _initial(self, served: ColumnCoverage, bound: Array) -> int:
+        """The key column by which fetching rows is cheapest (6.1)."""
+        from lakejoin.engines.composite.table_bounds import fetching_costs
+
+        if not self._key.options.bounds or self._key.options.initial != "items":
+            return self._chosen()
+        costs = np.zeros(len(self._key.query.columns))
+        fetching_costs(self._layout, served, bound, costs)
+        return int(np.argmin(costs))
+
+    def _chosen(self) -> int:
+        """The key column that algorithm 1 starts with, chosen before the others are read."""
+        wanted, query = self._key.options.initial, self._key.query
+        parts = range(len(query.columns))
+        if isinstance(wanted, int):
+            return wanted
+        if wanted == "items":
+            used = [self._numbering.used(j)[0] for j in parts]
+            return min(parts, key=lambda j: self._index.entries(used[j], self._number))
+        if wanted == "cardinality":
+            return min(parts, key=lambda j: len(query.tokens[j]))
+        return query.columns.index(wanted)
+
+    def _named(self, name: str, columns: Array) -> Array:
+        """Which columns have a name; in tables without one, those that differ only in case."""
+        import pyarrow.compute as pc
+
+        tables = self._layout.table_of[columns]
+        all_columns = self._layout.columns_of(np.unique(tables))
+        exact = all_columns[np.asarray(pc.equal(self._names(all_columns), name))]
+        alike = np.asarray(pc.equal(pc.utf8_lower(self._names(columns)), name.lower()))
+        has_one = np.isin(tables, self._layout.table_of[exact])
+        return np.asarray(np.isin(columns, exact) | (alike & ~has_one))
+
+    def _candidates(self, tables: Array, bound: Array, serves: Array) -> CandidateTables:
+        """The tables by falling bound, ties in the order of answers."""
+        from lakejoin.engines.composite.table_reader import CandidateTables
+
+        layout = self._layout
+        order = tables[np.lexsort((tables, layout.rows[tables], -bound[tables]))]
+        geometry = layout.first, layout.width, layout.rows
+        return CandidateTables(order, bound, *geometry, serves, self._alike(tables))
+
+    def _alike(self, tables: Array) -> Array:
+        """How the names of columns compare, by key column: equal (2), equal to another key column's
+        (0), or to none (1)."""
+        import pyarrow.compute as pc
+
+        mine = self._key.query.columns
+        alike = np.ones((len(mine), self._segment.column_count), dtype=np.uint8)
+        columns = self._layout.columns_of(tables)
+        names = pc.utf8_lower(self._names(columns))
+        same = [columns[np.asarray(pc.equal(names, own.lower()))] for own in mine]
+        for named in same:
+            alike[:, named] = 0
+        for part, named in enumerate(same):
+            alike[part, named] = 2
+        return alike
+
+    def _names(self, columns: Array) -> pa.ChunkedArray:
+        return self._segment.catalog.columns["name"].take(columns)
+
+
+def _unfiltered(kind: int) -> KeyRowFilter:
+    from lakejoin.engines.composite.table_reader import KeyRowFilter
+
+    none = np.zeros(0, dtype=np.int64)
+    return KeyRowFilter(kind, 0, 0, 0, none, none, none, none)

@@ -1,0 +1,236 @@
+"""LSH Ensemble: find the columns that contain a share of the query, from signatures alone.
+
+E. Zhu, F. Nargesian, K. Pu, R. Miller: LSH Ensemble: Internet-Scale Domain Search, VLDB 2016;
+chapter 2 of the thesis. See docs/lsh-ensemble.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+from lakejoin.engines.hits import Counters, ExcludedColumns, Hits
+from lakejoin.engines.containment.lsh_tuning import (
+    choose_bands_by_recall,
+    choose_bands_by_error,
+    least_step,
+    size_step,
+    upper_step,
+)
+from lakejoin.search.options_more import check_k, check_share
+from lakejoin.store.sketches import NO_HITS, SCHEMES, SketchHits
+
+if TYPE_CHECKING:
+    from lakejoin.engines.query import Query
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+_NAME = "lsh-ensemble"
+_FALL = 0.05  # step between thresholds when searching for the best k
+
+
+class SketchedQuery:
+    """The size and the signatures of a query, cached by sketching scheme.
+
+    `hashes` are the hashes of its distinct values by `hash_strings` with seed 0.
+    """
+
+    def __init__(self, hashes: Array) -> None:
+        self.size = len(hashes)
+        self._hashes = hashes
+        self._made: dict[tuple[str, int], Array] = {}
+
+    @classmethod
+    def of(cls, query: Query) -> SketchedQuery:
+        from lakejoin.kernels.hashes import hash_strings
+        from lakejoin.store.dictionary import string_buffers
+
+        hashes = np.empty(len(query), dtype=np.uint64)
+        offsets, data = string_buffers(query.tokens)
+        hash_strings(offsets, data, np.uint64(0), hashes)
+        return cls(hashes)
+
+    def signature(self, scheme: str, length: int) -> Array:
+        from lakejoin.kernels.sketching import sketch
+
+        signature = self._made.get((scheme, length))
+        if signature is None:
+            signature = self._made[scheme, length] = np.empty(length, dtype=np.uint32)
+            sketch(self._hashes, SCHEMES[scheme], signature)
+        return signature
+
+
+@dataclass(frozen=True, slots=True)
+class LshEnsemble:
+    """Find the columns that contain at least the share `min` of the query, or the best `k`.
+
+    Signatures are partitioned by column size; in each partition, the containment threshold becomes
+    a Jaccard threshold, and bands are chosen for it. `recall` is the probability of finding a
+    column exactly at the threshold, as far as the signatures allow; None uses the thesis's choice
+    of bands instead. `doubt` drops a column whose signature is more than that many standard
+    deviations worse than that of a column at the threshold; None drops none. `plain` treats all
+    columns as one partition (plain MinHash LSH). All scores are estimates with errors.
+
+    >>> LshEnsemble(min=1.5)
+    Traceback (most recent call last):
+        ...
+    lakejoin.errors.InputError: min must be a number between 0 and 1, not 1.5
+    """
+
+    min: float = 0.6
+    k: int | None = None
+    recall: float | None = 0.95
+    doubt: float | None = 1.5
+    plain: bool = False
+
+    def __post_init__(self) -> None:
+        check_share(self.min, "min")
+        if self.k is not None:
+            check_k(self.k)
+        if self.recall is not None and not 0.0 < self.recall < 1.0:
+            raise InputError(f"recall must be between 0 and 1, not {self.recall}")
+
+    def search(self, query: Query, segments: Sequence[Segment], excluded: ExcludedColumns) -> Hits:
+        """The columns found, the highest estimate first, then the smaller column."""
+        return self.search_sketched(SketchedQuery.of(query), segments, excluded)
+
+    def search_sketched(
+        self, sketched: SketchedQuery, segments: Sequence[Segment], excluded: ExcludedColumns
+    ) -> Hits:
+        """Search for a query of which only the hashes are known."""
+        if self.k is None or sketched.size == 0:
+            return self._at(self.min, sketched, segments, excluded)
+        steps = list(self.steps(sketched, segments, excluded))
+        hits = replace(steps[-1], counters=_of_all([step.counters for step in steps]))
+        return hits.take(np.arange(min(self.k, len(hits))))
+
+    def steps(
+        self, sketched: SketchedQuery, segments: Sequence[Segment], excluded: ExcludedColumns
+    ) -> Iterator[Hits]:
+        """The hits at falling thresholds until k are found; without k, at a single threshold.
+
+        Some of the segments take the same thresholds, and at least as many.
+        """
+        if self.k is None:
+            yield self._at(self.min, sketched, segments, excluded)
+            return
+        for threshold in falling_thresholds(self.min):
+            hits = self._at(max(threshold, self.min), sketched, segments, excluded)
+            yield hits
+            if count_reaching(hits, threshold) >= self.k:
+                return
+
+    def _at(
+        self,
+        threshold: float,
+        query: SketchedQuery,
+        segments: Sequence[Segment],
+        excluded: ExcludedColumns,
+    ) -> Hits:
+        """The columns found at one threshold, raised to at least one value."""
+        if query.size == 0 or not segments:
+            return _hits([NO_HITS], 1)
+        threshold = max(threshold, 1.0 / query.size)
+        found_by_segment: list[SketchHits] = []
+        for segment_index, segment in enumerate(segments):
+            sketches = segment.sketches
+            if sketches.classes == 0:
+                found_by_segment.append(NO_HITS)
+                continue
+            bands = _bands(
+                sketches.uppers,
+                threshold,
+                size_step(query.size),
+                sketches.permutations,
+                self.recall,
+                self.plain,
+            )
+            found = sketches.find(
+                segment_index,
+                query.signature(sketches.scheme, sketches.permutations),
+                bands,
+                query.size,
+                0.0 if self.doubt is None else float(math.ceil(threshold * query.size - 1e-9)),
+                math.inf if self.doubt is None else float(self.doubt),
+            )
+            left_out = excluded.columns[segment_index]
+            found_by_segment.append(found.without(left_out) if len(left_out) else found)
+        return _hits(found_by_segment, query.size)
+
+
+def falling_thresholds(least: float) -> Iterator[float]:
+    """The falling thresholds of a search for the best k.
+
+    >>> list(falling_thresholds(0.88))
+    [1.0, 0.95, 0.9, 0.85]
+    """
+    threshold = 1.0
+    yield threshold
+    while threshold > max(least, _FALL):
+        threshold = round(threshold - _FALL, 2)
+        yield threshold
+
+
+def count_reaching(hits: Hits, threshold: float) -> int:
+    """How many hits have an estimated containment of at least the threshold."""
+    return 0 if hits.estimate is None else int(np.count_nonzero(hits.estimate >= threshold))
+
+
+@lru_cache(maxsize=4096)
+def _bands(
+    uppers: tuple[int, ...],
+    threshold: float,
+    size: int,
+    length: int,
+    recall: float | None,
+    plain: bool,
+) -> Array:
+    """Bands and rows by partition, for a query size on the grid."""
+    chosen = []
+    for upper in uppers:
+        # Partitions whose largest set is below the threshold are skipped in the lookup.
+        step = max(upper_step(uppers[-1] if plain else upper) - size, least_step(threshold))
+        if recall is None:
+            chosen.append(choose_bands_by_error(threshold, step, length))
+        else:
+            chosen.append(choose_bands_by_recall(threshold, step, length, recall))
+    return np.ascontiguousarray(np.array(chosen, dtype=np.int64).T)
+
+
+def _of_all(steps: Sequence[Counters]) -> Counters:
+    """Total the counters of falling thresholds: bytes and runs add up, segments and candidates are
+    those of the last threshold."""
+    return replace(
+        steps[-1],
+        bytes=sum([counters.bytes for counters in steps]),
+        algorithms={_NAME: sum([counters.algorithms[_NAME] for counters in steps])},
+    )
+
+
+def _hits(parts: Sequence[SketchHits], query_size: int) -> Hits:
+    """Merge what was found in all segments, in order, with the counters."""
+    counters = Counters(
+        segments=len(parts),
+        candidates=sum([part.classes for part in parts]),
+        pruned=sum([part.classes - part.kept for part in parts]),
+        bytes=sum([part.bytes for part in parts]),
+        algorithms={_NAME: len(parts)},
+    )
+    figures = parts[0].numbers
+    if len(parts) > 1:
+        figures = np.concatenate([part.numbers for part in parts], axis=1)
+    # Few NumPy calls, as each costs as much as a lookup. Best first, then the smaller column, then
+    # the order of the index.
+    keys = (figures[1], figures[0], figures[2], -figures[3])
+    figures = figures[:, np.lexsort(keys if len(parts) > 1 else (keys[0], *keys[2:]))]
+    segment, column = figures[0].astype(np.int64), figures[1].astype(np.int64)
+    matched = np.rint(figures[3]).astype(np.int64)
+    figures /= query_size
+    return Hits(segment, column, matched, counters, figures[3], figures[4])

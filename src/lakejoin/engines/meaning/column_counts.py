@@ -1,0 +1,187 @@
+"""Compiled: count, by column, the matches and pairs of a query.
+
+A lake has many more columns than a query matches, so counts are kept by stand (the position of a
+column in the posting lists) on a board as wide as the lake, and only touched entries are read and
+cleared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lakejoin.kernels.jit import kernel
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountBoard:
+    """Counts by stand: all zero while unused.
+
+    `seen` is the last query counted for a column, plus one; `slot` the position of a wanted column
+    among the wanted ones, plus one. `touched` lists the columns with counts.
+    """
+
+    seen: Array
+    hits: Array
+    pairs: Array
+    slot: Array
+    touched: Array
+
+    @classmethod
+    def of(cls, columns: int) -> CountBoard:
+        """A board for a number of columns."""
+        seen, hits, slot, touched = np.zeros((4, columns), dtype=np.int32)
+        return cls(seen, hits, np.zeros(columns, dtype=np.int64), slot, touched)
+
+    def wipe(self, touched: Array) -> None:
+        """Reset the counts of columns."""
+        self.seen[touched] = self.hits[touched] = self.pairs[touched] = 0
+
+
+@kernel
+def count_columns(
+    query: Array,
+    begin: Array,
+    length: Array,
+    entries: Array,
+    allowed: Array,
+    seen: Array,
+    hits: Array,
+    pairs: Array,
+    touched: Array,
+) -> int:
+    """Add to `hits`, by stand, the queries with a pair in the column, and to `pairs` all pairs.
+
+    The pairs come by ascending query, each with the list of columns that hold its vector. Returns
+    how many columns were `touched`.
+    """
+    columns = allowed.shape[0]
+    number = 0
+    for i in range(query.shape[0]):
+        mark = query[i] + 1
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
+            if stand < columns and allowed[stand]:
+                if pairs[stand] == 0:
+                    touched[number] = stand
+                    number += 1
+                pairs[stand] += 1
+                if seen[stand] != mark:
+                    seen[stand] = mark
+                    hits[stand] += 1
+    return number
+
+
+@kernel
+def mark_nearest(
+    query: Array,
+    step: Array,
+    begin: Array,
+    length: Array,
+    entries: Array,
+    allowed: Array,
+    nearest: Array,
+    pairs: Array,
+) -> None:
+    """Keep in `nearest[stand, query]` the smallest step of any pair, plus one; 0 if there is none.
+
+    The pairs may come in any order; all are added to `pairs`, by stand.
+    """
+    columns = allowed.shape[0]
+    for i in range(query.shape[0]):
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
+            if stand < columns and allowed[stand]:
+                pairs[stand] += 1
+                before = nearest[stand, query[i]]
+                if before == 0 or step[i] + 1 < before:
+                    nearest[stand, query[i]] = step[i] + 1
+
+
+@kernel
+def count_nearest(nearest: Array, out: Array) -> None:
+    """Add to `out[stand, step]` the queries whose nearest pair has that step."""
+    for stand in range(nearest.shape[0]):
+        for query in range(nearest.shape[1]):
+            if nearest[stand, query] != 0:
+                out[stand, nearest[stand, query] - 1] += 1
+
+
+@kernel
+def distinct_ids(ids: Array, slot: Array, which: Array, unique: Array) -> int:
+    """List the distinct ids by first occurrence, so that unique[which[i]] is ids[i].
+
+    `slot`, by id, is zero before and after. Returns the number of distinct ids.
+    """
+    count = 0
+    for i in range(ids.shape[0]):
+        own = np.int64(ids[i])
+        if slot[own] == 0:
+            unique[count] = own
+            count += 1
+            slot[own] = count
+        which[i] = slot[own] - 1
+    for i in range(count):
+        slot[unique[i]] = 0
+    return count
+
+
+@kernel
+def counting_sort(which: Array, numbers: int) -> tuple[Array, Array]:
+    """A counting sort: the positions of each number, smallest first, and where each starts."""
+    start = np.zeros(numbers + 1, dtype=np.int64)
+    for i in range(which.shape[0]):
+        start[which[i] + 1] += 1
+    for number in range(numbers):
+        start[number + 1] += start[number]
+    at = start.copy()
+    order = np.empty(which.shape[0], dtype=np.int64)
+    for i in range(which.shape[0]):
+        order[at[which[i]]] = i
+        at[which[i]] += 1
+    return order, start
+
+
+@kernel
+def in_columns(begin: Array, length: Array, entries: Array, slot: Array, out: Array) -> None:
+    """Whether each list contains a wanted column."""
+    columns = slot.shape[0]
+    for i in range(begin.shape[0]):
+        out[i] = False
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
+            if stand < columns and slot[stand] != 0:
+                out[i] = True
+                break
+
+
+@kernel
+def count_by_step(
+    query: Array,
+    step: Array,
+    begin: Array,
+    length: Array,
+    entries: Array,
+    slot: Array,
+    last: Array,
+    out: Array,
+) -> None:
+    """Add to `out[w, step]` the queries whose nearest pair in the w-th wanted column has a step.
+
+    The pairs come by ascending query, and those of a query by ascending step; `last[w]` is the
+    last query that was counted for a column, plus one.
+    """
+    columns = slot.shape[0]
+    for i in range(query.shape[0]):
+        mark = query[i] + 1
+        for position in range(begin[i], begin[i] + length[i]):
+            stand = np.int64(entries[position])
+            if stand < columns and slot[stand] != 0:
+                wanted = slot[stand] - 1
+                if last[wanted] != mark:
+                    last[wanted] = mark
+                    out[wanted, step[i]] += 1

@@ -1,0 +1,355 @@
+"""Search the vectors of one segment: candidates, bounds by column, measured pairs, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lakejoin.engines.meaning.vector_candidates import (
+    CandidatePairs,
+    CandidateSearch,
+    merge_candidates,
+)
+from lakejoin.engines.meaning.column_counts import (
+    CountBoard,
+    count_by_step,
+    count_columns,
+    count_nearest,
+    in_columns,
+    mark_nearest,
+    distinct_ids,
+)
+from lakejoin.engines.meaning.vector_distances import limit, l2_radius
+from lakejoin.engines.meaning.hits import VectorCounters
+from lakejoin.engines.meaning.vector_pairs import distances_of_pairs, pairs_within
+from lakejoin.engines.meaning.space import Nearness, VectorSpace
+
+Array = np.ndarray[Any, Any]
+
+_KEPT = 1 << 22  # candidates of a segment kept in memory, some 110 bytes each
+_TURN = 4096  # queries per block if candidates are not kept
+_DEAR = 1 << 12  # candidates up to which all are measured at once, if texts must be encoded
+_TURN_SHARE = 0.15  # share of the candidates that is measured first
+_NOTED = 1 << 27  # (column, query) pairs whose nearest match is kept at once, a byte each
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnScores:
+    """Columns by stand: how many query vectors have a match there, and in how many pairs.
+
+    Only columns with a pair.
+    """
+
+    stands: Array
+    hits: Array
+    pairs: Array
+
+    def by(self, measure: str) -> Array:
+        """The scores for a measure."""
+        return self.hits if measure == "hit" else self.pairs
+
+    def take(self, chosen: Array) -> ColumnScores:
+        """The columns at these positions, or where a mask is set."""
+        return ColumnScores(self.stands[chosen], self.hits[chosen], self.pairs[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Listed:
+    """Candidates by query, and the lists of columns of their vectors."""
+
+    found: CandidatePairs
+    begin: Array
+    length: Array
+    entries: Array
+
+    def take(self, chosen: Array) -> _Listed:
+        return _Listed(
+            self.found.take(chosen), self.begin[chosen], self.length[chosen], self.entries
+        )
+
+
+class VectorSegmentSearch:
+    """One search of one segment. `near` are its pairs (query, id), if kept."""
+
+    def __init__(
+        self, space: VectorSpace, queries: Array, nearness: Nearness, excluded: Array | None
+    ) -> None:
+        self.space = space
+        self.queries = queries
+        self.nearness = nearness
+        self.allowed = space.lists.allowed(excluded)
+        self.near: Array | None = None
+        self.counters = VectorCounters(segments=1, values=space.compact.count)
+
+    # -- scores ---------------------------------------------------------------------------------
+
+    def scores(self, least: int, best: Array) -> ColumnScores:
+        """The columns that score at least `least` and may be among the best k.
+
+        `best` are the scores of other segments.
+        """
+        kept = self._kept()
+        if kept is None:
+            steps, pairs = self._streamed(np.array([self.nearness.radius]))
+            stands = np.flatnonzero(pairs)
+            found = ColumnScores(stands, steps[stands, 0].astype(np.int64), pairs[stands])
+        else:
+            upper = self._count(kept)
+            kept, least = self._leading(kept, upper, least, best)
+            within = self._winnowed(self._with_a_chance(kept, upper, least), least)
+            within = within.take(self._within(within.found))
+            self._keep_near(within.found)
+            found = self._count(within)
+        return found.take(found.by(self.nearness.measure) >= least)
+
+    def _leading(
+        self, kept: _Listed, upper: ColumnScores, least: int, best: Array
+    ) -> tuple[_Listed, int]:
+        """Measure the columns with the largest bounds: the others need at least their scores.
+
+        Returns the candidates, those of these columns decided, and the least score that counts.
+        """
+        k, most = self.nearness.k, upper.by(self.nearness.measure)
+        if k is None or len(most) <= k:
+            return kept, least
+        lead = upper.stands[most >= _kth(most, k)]
+        kept = self._settled(kept, np.flatnonzero(self._in(kept, lead)))
+        # Other columns are counted in part, which is never too high.
+        first = self._count(kept.take(kept.found.sure)).by(self.nearness.measure)
+        reached = np.concatenate([best, first])
+        return kept, max(least, _kth(reached, k) if len(reached) >= k else least)
+
+    def _winnowed(self, kept: _Listed, least: int) -> _Listed:
+        """If vectors are encoded from texts: measure queries with few candidates first.
+
+        Columns that lose their chance that way need not be measured for queries with many. This
+        continues as long as each round removes more candidates than it measures.
+        """
+        before = len(kept.found) - np.count_nonzero(kept.found.sure)
+        while before > _DEAR and self.space.source.whole() is None:
+            open_ = np.bincount(kept.found.query[~kept.found.sure], minlength=len(self.queries))
+            rising = np.argsort(open_, kind="stable")
+            few = np.zeros(len(open_), dtype=np.bool_)
+            few[rising[np.cumsum(open_[rising]) <= before * _TURN_SHARE]] = True
+            chosen = np.flatnonzero(few[kept.found.query] & ~kept.found.sure)
+            if not len(chosen):
+                break
+            kept = self._settled(kept, chosen)
+            kept = self._with_a_chance(kept, self._count(kept), least)
+            after = len(kept.found) - np.count_nonzero(kept.found.sure)
+            if before - len(chosen) - after < len(chosen):
+                break
+            before = after
+        return kept
+
+    def _with_a_chance(self, kept: _Listed, upper: ColumnScores, least: int) -> _Listed:
+        """The candidates of columns whose bound is enough."""
+        wanted = upper.stands[upper.by(self.nearness.measure) >= least]
+        return kept.take(self._in(kept, wanted))
+
+    def _settled(self, kept: _Listed, chosen: Array) -> _Listed:
+        """Measure some candidates: then they are sure, or dropped."""
+        within = self._within(kept.found.take(chosen))
+        sure, stay = kept.found.sure.copy(), np.ones(len(kept.found), dtype=np.bool_)
+        sure[chosen] = stay[chosen] = within
+        settled = CandidatePairs(kept.found.query, kept.found.id, sure)
+        return _Listed(settled, kept.begin, kept.length, kept.entries).take(stay)
+
+    def _keep_near(self, within: CandidatePairs) -> None:
+        self.counters.near += len(within)
+        self.near = np.stack([within.query.astype(np.int64), within.id.astype(np.int64)])
+
+    # -- by radius ------------------------------------------------------------------------------
+
+    def reached(self, radii: Array, least: int) -> Array:
+        """By radius, how many columns match at least `least` query vectors."""
+        kept = self._kept()
+        steps = self._streamed(radii)[0] if kept is None else self._by_step(kept, radii, least)
+        return np.count_nonzero(np.cumsum(steps, axis=1) >= least, axis=0)
+
+    def _by_step(self, kept: _Listed, radii: Array, least: int) -> Array:
+        """By column that can reach `least`, how many queries have their nearest match by step."""
+        upper = self._count(kept)
+        wanted = upper.stands[upper.hits >= least]
+        part = kept.take(self._in(kept, wanted))
+        step = np.searchsorted(_limits(radii), self._distances(part.found))
+        order = np.lexsort((step, part.found.query))
+        order = order[step[order] < len(radii)]
+        part, step = part.take(order), step[order]
+        steps = np.zeros((len(wanted), len(radii)), dtype=np.int32)
+        last = np.zeros(len(wanted), dtype=np.int32)
+        with self._marked(wanted) as slot:
+            query = part.found.query
+            count_by_step(query, step, part.begin, part.length, part.entries, slot, last, steps)
+        return steps
+
+    def _streamed(self, radii: Array) -> tuple[Array, Array]:
+        """For too many candidates to keep: by column, how many queries have their nearest match in
+        each step, and how many pairs are within the largest radius.
+
+        They come by vector, so that each is read once for many queries: for 4,096, or as many as
+        there is room to keep the nearest match in every column.
+        """
+        limits, columns = _limits(radii), len(self.allowed)
+        steps = np.zeros((columns, len(radii)), dtype=np.int32)
+        pairs = np.zeros(columns, dtype=np.int64)
+        finding = self._find(again=True)
+        size = min(max(_NOTED // max(columns, 1), 1), _TURN)
+        for begin in range(0, len(finding.queries), size):
+            some = min(size, len(finding.queries) - begin)
+            nearest = np.zeros((columns, some), dtype=np.uint8)
+            for some_found in finding.block(begin, begin + size):
+                found, step = self._stepped(some_found, limits)
+                part = self._listed(found)
+                self.counters.near += len(step)
+                query = finding.place(part.found.query) - begin
+                mark_nearest(
+                    query, step, part.begin, part.length, part.entries, self.allowed, nearest, pairs
+                )
+            count_nearest(nearest, steps)
+        self.counters.bounded += finding.bounded
+        return steps, pairs
+
+    def _stepped(self, found: CandidatePairs, limits: list[float]) -> tuple[CandidatePairs, Array]:
+        """The candidates within the last limit, and the step of each."""
+        if len(limits) == 1:
+            found = found.take(self._measured(found))
+            return found, np.zeros(len(found), dtype=np.int64)
+        far = self._distances(found)
+        found = found.take(far <= limits[-1])
+        return found, np.searchsorted(limits, far[far <= limits[-1]])
+
+    # -- candidates -----------------------------------------------------------------------------
+
+    def _find(self, again: bool = False) -> CandidateSearch:
+        nearness = self.nearness
+        radius = limit(l2_radius(nearness.radius, nearness.metric))
+        finding = self.space.finder.find(self.queries, radius, nearness.method)
+        if not again:
+            methods = self.counters.methods
+            methods[finding.name] = methods.get(finding.name, 0) + 1
+        return finding
+
+    def _kept(self) -> _Listed | None:
+        """All candidates at once; None if there are too many."""
+        parts, total = [], 0
+        finding = self._find()
+        for part in finding:
+            parts.append(part)
+            total += len(part)
+            if total > _KEPT:
+                return None
+        self.counters.bounded += finding.bounded
+        found = merge_candidates(parts)
+        if self.nearness.metric == "l1":  # the L2 distance is smaller: none is sure
+            found = CandidatePairs(found.query, found.id, np.zeros(len(found), dtype=np.bool_))
+        return self._listed(found)
+
+    def _listed(self, found: CandidatePairs) -> _Listed:
+        unique, which = self._distinct(found.id)
+        begin, length = self.space.lists.spans(unique)
+        entries = self.space.lists.entries(begin, length)
+        return _Listed(found, begin[which], length[which], entries)
+
+    # -- distances ------------------------------------------------------------------------------
+
+    def _within(self, found: CandidatePairs) -> Array:
+        """Whether each candidate is within the radius."""
+        within = found.sure.copy()
+        unsure = np.flatnonzero(~within)
+        within[unsure] = self._measured(found.take(unsure))
+        return within
+
+    def _measured(self, found: CandidatePairs) -> Array:
+        """Whether each candidate is within the radius, measured even if it is sure."""
+        metric, radius = self.nearness.metric, self.nearness.radius
+        return pairs_within(self.space.source, *self._measurable(found), metric, radius)
+
+    def _distances(self, found: CandidatePairs) -> Array:
+        return distances_of_pairs(self.space.source, *self._measurable(found), self.nearness.metric)
+
+    def _measurable(self, found: CandidatePairs) -> tuple[Array, Array, Array, Array]:
+        """The query vectors, each candidate's position among them, the distinct vector ids, and
+        each candidate's position among these."""
+        unique, which = self._distinct(found.id)
+        self.counters.verified += len(found)
+        self.counters.encoded += len(unique)
+        return self.queries, found.query, unique, which
+
+    def _distinct(self, ids: Array) -> tuple[Array, Array]:
+        """The distinct ids, and the position of each id among them."""
+        free = self.space.slots
+        try:
+            slot = free.pop()
+        except IndexError:
+            slot = np.zeros(self.space.compact.count, dtype=np.int32)
+        which = np.empty(len(ids), dtype=np.int64)
+        unique = np.empty(min(len(ids), len(slot)), dtype=np.int64)
+        number = distinct_ids(ids, slot, which, unique)
+        free.append(slot)
+        return unique[:number], which
+
+    # -- columns --------------------------------------------------------------------------------
+
+    @contextmanager
+    def _board(self) -> Iterator[CountBoard]:
+        """A free board; whoever uses it clears it."""
+        boards = self.space.boards
+        try:
+            board = boards.pop()
+        except IndexError:
+            board = CountBoard.of(len(self.allowed))
+        yield board
+        boards.append(board)
+
+    @contextmanager
+    def _marked(self, stands: Array) -> Iterator[Array]:
+        """By stand, the position of each wanted column among them, plus one."""
+        with self._board() as board:
+            board.slot[stands] = np.arange(1, len(stands) + 1)
+            yield board.slot
+            board.slot[stands] = 0
+
+    def _count(self, part: _Listed) -> ColumnScores:
+        with self._board() as board:
+            return self._read(board, self._add(part, board))
+
+    def _add(self, part: _Listed, board: CountBoard) -> int:
+        return count_columns(
+            part.found.query,
+            part.begin,
+            part.length,
+            part.entries,
+            self.allowed,
+            board.seen,
+            board.hits,
+            board.pairs,
+            board.touched,
+        )
+
+    def _read(self, board: CountBoard, number: int) -> ColumnScores:
+        """The counts of the touched columns, which are then cleared."""
+        stands = board.touched[:number].astype(np.int64)
+        scores = ColumnScores(stands, board.hits[stands].astype(np.int64), board.pairs[stands])
+        board.wipe(stands)
+        return scores
+
+    def _in(self, part: _Listed, stands: Array) -> Array:
+        """Whether the vector of each candidate is in any of the given columns."""
+        out = np.empty(len(part.found), dtype=np.bool_)
+        with self._marked(stands) as slot:
+            in_columns(part.begin, part.length, part.entries, slot, out)
+        return out
+
+
+def _kth(scores: Array, k: int) -> int:
+    """The k-th largest of at least k scores."""
+    return int(np.partition(scores, len(scores) - k)[len(scores) - k])
+
+
+def _limits(radii: Array) -> list[float]:
+    return [limit(radius) for radius in radii.tolist()]

@@ -1,0 +1,308 @@
+"""The early-stopping merge: count in the posting lists, and stop once few columns can still win.
+
+MergeList reads all lists, and in the global order (rising frequency) the last few are most of the
+work. This algorithm reads them in the same order, but checks the following before costly lists:
+
+1. *Leaders.* The columns with the highest counts are likely winners. Their sets are read for exact
+   scores as long as that is cheap beside the lists ahead, so that a k-th score is known early.
+2. *Large enough.* A column with fewer values than the k-th score cannot win, and the lists name the
+   largest columns first: only the beginning of each list is read. If reading the sets of all
+   columns that are large enough costs less than the lists ahead, that finishes the search.
+3. *Closing.* Once the weight ahead is below the k-th score (the prefix filter), no unseen column
+   can enter. From then on only seen columns matter, and those that the weight ahead cannot lift to
+   the k-th score are dropped. Once reading the sets of the remaining ones costs less than the lists
+   ahead, that finishes the search.
+
+The k-th score is that of all segments so far. If it is at least half of what the query has in the
+next segment, only the prefix is looked up there at first: the rarest values, without which no
+column can reach that score. In most segments no column reaches it, and the rest of the query is
+never looked up.
+
+The answer is exact whatever the costs are: they decide only what is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.topk import least_score, push_column, rank_of
+from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.engines.overlap.merge_list import clear_counts, read_lists, take_best
+from lakejoin.engines.overlap.postings_view import SegmentPostings, set_start_of, sets_of
+from lakejoin.engines.overlap.probing import fill_table, take_columns
+from lakejoin.engines.overlap.posting_reader import count_large_enough, measure_ahead, read_query
+from lakejoin.engines.overlap.tally import LISTS_FOUND, MERGED, PROBED_ALL, CANDIDATES, STOPPED
+from lakejoin.engines.overlap.search_buffers import (
+    ZERO,
+    QueryGroups,
+    TopColumns,
+    BufferView,
+    alive_in,
+    counts_in,
+    exact_in,
+    passed_in,
+    table_in,
+    touched_in,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+LOOK_SHARE = 4.0  # read lists worth this many times the cost of a check between two checks
+GROWTH = 3.0  # and let the cost of lists read grow by this factor
+LEAST = 4000.0  # nanoseconds ahead below which a check does not pay
+LEADER_SHARE = 0.05  # of the cost ahead may be spent on the leaders' sets
+FINAL_SHARE = 0.7  # of the cost ahead may be expected for the last sets
+
+
+@njit
+def stop_early(
+    part: SegmentPostings,
+    codes: Array,
+    query: QueryGroups,
+    work: BufferView,
+    top: TopColumns,
+    found: int,
+    leaders: TopColumns,
+    costs: ReadCosts,
+    tally: Array,
+) -> int:
+    """Search one segment."""
+    k = top.rank.shape[0]
+    known = ZERO  # length of `exact`; `seen` is that of `touched`, `watched` that of `alive`
+    closed, done, filled = False, False, False
+    limit, share = part.columns, 1.0  # columns that are large enough, and their share of all bytes
+    n, at, seen, watched = ZERO, ZERO, ZERO, ZERO
+    if found == k and 2 * least_score(top.rank, found) > codes.shape[0]:
+        closed = True
+        limit = count_large_enough(part, least_score(top.rank, found))
+        n, at, seen, watched = _read_prefix(part, codes, query, work, top, found, limit, tally)
+        done = watched == 0
+    i = n
+    if not done:
+        n, _ = read_query(part, codes, codes.shape[0], query, n, at)
+        measure_ahead(query, n)
+    tally[LISTS_FOUND] += n
+    how = STOPPED
+    while i < n and not done:
+        ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
+        if ahead >= LEAST and (found == k or seen >= k):
+            if not filled:
+                filled = True
+                fill_table(query, i, n, table_in(work), True)
+            if not closed and i > 0:
+                found, known = _read_leaders(
+                    part,
+                    i,
+                    n,
+                    query,
+                    work,
+                    seen,
+                    known,
+                    top,
+                    found,
+                    leaders,
+                    LEADER_SHARE * ahead,
+                    costs,
+                    tally,
+                )
+            limit = count_large_enough(part, least_score(top.rank, found))
+            sizes = np.int64(set_start_of(part)[limit])
+            share = sizes / max(1, sets_of(part).shape[0])
+            ahead = (n - i) * costs.list + query.ahead[i] * share * costs.entry
+            if limit * costs.set + sizes * costs.byte <= FINAL_SHARE * ahead:
+                for j in range(limit):
+                    alive_in(work)[j] = j
+                _, found = take_columns(
+                    part,
+                    i,
+                    query,
+                    work,
+                    alive_in(work),
+                    limit,
+                    top,
+                    found,
+                    np.inf,
+                    costs,
+                    tally,
+                )
+                done = True
+                how = PROBED_ALL
+            elif not closed and found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0]:
+                closed = True
+                watched = seen
+                alive_in(work)[:seen] = touched_in(work)[:seen]
+            if closed and not done:
+                watched = _drop(least_score(top.rank, found) - query.rest[i], limit, work, watched)
+                done, watched, found = _finish_alive(
+                    part, i, n, query, work, watched, top, found, ahead, costs, tally
+                )
+        if not done:
+            worth = LOOK_SHARE * costs.look * (watched if closed else seen) + LEAST
+            j = _next_look(i, n, query, closed, worth, least_score(top.rank, found), costs)
+            seen = read_lists(part, query, i, j, limit, work, tally, seen)
+            i = j
+    if not done:
+        how = MERGED
+        left, count = (alive_in(work), watched) if closed else (touched_in(work), seen)
+        found = take_best(part, work, left, count, top, found)
+    clear_counts(counts_in(work), touched_in(work), seen)
+    clear_counts(passed_in(work), exact_in(work), known)
+    if filled:
+        fill_table(query, 0, n, table_in(work), False)
+    tally[CANDIDATES] += seen
+    tally[how] += 1
+    return found
+
+
+@njit
+def _read_prefix(
+    part: SegmentPostings,
+    codes: Array,
+    query: QueryGroups,
+    work: BufferView,
+    top: TopColumns,
+    found: int,
+    limit: int,
+    tally: Array,
+) -> tuple[int, int, int, int]:
+    """Read the lists of the rarest values: first those without which no column reaches the k-th
+    score.
+
+    As long as columns in `alive` can still reach it, reads twice as many. Returns the groups and
+    codes looked up, and how many columns were seen and are alive.
+    """
+    least = least_score(top.rank, found)
+    n, at, seen, watched = ZERO, ZERO, ZERO, ZERO
+    goal = codes.shape[0] - least + 1
+    while True:
+        i = n
+        n, at = read_query(part, codes, min(goal, codes.shape[0]), query, n, at)
+        seen = read_lists(part, query, i, n, limit, work, tally, seen)
+        if i == 0:
+            watched = seen
+            alive_in(work)[:seen] = touched_in(work)[:seen]
+        watched = _drop(least - query.rest[n], limit, work, watched)
+        if watched == 0 or at >= codes.shape[0] or 2 * at > codes.shape[0]:
+            return n, at, seen, watched
+        goal = 2 * at
+
+
+@njit
+def _next_look(
+    i: int, n: int, query: QueryGroups, closed: bool, worth: float, least: int, costs: ReadCosts
+) -> int:
+    """Return up to which list to read: until a check is paid for and may bring something new."""
+    length, rest = query.length, query.rest
+    list_cost, entry_cost = costs.list, costs.entry
+    spent = i * list_cost + (query.ahead[0] - query.ahead[i]) * entry_cost
+    if closed:
+        goal = 0.8 * rest[i]
+    else:
+        worth = max(worth, (GROWTH - 1.0) * spent)
+        goal = np.float64(least if rest[i] >= least else 0)
+    read = 0.0
+    while i < n:
+        read += list_cost + length[i] * entry_cost
+        i += 1
+        if closed:
+            if read >= worth and rest[i] <= goal:
+                break
+        elif read >= worth or rest[i] < goal:
+            break
+    return i
+
+
+@njit
+def _read_leaders(
+    part: SegmentPostings,
+    i: int,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    seen: int,
+    known: int,
+    top: TopColumns,
+    found: int,
+    leaders: TopColumns,
+    budget: float,
+    costs: ReadCosts,
+    tally: Array,
+) -> tuple[int, int]:
+    """Score the columns with the highest counts exactly, highest first."""
+    least = least_score(top.rank, found)
+    # By equation 3.4 the likely score of a column is its count times this.
+    share = query.rest[0] / (query.rest[0] - query.rest[i])
+    leader_count = _lead(work, seen, max(1, np.int64(least / share)), leaders)
+    order = np.sort(leaders.rank[:leader_count])
+    columns = exact_in(work)[known : known + leader_count]
+    for j in range(leader_count):
+        columns[j] = order[leader_count - 1 - j] & np.uint64(0xFFFFFFFF)
+    taken, found = take_columns(
+        part, i, query, work, columns, leader_count, top, found, budget, costs, tally
+    )
+    for j in range(taken):
+        passed_in(work)[columns[j]] = 2
+    return found, known + taken
+
+
+@njit
+def _lead(work: BufferView, seen: int, least: int, leaders: TopColumns) -> int:
+    """Collect the columns with the highest counts, as (count, column) in one number each."""
+    counts, passed, touched = counts_in(work), passed_in(work), touched_in(work)
+    leader_count = ZERO
+    for j in range(np.uint64(seen)):
+        column = np.uint64(touched[j])
+        count = np.int64(counts[column])
+        if count >= least and passed[column] == 0:
+            rank = (np.uint64(count) << np.uint64(32)) | column
+            leader_count = push_column(leaders.rank, leaders.place, leader_count, rank, column)
+            if leader_count == leaders.rank.shape[0]:
+                least = least_score(leaders.rank, leader_count) + 1  # ties may be broken either way
+    return leader_count
+
+
+@njit
+def _drop(least: int, limit: int, work: BufferView, watched: int) -> int:
+    """Keep the columns in `alive` that have at least that count and are large enough."""
+    counts, passed, alive = counts_in(work), passed_in(work), alive_in(work)
+    kept = ZERO
+    for j in range(np.uint64(watched)):
+        column = np.uint64(alive[j])
+        if column < limit and np.int64(counts[column]) >= least and passed[column] == 0:
+            alive[kept] = column
+            kept += 1
+    return kept
+
+
+@njit
+def _finish_alive(
+    part: SegmentPostings,
+    i: int,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    watched: int,
+    top: TopColumns,
+    found: int,
+    ahead: float,
+    costs: ReadCosts,
+    tally: Array,
+) -> tuple[bool, int, int]:
+    """Score the columns in `alive` exactly, if that is likely cheaper than the lists ahead.
+
+    Their sets may be longer than the mean: once that has cost as much as the lists ahead, stop and
+    leave the remaining columns in `alive`.
+    """
+    size = sets_of(part).shape[0] / max(1, part.columns)
+    if watched * (costs.set + size * costs.byte) > FINAL_SHARE * ahead:
+        return False, watched, found
+    taken, found = take_columns(
+        part, i, query, work, alive_in(work), watched, top, found, ahead, costs, tally
+    )
+    for j in range(taken, watched):
+        alive_in(work)[j - taken] = alive_in(work)[j]
+    return taken == watched, watched - taken, found

@@ -1,0 +1,352 @@
+"""JOSIE: read lists or candidates, whichever saves more reading than it costs.
+
+Thesis 3.3 with the distinct lists of 3.4.1. Lists are read in batches. Every candidate keeps where
+it was first seen (i_X0, j_X0), its last position (j_X) and its count so far; from these follow an
+estimate of its score (3.4) and an upper bound (3.6). A candidate's net cost is the cost of reading
+the rest of its set, less what the k-th score that it would likely bring saves: lists that the
+prefix filter drops and candidates that the position filter drops (3.5, 3.7). The net cost of the
+next batch is that of its lists, less what tighter bounds save on candidates (3.9-3.12). The cheaper
+of the two is read next (3.13, algorithm 2).
+
+Symbols beyond those in `postings_view`:
+
+    i_X0        `first[column] - 1`: the group in whose list the candidate was first seen
+    j_X0, j_X   `first_position`, `position`: its first and its last position in its set
+    S(X[j:])    `_set_cost`: the cost of the rest of a set from its position on
+    L(f)        a list's cost, `costs.list + f * costs.entry`
+    W_i         the candidates not read yet, in `alive`
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.topk import (
+    would_enter,
+    least_score,
+    column_key,
+    push_column,
+    rank_of,
+    score_of,
+)
+from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.engines.overlap.merge_list import clear_counts
+from lakejoin.engines.overlap.postings_view import (
+    SegmentPostings,
+    lists_of,
+    positions_of,
+    set_size_of,
+    set_start_of,
+    short_lists_of,
+    size_of,
+)
+from lakejoin.engines.overlap.probing import fill_table, take_columns
+from lakejoin.engines.overlap.posting_reader import column_at, note_entry
+from lakejoin.engines.overlap.tally import BYTES_READ, LISTS_READ, CANDIDATES
+from lakejoin.engines.overlap.search_buffers import (
+    ZERO,
+    QueryGroups,
+    TopColumns,
+    BufferView,
+    alive_in,
+    counts_in,
+    exact_in,
+    first_in,
+    first_position_in,
+    passed_in,
+    position_in,
+    table_in,
+    touched_in,
+)
+
+Array = np.ndarray[Any, Any]
+
+BATCH = 20  # lists
+
+
+class Ranked(NamedTuple):
+    """The candidates in order of net cost, their net costs, and that of the next batch."""
+
+    order: Array
+    net: Array
+    batch: float
+
+
+@njit
+def josie(
+    part: SegmentPostings,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    top: TopColumns,
+    found: int,
+    costs: ReadCosts,
+    tally: Array,
+) -> int:
+    """Search one segment."""
+    k = top.rank.shape[0]
+    seen, unread, i = ZERO, ZERO, ZERO
+    fill_table(query, 0, n, table_in(work), True)
+    while True:
+        prefix = i < n and not (found == k and rank_of(query.rest[i], query.rest[i]) < top.rank[0])
+        if unread == 0:
+            if not prefix:
+                break
+            j = min(i + BATCH, n)
+            seen, unread = _read_batch(part, i, j, query, work, seen, unread, prefix, tally)
+            i = j
+        elif found < k:
+            unread -= 1
+            found = _read(part, alive_in(work)[unread], i, n, query, work, top, found, costs, tally)
+        else:
+            unread = _position_filter(part, query.rest[i], work, unread, top, found, tally)
+            if unread > 0:
+                nets, batch = _net_costs(part, i, n, query, work, unread, top, found, costs)
+                order = np.argsort(nets)
+                if i < n and nets[order[0]] > batch:
+                    j = min(i + BATCH, n)
+                    seen, unread = _read_batch(part, i, j, query, work, seen, unread, prefix, tally)
+                    i = j
+                else:
+                    ranked = Ranked(order, nets, batch)
+                    unread, found = _read_best(
+                        part, ranked, i, n, query, work, unread, top, found, costs, tally
+                    )
+    clear_counts(first_in(work), touched_in(work), seen)
+    clear_counts(counts_in(work), touched_in(work), seen)
+    fill_table(query, 0, n, table_in(work), False)
+    tally[CANDIDATES] += seen
+    return found
+
+
+@njit
+def _read_batch(
+    part: SegmentPostings,
+    i: int,
+    j: int,
+    query: QueryGroups,
+    work: BufferView,
+    seen: int,
+    unread: int,
+    prefix: bool,
+    tally: Array,
+) -> tuple[int, int]:
+    """Read the lists [i, j). `first` is 0 for columns never seen, else their first group + 1.
+
+    Beyond the prefix no column is new, and the counts of columns already read or ruled out are
+    never used again.
+    """
+    short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
+    guarded = part.guard.checked.shape[0] > 0
+    first, first_position, position = first_in(work), first_position_in(work), position_in(work)
+    counts, touched, alive, passed = (
+        counts_in(work),
+        touched_in(work),
+        alive_in(work),
+        passed_in(work),
+    )
+    for m in range(i, j):
+        weight, begin, length = query.weight[m], query.begin[m], query.length[m]
+        tally[LISTS_READ] += 1
+        tally[BYTES_READ] += 8 * length
+        for entry in range(begin, begin + length):
+            column = column_at(short, long, entry, part.columns)
+            if guarded:
+                note_entry(part, entry, column)
+            if first[column] == 0:
+                if not prefix:
+                    continue
+                first[column] = m + 1
+                first_position[column] = positions[entry]
+                touched[seen] = column
+                seen += 1
+                if passed[column] == 0:
+                    alive[unread] = column
+                    unread += 1
+            counts[column] += weight
+            position[column] = positions[entry]
+    return seen, unread
+
+
+@njit(inline="always")
+def _reach(count: int, size: int, position: int, rest: int) -> int:
+    """Return the upper bound of a candidate's score, equation 3.6."""
+    return count + min(rest, max(0, size - position))
+
+
+@njit
+def _position_filter(
+    part: SegmentPostings, rest: int, work: BufferView, unread: int, top: TopColumns, found: int, tally: Array
+) -> int:
+    """Drop the candidates that cannot enter the k best; return how many remain."""
+    counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
+    sizes, ranks, keys = set_size_of(part), top.rank, top.place
+    kept = ZERO
+    for j in range(unread):
+        column = np.int64(alive[j])
+        size = np.int64(sizes[column])
+        reach = _reach(np.int64(counts[column]), size, np.int64(positions[column]), rest)
+        if would_enter(ranks, keys, found, rank_of(reach, size), column_key(part.number, column)):
+            alive[kept] = column
+            kept += 1
+    return kept
+
+
+@njit(inline="always")
+def _set_cost(costs: ReadCosts, length: int, size: int, position: float) -> float:
+    """S(X[j:]): the cost of the set's bytes, by the share of its values that are left."""
+    return costs.set + costs.byte * length * max(0.0, 1.0 - position / max(1, size))
+
+
+@njit
+def _prefix_end(query: QueryGroups, n: int, score: float) -> int:
+    """Return where the prefix ends: the first group from which less weight is left than a score."""
+    rest = query.rest
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) >> 1
+        if rest[middle] >= score:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit
+def _lists_cost(query: QueryGroups, begin: int, end: int, costs: ReadCosts) -> float:
+    if end <= begin:
+        return 0.0
+    return (end - begin) * costs.list + (query.ahead[begin] - query.ahead[end]) * costs.entry
+
+
+@njit
+def _net_costs(
+    part: SegmentPostings,
+    i: int,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    unread: int,
+    top: TopColumns,
+    found: int,
+    costs: ReadCosts,
+) -> tuple[Array, float]:
+    """Compute the net cost of every candidate and of the next batch, equations 3.4 to 3.13."""
+    rests = query.rest
+    rest = rests[i]
+    least = least_score(top.rank, found)
+    second = _second_score(top, found)
+    end = min(i + BATCH, n)
+    counts, positions, alive = counts_in(work), position_in(work), alive_in(work)
+    firsts, first_positions = first_in(work), first_position_in(work)
+    sizes, starts = set_size_of(part), set_start_of(part)
+    reach = np.empty(unread, dtype=np.int64)
+    cost = np.empty(unread, dtype=np.float64)
+    likely = np.empty(unread, dtype=np.float64)
+    batch = _lists_cost(query, i, end, costs)
+    for j in range(unread):
+        column = np.int64(alive[j])
+        count, size = np.int64(counts[column]), np.int64(sizes[column])
+        position, first = np.int64(positions[column]), np.int64(firsts[column]) - 1
+        length = np.int64(starts[column + 1]) - np.int64(starts[column])
+        reach[j] = _reach(count, size, position, rest)
+        cost[j] = _set_cost(costs, length, size, np.float64(position))
+        since = max(1, rests[first] - rest)  # weight of Q read since it was first seen
+        likely[j] = count / since * rests[first]
+        # What the batch saves on this candidate.
+        more = count / max(1, rests[first]) * (rest - rests[end])
+        step = (rest - rests[end]) / max(1, rests[first])
+        later = position + step * (size - np.int64(first_positions[column]) + 1)
+        bound = count + more + min(np.float64(rests[end]), max(0.0, size - later))
+        if bound <= least:
+            batch -= cost[j]
+        else:
+            batch -= cost[j] - _set_cost(costs, length, size, min(later, np.float64(size)))
+    by_reach = np.argsort(reach)
+    saved = np.zeros(unread + 1)  # by dropping the candidates with the lowest bounds
+    for j in range(unread):
+        saved[j + 1] = saved[j] + cost[by_reach[j]]
+    ordered = reach[by_reach]
+    now = _prefix_end(query, n, least)
+    nets = np.empty(unread)
+    for j in range(unread):
+        score = np.float64(least)
+        if likely[j] > least:
+            score = min(likely[j], np.float64(second))
+        dropped = np.searchsorted(ordered, score, side="right")
+        benefit = saved[dropped] - (cost[j] if reach[j] <= score else 0.0)
+        benefit += _lists_cost(query, max(i, _prefix_end(query, n, score)), now, costs)
+        nets[j] = cost[j] - benefit
+    return nets, batch
+
+
+@njit
+def _second_score(top: TopColumns, found: int) -> int:
+    """Return the second lowest score of the k best; if there is none, a score above all others."""
+    if found < 2:
+        return np.int64(1) << 40
+    second = top.rank[1]
+    if found > 2:
+        second = min(second, top.rank[2])
+    return score_of(second)
+
+
+@njit
+def _read_best(
+    part: SegmentPostings,
+    ranked: Ranked,
+    i: int,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    unread: int,
+    top: TopColumns,
+    found: int,
+    costs: ReadCosts,
+    tally: Array,
+) -> tuple[int, int]:
+    """Read candidates, cheapest first, until the k-th score rises or the next batch is cheaper.
+
+    A higher k-th score changes all net costs.
+    """
+    least = top.rank[0]
+    exact_in(work)[:unread] = 0  # other algorithms leave data there
+    for j in range(unread):
+        best = ranked.order[j]
+        if top.rank[0] != least or (i < n and ranked.net[best] > ranked.batch):
+            break
+        column = alive_in(work)[best]
+        found = _read(part, column, i, n, query, work, top, found, costs, tally)
+        exact_in(work)[best] = 1
+    kept = ZERO
+    for j in range(unread):
+        if exact_in(work)[j] == 0:
+            alive_in(work)[kept] = alive_in(work)[j]
+            kept += 1
+    return kept, found
+
+
+@njit
+def _read(
+    part: SegmentPostings,
+    column: int,
+    i: int,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    top: TopColumns,
+    found: int,
+    costs: ReadCosts,
+    tally: Array,
+) -> int:
+    """Score one candidate exactly and take it into the k best if it enters."""
+    if i == n:  # all lists are read, so its count is its score
+        rank = rank_of(np.int64(counts_in(work)[column]), size_of(part, np.int64(column)))
+        key = column_key(part.number, np.int64(column))
+        return push_column(top.rank, top.place, found, rank, key)
+    columns = np.array([np.uint32(column)])
+    _, found = take_columns(part, i, query, work, columns, 1, top, found, np.inf, costs, tally)
+    return found

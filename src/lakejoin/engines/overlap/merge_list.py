@@ -1,0 +1,135 @@
+"""MergeList: read every distinct posting list of the query, count, and take the best k.
+
+Thesis 3.2.1 with the distinct lists of 3.4.1. The baseline for the other algorithms, and the best
+of them where a query's lists are short.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.mapped import note_blocks
+from lakejoin.kernels.topk import would_enter, least_score, column_key, push_column, rank_of
+from lakejoin.engines.overlap.postings_view import (
+    LISTS,
+    SHORT_LISTS,
+    SegmentPostings,
+    lists_of,
+    short_lists_of,
+    size_of,
+)
+from lakejoin.engines.overlap.tally import BYTES_READ, LISTS_READ, CANDIDATES
+from lakejoin.engines.overlap.search_buffers import (
+    ZERO,
+    QueryGroups,
+    TopColumns,
+    BufferView,
+    counts_in,
+    passed_in,
+    touched_in,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def read_lists(
+    part: SegmentPostings, query: QueryGroups, i: int, j: int, limit: int, work: BufferView, tally: Array, seen: int
+) -> int:
+    """Add the weights of the lists [i, j) to the counts of the first `limit` columns in them.
+
+    Columns seen for the first time are appended to `touched`, which has `seen` already; returns how
+    many it has then.
+    """
+    tally[LISTS_READ] += j - i
+    note_lists(part, query, i, j)
+    if short_lists_of(part).shape[0] > 0:
+        return _count(short_lists_of(part), query, i, j, limit, work, tally, seen)
+    return _count(lists_of(part), query, i, j, limit, work, tally, seen)
+
+
+@njit
+def note_lists(part: SegmentPostings, query: QueryGroups, i: int, j: int) -> None:
+    """Note that the lists [i, j) are read."""
+    if part.guard.checked.shape[0] == 0:
+        return
+    short = short_lists_of(part).shape[0] > 0
+    at, size = part.row[3 * (SHORT_LISTS if short else LISTS) + 2], 2 if short else 4
+    for m in range(i, j):
+        begin = at + size * query.begin[m]
+        note_blocks(part.guard, begin, begin + size * query.length[m])
+
+
+@njit
+def _count(
+    lists: Array,
+    query: QueryGroups,
+    i: int,
+    j: int,
+    limit: int,
+    work: BufferView,
+    tally: Array,
+    seen: int,
+) -> int:
+    counts, touched = counts_in(work), touched_in(work)
+    begins, lengths, weights = query.begin, query.length, query.weight
+    zero = np.uint32(0)
+    last = np.uint64(limit)
+    touched_count = np.uint64(seen)
+    read = np.uint64(0)
+    for m in range(np.uint64(i), np.uint64(j)):
+        weight = np.uint32(weights[m])
+        entry = np.uint64(begins[m])
+        end = entry + np.uint64(lengths[m])
+        read -= entry
+        while entry < end:
+            column = np.uint64(lists[entry])
+            if column >= last:
+                break
+            count = counts[column]
+            touched[touched_count] = column
+            touched_count += np.uint64(count == zero)
+            counts[column] = count + weight
+            entry += np.uint64(1)
+        read += entry
+    tally[BYTES_READ] += lists.itemsize * np.int64(read)
+    return np.int64(touched_count)
+
+
+@njit
+def take_best(part: SegmentPostings, work: BufferView, columns: Array, n: int, top: TopColumns, found: int) -> int:
+    """Take the best of `n` columns, whose counts are final, into the k best."""
+    least = least_score(top.rank, found)
+    counts, passed = counts_in(work), passed_in(work)
+    ranks, keys = top.rank, top.place
+    for j in range(n):
+        column = np.uint64(columns[j])
+        score = np.int64(counts[column])
+        if score < least or passed[column]:
+            continue
+        rank = rank_of(score, size_of(part, np.int64(column)))
+        key = column_key(part.number, np.int64(column))
+        if would_enter(ranks, keys, found, rank, key):
+            found = push_column(ranks, keys, found, rank, key)
+            least = least_score(ranks, found)
+    return found
+
+
+@njit
+def merge_lists(part: SegmentPostings, n: int, query: QueryGroups, work: BufferView, top: TopColumns, found: int, tally: Array) -> int:
+    """Read all lists of one segment and take the best columns."""
+    seen = read_lists(part, query, ZERO, n, part.columns, work, tally, ZERO)
+    found = take_best(part, work, touched_in(work), seen, top, found)
+    clear_counts(counts_in(work), touched_in(work), seen)
+    tally[CANDIDATES] += seen
+    return found
+
+
+@njit
+def clear_counts(numbers: Array, indices: Array, n: int) -> None:
+    """Set the numbers at the first `n` of some indices to zero."""
+    for j in range(n):
+        numbers[indices[j]] = 0

@@ -1,0 +1,202 @@
+"""Compiled entry points: each searches all segments in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.jit import kernel
+from lakejoin.kernels.topk import rank_of, score_of, sort_best_first
+from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.engines.overlap.josie import josie
+from lakejoin.engines.overlap.merge_list import merge_lists
+from lakejoin.engines.overlap.postings_view import (
+    BY_SIZE,
+    by_size_of,
+    note_read,
+    open_postings,
+    set_start_of,
+    sets_of,
+)
+from lakejoin.engines.overlap.probe_set import probe_sets
+from lakejoin.engines.overlap.posting_reader import read_whole_query, sum_shared, note_set
+from lakejoin.engines.overlap.early_stopping import stop_early
+from lakejoin.engines.overlap.tally import LISTS_FOUND, SEGMENTS
+from lakejoin.engines.overlap.search_buffers import (
+    LEADERS,
+    ZERO,
+    TOP,
+    TopColumns,
+    BufferView,
+    passed_in,
+    query_in,
+    table_in,
+    tally_in,
+    top_in,
+)
+
+Array = np.ndarray[Any, Any]
+
+# The rows of a plan: segment s has the query codes [begin[s], begin[s + 1]) and the hidden columns
+# [hidden[s], hidden[s + 1]); `order` is the order in which segments are searched.
+BEGIN, HIDDEN, ORDER = range(3)
+
+
+@njit
+def _hopeless(size: int, top: TopColumns, found: int) -> bool:
+    """Whether no column that shares `size` values could enter the k best."""
+    return found == top.rank.shape[0] and rank_of(size, size) < top.rank[0]
+
+
+@njit
+def _open(s: int, plan: Array, hidden: Array, work: BufferView, top: TopColumns, found: int) -> bool:
+    """Hide the hidden columns of a segment; return False if no column could enter the k best."""
+    size = plan[BEGIN, s + 1] - plan[BEGIN, s]
+    if size == 0 or _hopeless(size, top, found):
+        return False
+    tally_in(work.row)[SEGMENTS] += 1
+    _hide(s, plan, hidden, work, 1)
+    return True
+
+
+@njit
+def _hide(s: int, plan: Array, hidden: Array, work: BufferView, mark: int) -> None:
+    for j in range(plan[HIDDEN, s], plan[HIDDEN, s + 1]):
+        passed_in(work)[hidden[j]] = mark
+
+
+@njit
+def _write(matrix: Array, pending: Array, top: TopColumns, found: int, out: Array) -> None:
+    """Write the segments, columns and scores of the results, best first."""
+    sort_best_first(top.rank, top.place, found)
+    for j in range(found):
+        key = np.int64(top.place[j])
+        part = open_postings(matrix, key >> 32, pending)
+        rank = key & 0xFFFFFFFF
+        note_read(part, BY_SIZE, 4 * rank, 4 * rank + 4)
+        out[0, j], out[1, j] = key >> 32, by_size_of(part)[rank]
+        out[2, j] = score_of(top.rank[j])
+
+
+@kernel
+def run_merge(
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
+) -> int:
+    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    found = ZERO
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_postings(matrix, s, pending)
+            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
+            tally[LISTS_FOUND] += n
+            found = merge_lists(part, n, query, work, top, found, tally)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
+    return found
+
+
+@kernel
+def run_stopping(
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
+) -> int:
+    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    leaders = top_in(row, LEADERS)
+    found = ZERO
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_postings(matrix, s, pending)
+            segment_codes = codes[plan[BEGIN, s] : plan[BEGIN, s + 1]]
+            found = stop_early(part, segment_codes, query, work, top, found, leaders, costs, tally)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
+    return found
+
+
+@kernel
+def run_probe(
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
+) -> int:
+    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    found = ZERO
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_postings(matrix, s, pending)
+            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
+            tally[LISTS_FOUND] += n
+            found = probe_sets(part, n, query, work, top, found, costs, tally)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
+    return found
+
+
+@kernel
+def run_josie(
+    matrix: Array,
+    codes: Array,
+    plan: Array,
+    hidden: Array,
+    row: Array,
+    pending: Array,
+    costs: ReadCosts,
+    out: Array,
+) -> int:
+    work, query, top, tally = BufferView(row, pending), query_in(row), top_in(row, TOP), tally_in(row)
+    found = ZERO
+    for s in plan[ORDER, : matrix.shape[0]]:
+        if _open(s, plan, hidden, work, top, found):
+            part = open_postings(matrix, s, pending)
+            n = read_whole_query(part, codes[plan[BEGIN, s] : plan[BEGIN, s + 1]], query)
+            tally[LISTS_FOUND] += n
+            found = josie(part, n, query, work, top, found, costs, tally)
+            _hide(s, plan, hidden, work, 0)
+    _write(matrix, pending, top, found, out)
+    return found
+
+
+# Each searches the segments in the plan's order, starting from the k best so far. They are separate
+# functions because compiling one takes seconds and most users need only one.
+RUN = {"merge": run_merge, "stopping": run_stopping, "probe": run_probe, "josie": run_josie}
+
+
+@kernel
+def count_shared(
+    matrix: Array, s: int, codes: Array, ranks: Array, row: Array, pending: Array, out: Array
+) -> None:
+    """Count the query's values that each of some columns of a segment contains."""
+    part = open_postings(matrix, s, pending)
+    query, table = query_in(row), table_in(BufferView(row, pending))
+    n = read_whole_query(part, codes, query)
+    for j in range(n):
+        table[query.group[j]] = query.weight[j]
+    for j in range(ranks.shape[0]):
+        column = np.int64(ranks[j])
+        end = min(np.int64(set_start_of(part)[column + 1]), sets_of(part).shape[0])
+        at = min(np.int64(set_start_of(part)[column]), end)
+        note_set(part, column, at, end)
+        zero = np.uint64(0)
+        out[j] = sum_shared(sets_of(part), np.uint64(at), np.uint64(end), zero, zero, table)
+    for j in range(n):
+        table[query.group[j]] = 0

@@ -1,0 +1,272 @@
+"""Compiled functions that read posting lists and sets from mapped arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.mapped import note_blocks
+from lakejoin.kernels.mapped_arrays import prefetch
+from lakejoin.engines.overlap.postings_view import (
+    GROUP_SAMPLE,
+    GROUP_START,
+    LENGTH,
+    LENGTH_BEGIN,
+    LENGTH_GROUP,
+    LISTS,
+    MARK_BYTE,
+    MARK_FIRST,
+    MARK_GROUP,
+    MARK_STAND,
+    POSITIONS,
+    SET_SIZE,
+    SET_START,
+    SETS,
+    SHORT_LISTS,
+    SegmentPostings,
+    group_sample_of,
+    group_start_of,
+    length_begin_of,
+    length_group_of,
+    length_of,
+    lists_of,
+    mark_byte_of,
+    mark_first_of,
+    mark_group_of,
+    mark_stand_of,
+    note_read,
+    set_size_of,
+    short_lists_of,
+)
+from lakejoin.engines.overlap.search_buffers import ZERO, QueryGroups
+from lakejoin.store.postings import SAMPLE
+
+Array = np.ndarray[Any, Any]
+
+_LOW = np.uint64(0x7F)
+_MORE = np.uint64(0x80)
+_SEVEN = np.uint64(7)
+_ONE = np.uint64(1)
+_BLOCK = 16
+AHEAD = 6  # how many codes ahead of the one looked up memory is prefetched
+LONG = 192  # bytes: the marks of a longer set are used to skip its beginning
+
+
+@njit
+def read_query(
+    part: SegmentPostings, codes: Array, stop: int, query: QueryGroups, n: int, at: int
+) -> tuple[int, int]:
+    """Find the lists of ascending codes, from the `at`-th to before the `stop`-th or a few more.
+
+    `n` groups are known already. Returns how many are known then, and how many codes were looked
+    up. A group takes all its codes at once; values that are in no indexed column have no list and
+    no group.
+    """
+    # Arrays are taken out of their tuples once (see `kernels.mapped_arrays.borrow_array`).
+    start, sample = group_start_of(part), group_sample_of(part)
+    lengths, firsts, begins = length_of(part), length_group_of(part), length_begin_of(part)
+    groups, weights, rests = query.group, query.weight, query.rest
+    query_begins, query_lengths = query.begin, query.length
+    short, long = short_lists_of(part), lists_of(part)
+    guarded = part.guard.checked.shape[0] > 0
+    last = start.shape[0] - 1
+    lengths_count = lengths.shape[0]
+    size = short.shape[0] + long.shape[0]
+    total = codes.shape[0]
+    note_read(part, LENGTH_GROUP, 0, 4 * (lengths_count + 1))
+    group = np.int64(groups[n - 1]) if n > 0 else np.int64(-1)
+    kind, fetched, later = ZERO, at, ZERO
+    while at < stop:
+        if fetched < at + AHEAD < stop:
+            # Prefetch what a later code needs while this one is looked up.
+            fetched = at + AHEAD
+            later = max(
+                first_above(sample, later, sample.shape[0], np.int64(codes[fetched])) - 1, 0
+            )
+            for line in range(0, SAMPLE, _BLOCK):
+                prefetch(start, min(later * SAMPLE + line, last))
+        code = np.int64(codes[at])
+        # Both arrays ascend: gallop through the sample, then search one run of the starts.
+        sample_index = first_above(sample, (group + 1) // SAMPLE, sample.shape[0], code) - 1
+        low = max(group + 1, sample_index * SAMPLE)
+        group = first_above(start, low, min(low + SAMPLE + 1, last), code) - 1
+        if group < 0 or group >= last or start[group] > code or start[group + 1] <= code:
+            # Only a damaged file leads here: everything read must be verified.
+            note_read(part, GROUP_SAMPLE, 0, 4 * sample.shape[0])
+            note_read(part, GROUP_START, 4 * low, 4 * (low + SAMPLE + 2))
+            at = total
+            break
+        beyond = first_above(codes, at + 1, total, np.int64(start[group + 1]) - 1)
+        kind = max(first_above(firsts, kind, lengths_count, group) - 1, 0)
+        if guarded:
+            note_read(part, GROUP_START, 4 * group, 4 * (group + 2))
+            note_read(part, LENGTH, 4 * kind, 4 * (kind + 1))
+            note_read(part, LENGTH_BEGIN, 8 * kind, 8 * (kind + 1))
+        length = np.int64(lengths[kind])
+        begin = begins[kind] + (group - np.int64(firsts[kind])) * length
+        if length > 0 and 0 <= begin <= size - length:
+            groups[n], weights[n] = group, beyond - at
+            query_begins[n], query_lengths[n] = begin, length
+            rests[n] = total - at
+            n += 1
+            if short.shape[0] > 0:
+                prefetch(short, begin)
+            else:
+                prefetch(long, begin)
+        at = max(beyond, at + 1)
+    rests[n] = total - at
+    return n, at
+
+
+@njit
+def read_whole_query(part: SegmentPostings, codes: Array, query: QueryGroups) -> int:
+    """Find the lists of all codes and their total length from each one on; return how many there
+    are.
+    """
+    n, _ = read_query(part, codes, codes.shape[0], query, ZERO, ZERO)
+    measure_ahead(query, n)
+    return n
+
+
+@njit
+def measure_ahead(query: QueryGroups, n: int) -> None:
+    """Sum the lengths of the lists, from the last to the first."""
+    ahead, length = query.ahead, query.length
+    ahead[n] = 0
+    for i in range(n - 1, -1, -1):
+        ahead[i] = ahead[i + 1] + length[i]
+
+
+@njit
+def first_above(numbers: Array, low: int, end: int, bound: int) -> int:
+    """Return the first index in [low, end) of ascending numbers whose number is above `bound`, else
+    `end`.
+
+    Gallops from `low`, because the bounds of consecutive calls ascend too. Whole blocks are
+    compared at once: a mispredicted branch costs more than some needless comparisons.
+    """
+    if low >= end or numbers[low] > bound:
+        return low
+    step = _BLOCK
+    while low + step < end and numbers[low + step] <= bound:
+        low += step
+        step += step
+    high = min(low + step, end)
+    while high - low > _BLOCK:
+        middle = (low + high) >> 1
+        if numbers[middle] <= bound:
+            low = middle
+        else:
+            high = middle
+    if low + _BLOCK <= end:
+        below = 0
+        for j in range(_BLOCK):
+            below += numbers[low + j] <= bound
+        return low + below
+    while low < high and numbers[low] <= bound:
+        low += 1
+    return low
+
+
+@njit(inline="always")
+def number_at(data: Array, at: np.uint64, end: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return the packed number at an offset, and the offset after it."""
+    byte = np.uint64(data[at])
+    at += _ONE
+    value = byte & _LOW
+    shift = _SEVEN
+    while byte >= _MORE and at < end:
+        byte = np.uint64(data[at])
+        at += _ONE
+        value |= (byte & _LOW) << shift
+        shift += _SEVEN
+    return value, at
+
+
+@njit(inline="always")
+def column_at(short: Array, long: Array, index: int, columns: int) -> int:
+    """Return the column in an entry of a posting list."""
+    column = np.int64(short[index]) if short.shape[0] > 0 else np.int64(long[index])
+    # A damaged byte must not lead outside the arrays; damage is reported once blocks are verified.
+    return min(column, columns - 1)
+
+
+@njit
+def note_entry(part: SegmentPostings, index: int, column: int) -> None:
+    """Note that an entry of a list, its position and the size of its column are read."""
+    note_read(part, POSITIONS, 4 * index, 4 * index + 4)
+    if short_lists_of(part).shape[0] > 0:
+        note_read(part, SHORT_LISTS, 2 * index, 2 * index + 2)
+    else:
+        note_read(part, LISTS, 4 * index, 4 * index + 4)
+    note_read(part, SET_SIZE, 4 * column, 4 * column + 4)
+
+
+@njit
+def mark_before(part: SegmentPostings, column: int, group: int) -> tuple[int, int]:
+    """Find the last mark in a long set before a group: (least group that may follow, its byte)."""
+    columns = mark_stand_of(part)
+    index = np.searchsorted(columns, np.uint32(column))
+    if index == columns.shape[0] or columns[index] != column:
+        return 0, 0
+    note_read(part, MARK_STAND, 4 * index, 4 * index + 4)
+    note_read(part, MARK_FIRST, 4 * index, 4 * index + 8)
+    begin = np.int64(mark_first_of(part)[index])
+    end = min(np.int64(mark_first_of(part)[index + 1]), mark_group_of(part).shape[0])
+    last = first_above(mark_group_of(part), begin, end, group) - 1
+    if last < begin or mark_group_of(part)[last] > group:
+        return 0, 0
+    note_read(part, MARK_GROUP, 4 * last, 4 * last + 4)
+    note_read(part, MARK_BYTE, 4 * last, 4 * last + 4)
+    return np.int64(mark_group_of(part)[last]), np.int64(mark_byte_of(part)[last])
+
+
+@njit
+def count_large_enough(part: SegmentPostings, size: int) -> int:
+    """Count the columns with at least `size` values: those are the first ones by rank."""
+    low, high = 0, part.columns
+    while low < high:
+        middle = (low + high) >> 1
+        if np.int64(set_size_of(part)[middle]) >= size:
+            low = middle + 1
+        else:
+            high = middle
+    note_read(part, SET_SIZE, 4 * max(low - 1, 0), 4 * (low + 1))
+    return low
+
+
+@njit
+def note_set(part: SegmentPostings, column: int, begin: int, end: int) -> None:
+    """Note what is read of a column: where its set begins, its size, and the set itself."""
+    at = part.row[3 * SET_START + 2] + 4 * column
+    note_blocks(part.guard, at, at + 8)
+    at = part.row[3 * SET_SIZE + 2] + 4 * column
+    note_blocks(part.guard, at, at + 4)
+    note_read(part, SETS, begin, end)
+
+
+@njit(inline="always")
+def sum_shared(
+    sets: Array, at: np.uint64, end: np.uint64, value: np.uint64, first: np.uint64, table: Array
+) -> int:
+    """Sum the weights of the packed groups from `first` on, using a table of all groups' weights.
+
+    The sum is how many values the set shares with the query.
+    """
+    total = np.uint64(0)
+    size = np.uint64(table.shape[0])
+    while at < end and value < first:
+        step, at = number_at(sets, at, end)
+        value += step
+        if first <= value < size:
+            total += np.uint64(table[value])
+        value += _ONE
+    while at < end:
+        step, at = number_at(sets, at, end)
+        value += step
+        if value < size:
+            total += np.uint64(table[value])
+        value += _ONE
+    return np.int64(total)

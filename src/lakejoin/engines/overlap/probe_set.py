@@ -1,0 +1,95 @@
+"""ProbeSet: read every candidate when it is first seen, until the prefix filter says stop.
+
+Thesis 3.2.2 (prefix filter) and 3.2.3 (position filter), on the distinct lists of 3.4.1. Best where
+sets are tiny; `auto` never takes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.topk import would_enter, column_key, rank_of
+from lakejoin.engines.overlap.read_costs import ReadCosts
+from lakejoin.engines.overlap.merge_list import clear_counts
+from lakejoin.engines.overlap.postings_view import (
+    SegmentPostings,
+    lists_of,
+    positions_of,
+    set_size_of,
+    short_lists_of,
+)
+from lakejoin.engines.overlap.probing import fill_table, take_columns
+from lakejoin.engines.overlap.posting_reader import column_at, note_entry
+from lakejoin.engines.overlap.tally import BYTES_READ, LISTS_READ, CANDIDATES
+from lakejoin.engines.overlap.search_buffers import (
+    ZERO,
+    QueryGroups,
+    TopColumns,
+    BufferView,
+    alive_in,
+    counts_in,
+    passed_in,
+    table_in,
+    touched_in,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def probe_sets(
+    part: SegmentPostings,
+    n: int,
+    query: QueryGroups,
+    work: BufferView,
+    top: TopColumns,
+    found: int,
+    costs: ReadCosts,
+    tally: Array,
+) -> int:
+    """Search one segment."""
+    k = top.rank.shape[0]
+    short, long, positions = short_lists_of(part), lists_of(part), positions_of(part)
+    sizes, guarded = set_size_of(part), part.guard.checked.shape[0] > 0
+    counts, touched, alive = counts_in(work), touched_in(work), alive_in(work)
+    passed, ranks, keys = passed_in(work), top.rank, top.place
+    seen = ZERO
+    fill_table(query, 0, n, table_in(work), True)
+    for i in range(n):
+        rest = query.rest[i]
+        if found == k and rank_of(rest, rest) < ranks[0]:
+            break
+        weight, rest_after = query.weight[i], query.rest[i + 1]
+        begin, length = query.begin[i], query.length[i]
+        tally[LISTS_READ] += 1
+        tally[BYTES_READ] += 8 * length
+        for entry in range(begin, begin + length):
+            column = column_at(short, long, entry, part.columns)
+            if guarded:
+                note_entry(part, entry, column)
+            if counts[column] != 0:
+                continue
+            counts[column] = 1
+            touched[seen] = column
+            seen += 1
+            # Equation 3.2, with the weight of the group in place of a single value.
+            size = np.int64(sizes[column])
+            reach = weight + min(rest_after, size - np.int64(positions[entry]))
+            rank = rank_of(max(0, min(reach, size)), size)
+            if passed[column] or not would_enter(
+                ranks, keys, found, rank, column_key(part.number, column)
+            ):
+                continue
+            alive[0] = column
+            counts[column] = 0
+            _, found = take_columns(
+                part, i, query, work, alive, 1, top, found, np.inf, costs, tally
+            )
+            counts[column] = 1
+    clear_counts(counts, touched, seen)
+    fill_table(query, 0, n, table_in(work), False)
+    tally[CANDIDATES] += seen
+    return found

@@ -1,0 +1,158 @@
+"""A column as a query: its distinct values and how many rows hold each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from lakejoin.model import ColumnType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.model import ColumnData
+    from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+CACHED_VALUES = 1_000  # values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One column to search for.
+
+    `tokens` are the distinct canonical values, `counts[i]` the number of rows that hold
+    `tokens[i]`, `rows` the number of all rows (nulls too). `shown[i]` is the first spelling of
+    `tokens[i]`. `home` is (segment index, column index) if the column is in the index. `known` is
+    the cache of `locate_codes`.
+    """
+
+    table: str
+    column: str
+    tokens: pa.LargeStringArray
+    counts: Array
+    rows: int
+    shown: pa.LargeStringArray
+    home: tuple[int, int] | None = None
+    type: ColumnType = ColumnType.TEXT
+    known: WeakKeyDictionary[Segment, Array] = field(
+        init=False, repr=False, default_factory=WeakKeyDictionary
+    )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column, in a tuple as for composite keys."""
+        return (self.column,)
+
+    def written(self, positions: Array) -> list[pa.LargeStringArray]:
+        """The values at some positions as the query table spells them, by column."""
+        return [self.shown.take(positions)]
+
+
+def locate_codes(query: Query, segment_index: int, segment: Segment) -> Array:
+    """The code of each query token in a segment, `NOT_FOUND` if the segment lacks it.
+
+    Cached for small queries: a lookup has a fixed cost, and the evidence needs the codes again.
+    """
+    if len(query) > CACHED_VALUES:
+        return _look_up(query, segment_index, segment)
+    codes = query.known.get(segment)
+    if codes is None:
+        codes = query.known[segment] = _look_up(query, segment_index, segment)
+    return codes
+
+
+def _look_up(query: Query, segment_index: int, segment: Segment) -> Array:
+    if query.home is not None and query.home[0] == segment_index and segment.indexed[query.home[1]]:
+        return np.asarray(segment.postings.codes_of(query.home[1]))
+    return segment.dictionary.find(query.tokens)
+
+
+def make_query(table: str, column: str, data: ColumnData) -> Query:
+    """Make a query from an encoded column.
+
+    >>> import pyarrow as pa
+    >>> from lakejoin.values.column_encoder import encode_query
+    >>> query = make_query("t", "c", encode_query(pa.array(["Bern", None, "bern ", "Oslo"])))
+    >>> query.tokens.to_pylist(), query.shown.to_pylist(), query.counts.tolist(), query.rows
+    (['bern', 'oslo'], ['Bern', 'Oslo'], [2, 1], 4)
+    """
+    ids = len(data.tokens) + len(data.spellings)
+    rows = len(data.cells)
+    by_id = np.bincount(np.minimum(data.cells, ids), minlength=ids + 1)[:ids]
+    counts = by_id[: len(data.tokens)].astype(np.int64)
+    np.add.at(counts, data.spelling_token, by_id[len(data.tokens) :])
+    shown = _first_written(data)
+    return Query(table, column, data.tokens, counts, rows, shown, None, data.profile.type)
+
+
+def _first_written(data: ColumnData) -> pa.LargeStringArray:
+    """The first spelling of each token."""
+    import pyarrow as pa
+
+    tokens, spellings = len(data.tokens), len(data.spellings)
+    if not spellings:
+        return data.tokens
+    rows = len(data.cells)
+    first = np.full(tokens + spellings + 1, rows, dtype=np.int64)
+    first[np.minimum(data.cells, tokens + spellings)[::-1]] = np.arange(rows)[::-1]
+    # Spellings are in row order, so the first one of each token is its earliest.
+    spelled, first_spelling = np.unique(data.spelling_token, return_index=True)
+    chosen = np.arange(tokens)
+    earlier = first[tokens + first_spelling] < first[spelled]
+    chosen[spelled[earlier]] = tokens + first_spelling[earlier]
+    return pa.chunked_array([data.tokens, data.spellings]).take(chosen).combine_chunks()
+
+
+def make_lake_query(snapshot: Snapshot, segment_index: int, column: int, table: str) -> Query:
+    """Make a query from a column of the index."""
+    segment = snapshot.segments[segment_index]
+    rows = int(segment.column_rows[column])
+    if segment.indexed[column]:
+        codes = np.asarray(segment.postings.codes_of(column))
+        counts = np.asarray(segment.postings.repeats_of(column), dtype=np.int64)
+    else:
+        codes, counts = segment.rows.set_with_counts(column, rows)
+    tokens = segment.dictionary.texts.take(codes)
+    profile = segment.catalog.columns.slice(column, 1)
+    return Query(
+        table,
+        profile["name"][0].as_py(),
+        tokens,
+        counts,
+        rows,
+        _first_in_rows(segment, column, rows, tokens),
+        (segment_index, column),
+        ColumnType(profile["type"][0].as_py()),
+    )
+
+
+def _first_in_rows(
+    segment: Segment, column: int, rows: int, tokens: pa.LargeStringArray
+) -> pa.LargeStringArray:
+    """The first spelling of each token, from the rows of the index."""
+    from lakejoin.store.rows import NULL
+
+    cells, ids_of_column = segment.rows.local(column, rows)
+    if not ((ids_of_column >= segment.rows.tokens) & (ids_of_column != NULL)).any():
+        return tokens
+    if cells is None:  # one value id per row
+        first = np.flatnonzero(ids_of_column != NULL)
+        ids = ids_of_column[first]
+    else:
+        first = np.full(len(ids_of_column) + 1, rows, dtype=np.int64)
+        first[np.minimum(cells, len(ids_of_column))[::-1]] = np.arange(rows)[::-1]
+        used = np.flatnonzero(first[:-1] < rows)
+        first, ids = first[used], ids_of_column[used]
+    codes = segment.rows.codes_of(ids)
+    order = np.lexsort((first, codes))
+    begins = np.flatnonzero(np.diff(codes[order], prepend=NULL))
+    return segment.rows.texts(ids[order[begins]], segment.dictionary.texts)

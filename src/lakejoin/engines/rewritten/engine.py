@@ -1,0 +1,294 @@
+"""Find lake columns that may hold the query's values in another spelling, by shared rare pieces.
+
+Transformations tend to keep words and numbers whole, so a column that joins once its values are
+rewritten shares many pieces (`kernels/text_tokens.py`), and pieces that few columns hold say the most. A
+query value *matches* a column if both hold a piece that is rare in both.
+
+The score of a column is a log likelihood ratio, in nats. In an unrelated column, a piece occurs
+with the probability of any column; in a related one, each value matches with the same probability,
+estimated as the share q of query values that do. Each matching value adds the log of (columns /
+columns that hold its rarest shared piece); each sampled value costs the entropy of q. A large
+column indexes only some of its pieces, and the score is extrapolated to the rest. Columns are
+ranked by score per query value, because numbers that are in many columns by chance add up in a long
+column.
+
+A column that holds the values unchanged shares all their pieces, and there may be hundreds of them;
+columns where rewriting would not clearly match more values are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.model import ColumnType
+from lakejoin.store.dictionary import NOT_FOUND, string_buffers
+from lakejoin.store.rare_tokens import EXCLUDED_TYPES, RareTokensComponent
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.engines.hits import ExcludedColumns
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import Query
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+_VALUES = 1 << 17  # values of the query column to sample
+_MINE = 8192  # pieces of them to look up
+_UNSEEN = 100  # imaginary columns without any piece, so that pieces are rare in a small lake too
+_DOUBT = 10  # values: scores of fewer values count less
+_COMPARED = 256  # query values to look up unchanged
+_MORE = 1.25  # times as many values must match by pieces as match unchanged
+_PLAIN = (ColumnType.INTEGER, ColumnType.DATE)  # columns of these types match unchanged
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyColumn:
+    """A lake column that may join with a query column once values are rewritten.
+
+    `place` is the query column, `number` the segment and `column` the column there. Of the `values`
+    query values with rare pieces, `asked` have one that the column would index, and `met` share one
+    with it.
+    """
+
+    place: int
+    number: int
+    column: int
+    asked: int
+    met: int
+    nats: float
+    values: int
+
+    @property
+    def per_value(self) -> float:
+        """The score per query value, discounted for few values."""
+        return self.nats / (self.values + _DOUBT)
+
+
+def find_rewritable_columns(
+    query_table: QueryTable,
+    column_indexes: Sequence[int],
+    segments: Sequence[Segment],
+    excluded: ExcludedColumns,
+    most: int = 40,
+    known: Collection[tuple[int, int, int]] = (),
+) -> list[LikelyColumn]:
+    """The lake columns that share the most with some query columns, at most `most`, best first.
+
+    `known` are (column index, segment index, column) to leave out. Segments without pieces are not
+    searched: see `missing_rare_tokens_note`.
+    """
+    lists = _PieceLists(segments, excluded)
+    likely: list[LikelyColumn] = []
+    for column_index in column_indexes:
+        if query_table.profile(column_index).type in EXCLUDED_TYPES:
+            continue
+        query = query_table.query(column_index)
+        sample = _Sample.of(query.tokens)
+        if sample is not None:
+            likely += lists.likely(column_index, query, sample)
+    left_out = set(known)
+    likely = [
+        column for column in likely if (column.place, column.number, column.column) not in left_out
+    ]
+    likely.sort(key=lambda column: (-column.per_value, column.place, column.number, column.column))
+    return likely[:most]
+
+
+def missing_rare_tokens_note(segments: Sequence[Segment]) -> str:
+    """A note if an index, or part of it, has no pieces yet."""
+    lack = sum(not _has_pieces(segment) for segment in segments)
+    if not lack:
+        return ""
+    part = "this index" if lack == len(segments) else f"{lack} of {len(segments)} segments"
+    return (
+        f"{part} cannot be searched for columns that join once values are rewritten; update with: "
+        "lakejoin index"
+    )
+
+
+def _has_pieces(segment: Segment) -> bool:
+    kept = segment.record.components.get(RareTokensComponent.name)
+    return kept is not None and kept.version >= RareTokensComponent.version
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """Rare pieces of a query column. `values`, ascending, hold the pieces at positions `held`;
+    `lowest` are the lowest ranks of the values, ascending. `compared` are the positions of some of
+    the values in the query."""
+
+    pieces: Array
+    values: Array
+    held: Array
+    lowest: Array
+    compared: Array
+
+    @classmethod
+    def of(cls, texts: pa.LargeStringArray) -> _Sample | None:
+        from lakejoin.kernels.text_tokens import token_ranks
+        from lakejoin.kernels.rare_token_samples import MAX_COUNTED, sample_text_tokens
+
+        if not len(texts):
+            return None
+        offsets, data = string_buffers(texts)
+        numbers = _sample_indexes(len(texts), _VALUES)
+        pieces, holders, _ = sample_text_tokens(offsets, data, numbers, _MINE, MAX_COUNTED)
+        piece, which = np.nonzero(holders >= 0)
+        values = holders[piece, which]
+        order = np.argsort(values, kind="stable")
+        values, held = values[order], piece[order]
+        begins = np.flatnonzero(np.diff(values, prepend=-1))
+        if not len(begins):
+            return None
+        lowest = np.minimum.reduceat(token_ranks(pieces)[held], begins)
+        compared = numbers[values[begins[_sample_indexes(len(begins), _COMPARED)]]]
+        return cls(pieces, values, held, np.sort(lowest), compared)
+
+
+def _sample_indexes(values: int, most: int) -> Array:
+    """The indexes of all values, or of a fixed sample of them."""
+    if values <= most:
+        return np.arange(values)
+    return np.sort(np.random.default_rng(0).choice(values, most, replace=False))
+
+
+class _PieceLists:
+    """The pieces of all segments that have them, and the columns to leave out."""
+
+    def __init__(self, segments: Sequence[Segment], excluded: ExcludedColumns) -> None:
+        self._segments = {
+            index: segment for index, segment in enumerate(segments) if _has_pieces(segment)
+        }
+        self._left_out: dict[int, Array] = {}
+        self._columns = 0
+        for number, segment in self._segments.items():
+            left_out = segment.pieces.limit == 0
+            left_out[excluded.columns[number]] = True
+            self._left_out[number] = left_out
+            self._columns += len(left_out) - int(left_out.sum())
+
+    def likely(self, column_index: int, query: Query, sample: _Sample) -> list[LikelyColumn]:
+        """The columns that share pieces with a sample of a query column."""
+        from lakejoin.kernels.piece_lists import add_matches, count_holding_columns
+
+        spans = {i: segment.pieces.find(sample.pieces) for i, segment in self._segments.items()}
+        holders = np.zeros(len(sample.pieces), dtype=np.int64)
+        for segment_index, (span, columns) in spans.items():
+            count_holding_columns(span, columns, self._left_out[segment_index], holders)
+        weights = np.log((_UNSEEN + self._columns) / np.maximum(1, holders))
+        found = []
+        for segment_index, (span, columns) in spans.items():
+            segment = self._segments[segment_index]
+            met = np.zeros(segment.column_count, dtype=np.int64)
+            nats = np.zeros(segment.column_count)
+            add_matches(sample.values, sample.held, weights, span, columns, met, nats)
+            met[self._left_out[segment_index] | _same_plain_type(segment, query.type)] = 0
+            some = np.flatnonzero(met)
+            asked = np.searchsorted(sample.lowest, segment.pieces.limit[some], side="right")
+            worth = extrapolate_scores(nats[some], met[some], asked, len(sample.lowest))
+            as_they_are = _share_held(query.tokens.take(sample.compared), segment)[some]
+            good = (worth > 0) & (met[some] / asked > _MORE * as_they_are)
+            for index in np.flatnonzero(good).tolist():
+                column = int(some[index])
+                figures = int(asked[index]), int(met[column]), float(worth[index])
+                found.append(
+                    LikelyColumn(column_index, segment_index, column, *figures, len(sample.lowest))
+                )
+        return found
+
+
+def _share_held(values: pa.LargeStringArray, segment: Segment) -> Array:
+    """The share of some values that each column of a segment holds unchanged."""
+    postings = segment.postings
+    codes = segment.dictionary.find(values)
+    begin, length = postings.spans(codes[codes != NOT_FOUND])
+    entries = postings.entries(begin, length)
+    at = np.repeat(begin - (np.cumsum(length) - length), length) + np.arange(length.sum())
+    held = np.bincount(entries[at], minlength=segment.column_count)
+    return np.asarray(held[postings.stands(np.arange(segment.column_count))] / len(values))
+
+
+def _same_plain_type(segment: Segment, kind: ColumnType) -> Array:
+    """Mask of the columns of the query's type, if that type has one spelling: equal values are
+    found without pieces, and fragments of numbers match by chance."""
+    if kind not in _PLAIN:
+        return np.zeros(segment.column_count, dtype=bool)
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.equal(segment.catalog.columns["type"], str(kind)))
+
+
+def extrapolate_scores(nats: Array, met: Array, asked: Array, values: int) -> Array:
+    """Extrapolate scores to whole columns: `met` of the `asked` values share pieces worth `nats`,
+    and `values` have pieces at all.
+
+    >>> extrapolate_scores(np.array([80.0, 80.0, 8.0]), np.array([10, 10, 1]), np.array([10, 20, 1]), 20)
+    array([120.        ,  66.13705639,  21.81818182])
+    """
+    share = met / asked
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -share * np.log(share) - (1 - share) * np.log(1 - share)
+    net = nats - asked * np.where(share < 1, entropy, 0.0)
+    return np.asarray(net * (values + _DOUBT) / (asked + _DOUBT))
+
+
+def pair_by_rare_tokens(
+    mine: pa.LargeStringArray, theirs: pa.LargeStringArray, most: int = 1000
+) -> tuple[Array, Array]:
+    """Pairs (i, j) of left and right values that share a piece that is rare on both sides, at most
+    `most`, those that share the most first; a piece in n left and m right values counts 1 / (n m).
+    Each left value keeps only its best partners.
+
+    >>> import pyarrow as pa
+    >>> mine = pa.array(["Ada Lovelace", "Alan Turing"], pa.large_string())
+    >>> theirs = pa.array(["turing, a. m.", "lovelace, ada", "hopper, g."], pa.large_string())
+    >>> [[int(i) for i in side] for side in pair_by_rare_tokens(mine, theirs)]
+    [[0, 1], [1, 0]]
+    """
+    from lakejoin.kernels.rare_token_samples import (
+        MAX_COUNTED,
+        MAX_HOLDERS,
+        find_token_holders,
+        sample_text_tokens,
+    )
+
+    none = np.zeros(0, dtype=np.int64)
+    if not len(mine) or not len(theirs):
+        return none, none
+    numbers = np.arange(len(mine))
+    pieces, my_holders, limit = sample_text_tokens(
+        *string_buffers(_no_nulls(mine)), numbers, max(_MINE, 4 * most), MAX_COUNTED
+    )
+    count = np.zeros(len(pieces), dtype=np.int64)
+    holders = np.empty((len(pieces), MAX_HOLDERS), dtype=np.int64)
+    rank = np.uint64(limit)  # the kernel returns an int
+    find_token_holders(*string_buffers(_no_nulls(theirs)), pieces, rank, count, holders)
+    holders[(count == 0) | (count > MAX_HOLDERS)] = -1
+    weight = 1 / ((my_holders >= 0).sum(axis=1) * np.maximum(1, count))
+    i = np.repeat(my_holders, MAX_HOLDERS, axis=1).ravel().astype(np.int64)
+    j = np.tile(holders, (1, MAX_HOLDERS)).ravel()
+    pairs = (i >= 0) & (j >= 0)
+    return _best_pairs(i[pairs], j[pairs], np.repeat(weight, MAX_HOLDERS * MAX_HOLDERS)[pairs], most)
+
+
+def _no_nulls(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    return texts.fill_null("") if texts.null_count else texts
+
+
+def _best_pairs(i: Array, j: Array, weight: Array, most: int) -> tuple[Array, Array]:
+    """The distinct pairs by falling total weight, keeping only the best of each left value."""
+    if not len(i):
+        return i, j
+    both, which = np.unique(np.stack([i, j]), axis=1, return_inverse=True)
+    total = np.bincount(which.ravel(), weight)
+    best = np.zeros(int(both[0].max()) + 1)
+    np.maximum.at(best, both[0], total)
+    chosen = np.flatnonzero(total >= best[both[0]] * (1 - 1e-9))
+    chosen = chosen[np.argsort(-total[chosen], kind="stable")][:most]
+    return both[0][chosen], both[1][chosen]

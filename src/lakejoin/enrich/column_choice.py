@@ -1,0 +1,221 @@
+"""Chooses the columns that predict the target better than noise does, out of fold.
+
+1. Drop columns that copy the query table, the target, or each other.
+2. Preselect by how much each column explains of the target (`sketching.py`). Noise columns, made
+   from all of them, go through the same step: the best of much noise looks good, and a column has
+   to beat it.
+3. Train a forest on the query table's columns, the remaining ones and as many noise columns; a
+   column must be more important than all noise in nearly every draw (as in Boruta; Kursa and
+   Rudnicki, 2010).
+4. The remaining columns must predict better out of fold than the query table alone, gain more than
+   the best noise in any draw, and clearly more than noise on average; otherwise none is chosen.
+   Both the columns and the noise were chosen by the rows that now judge them.
+
+The work is limited by the sampled rows and the constants below; the same seed chooses the same
+columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.enrich.leakage import (
+    LeftOut,
+    CopiedColumns,
+    explain_target_copy,
+    find_own_versions,
+    predicts_alone,
+)
+from lakejoin.enrich.evaluation import Forest, make_folds, score_folds, fill_gaps
+from lakejoin.enrich.sketching import NoiseDraw, ColumnSketches
+
+if TYPE_CHECKING:
+    from lakejoin.enrich.lake_columns import GatheredColumns
+    from lakejoin.enrich.inputs import Target
+
+Array = np.ndarray[Any, Any]
+
+_CUT = 30  # columns that a forest gets
+_DRAWS = 8  # draws of noise
+_HITS = 7  # draws in which a column must be more important than noise
+_FOLDS, _REPEATS, _TREES = 5, 2, 30  # of the final validation
+_SURE = 1.0  # standard errors by which the gain must exceed zero
+_BEYOND = 3.0  # standard deviations by which the gain must exceed the mean gain of noise
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnChoice:
+    """The chosen columns, as positions among those gathered, the best first, with the importance of
+    each; the columns left out, notes, and the number of columns examined."""
+
+    places: tuple[int, ...]
+    worth: tuple[float, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    looked_at: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnChooser:
+    """Chooses columns by some rows of the sample. `own` are the query table's columns as numbers,
+    `same` says which gathered columns copy them, and `columns` are their names."""
+
+    gathered: GatheredColumns
+    own: Array
+    same: CopiedColumns
+    columns: tuple[str, ...]
+    target: Target
+    most: int = 20
+    seed: int = 0
+    tell: Callable[[str], None] = field(default=lambda message: None)
+
+    def choose(self, rows: Array) -> ColumnChoice:
+        """Choose the columns that help, judged by some rows of the sample, which need a target."""
+        usable, left_out = self.usable(rows)
+        sketches = ColumnSketches(self.gathered)
+        pool = sketches.without_redundant(usable, rows)
+        if not pool:
+            return ColumnChoice((), left_out=left_out, looked_at=len(usable))
+        outputs = self.target.take(rows).outputs()
+        scores = sketches.scores(pool, rows, outputs)
+        order = np.argsort(-scores, kind="stable")[:_CUT]
+        best = [pool[i] for i in order if scores[i] > 0]
+        if not best:
+            return ColumnChoice((), left_out=left_out, looked_at=len(usable))
+        trial = _Trial(self, sketches, pool, rows, outputs)
+        worth = trial.worth(best)
+        ranked = sorted(worth, key=lambda position: -worth[position])[: self.most]
+        chosen = trial.validated(ranked)
+        notes = [
+            f"{values.column.called} alone predicts {self.target.name!r} in nearly all rows: check "
+            "that it is known before the target is"
+            for values in (self.gathered.values[position] for position in chosen)
+            if predicts_alone(values, self.gathered, rows, self.target.take(rows))
+        ]
+        worths = tuple(worth[position] for position in chosen)
+        return ColumnChoice(tuple(chosen), worths, left_out, tuple(notes), len(usable))
+
+    def usable(self, rows: Array) -> tuple[list[int], tuple[LeftOut, ...]]:
+        """The positions of columns that copy neither the query table nor the target."""
+        copies = find_own_versions(self.same, self.gathered.links, (*self.columns, self.target.name))
+        left_out = list(copies.values())
+        usable = []
+        known = self.target.take(rows)
+        for position, values in enumerate(self.gathered.values):
+            column = values.column
+            if column.link in copies:
+                continue
+            same = self.same.of(values)
+            why = ""
+            if self.target.name in same:
+                why = "it is the target"
+            elif not same:
+                why = explain_target_copy(values, self.gathered, rows, known)
+            if why:
+                left_out.append(LeftOut(column.table, column.name, why))
+            elif not same:
+                usable.append(position)
+        return usable, tuple(left_out)
+
+
+class _Trial:
+    """Compares columns with noise for one choice."""
+
+    def __init__(
+        self,
+        chooser: ColumnChooser,
+        sketches: ColumnSketches,
+        pool: Sequence[int],
+        rows: Array,
+        outputs: Array,
+    ) -> None:
+        self._chooser = chooser
+        self._sketches = sketches
+        self._pool = pool
+        self._rows = rows
+        self._outputs = outputs
+        self._target = chooser.target.take(rows)
+        self._own = chooser.own[rows]
+        self._random = np.random.default_rng(chooser.seed)
+        self._draws: list[tuple[NoiseDraw, list[int]]] = []
+        self._best: list[list[int]] = []  # for each draw, the noise columns by falling importance
+
+    def _noise(self, draw: int) -> tuple[NoiseDraw, list[int]]:
+        """The best columns of a draw of noise: the values of each key, and their positions."""
+        while len(self._draws) <= draw:
+            mixed = self._sketches.mixed(self._random)
+            scores = self._sketches.scores(self._pool, self._rows, self._outputs, mixed)
+            order = np.argsort(-scores, kind="stable")[:_CUT]
+            self._draws.append((mixed, [self._pool[i] for i in order]))
+        return self._draws[draw]
+
+    def worth(self, positions: Sequence[int]) -> dict[int, float]:
+        """The columns that are more important than noise in nearly every draw, and how much."""
+        true = self._sketches.at(positions, self._rows)
+        hits, worth = np.zeros(len(positions), np.int64), np.zeros(len(positions))
+        for draw in range(_DRAWS):
+            self._chooser.tell(f"comparing columns with noise: {draw + 1} of {_DRAWS}")
+            mixed, noise = self._noise(draw)
+            false = self._sketches.at(noise, self._rows, mixed)
+            columns = fill_gaps(np.concatenate([true, false, self._own], axis=1))
+            importance = Forest(columns, self._target, self._chooser.seed + draw).worth
+            of_columns = importance[: len(positions)]
+            of_noise = importance[len(positions) : len(positions) + len(noise)]
+            self._best.append([noise[i] for i in np.argsort(-of_noise, kind="stable")])
+            hits += of_columns > of_noise.max(initial=0.0)
+            worth += of_columns / _DRAWS
+        return {p: float(worth[i]) for i, p in enumerate(positions) if hits[i] >= _HITS}
+
+    def validated(self, positions: Sequence[int]) -> list[int]:
+        """All or the best of the columns, if they predict better out of fold."""
+        count = len(positions)
+        sizes = sorted({count, (count + 1) // 2, min(3, count)} - {0})
+        if not sizes:
+            return []
+        self._chooser.tell("validating the columns out of fold")
+        alone = self._scores(self._own)
+        best: list[int] = []
+        scores, gained = alone, 0.0
+        for size in sizes:
+            chosen = list(positions[:size])
+            with_chosen = self._scores(self._with(self._sketches.at(chosen, self._rows)))
+            mean, error = _gain(with_chosen, alone)
+            if mean > max(_SURE * error, gained):
+                best, scores, gained = chosen, with_chosen, mean
+        return best if best and self._beats_noise(len(best), scores, alone) else []
+
+    def _beats_noise(self, size: int, scores: Array, alone: Array) -> bool:
+        """Whether the first repeat gains more than as many of the best noise columns do."""
+        gain = float((scores - alone)[:_FOLDS].mean())
+        gains = []
+        for draw, noise in enumerate(self._best):
+            columns = self._sketches.at(noise[:size], self._rows, self._noise(draw)[0])
+            gains.append(float((self._scores(self._with(columns), 1) - alone[:_FOLDS]).mean()))
+            if gains[-1] >= gain:
+                return False
+        return gain > float(np.mean(gains) + _BEYOND * np.std(gains, ddof=1))
+
+    def _with(self, columns: Array) -> Array:
+        return np.concatenate([self._own, columns], axis=1)
+
+    def _scores(self, columns: Array, repeats: int = _REPEATS) -> Array:
+        """The score of each fold of each repeat; the same folds for all columns."""
+        scores: list[float] = []
+        keys = self._chooser.gathered.keys[self._rows]
+        for repeat in range(repeats):
+            seed = self._chooser.seed + repeat
+            folds = make_folds(keys, self._target, _FOLDS, seed)
+            scores += score_folds(fill_gaps(columns), self._target, folds, seed, _TREES)
+        return np.array(scores)
+
+
+def _gain(scores: Array, baseline: Array) -> tuple[float, float]:
+    """The mean gain of scores over a baseline, and its standard error, corrected for folds that
+    share rows (Nadeau and Bengio, 2003)."""
+    gains = scores - baseline
+    shared = 1 / len(gains) + 1 / (_FOLDS - 1)
+    return float(gains.mean()), float(np.sqrt(shared * gains.var(ddof=1)))

@@ -1,0 +1,161 @@
+"""The target of a prediction: numbers or classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import UnusableTarget
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+TASKS = ("auto", "regression", "classification")
+LEAST_TARGETS = 10  # least rows with a target
+_FEW_NUMBERS = 10  # most distinct integers that count as classes
+_MOST_CLASSES = 0.2  # most classes per row
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The target of each row: a number, or the index of its class; NaN if unknown.
+
+    `classes` are the names of the classes; empty for numbers.
+    """
+
+    name: str
+    values: Array
+    classes: tuple[str, ...] = ()
+
+    @property
+    def is_classes(self) -> bool:
+        """Whether the target is a class, not a number."""
+        return bool(self.classes)
+
+    @property
+    def known(self) -> Array:
+        """The rows with a target."""
+        return np.flatnonzero(~np.isnan(self.values))
+
+    def take(self, rows: Array) -> Target:
+        """The target of some rows."""
+        return Target(self.name, self.values[rows], self.classes)
+
+    def texts(self) -> pa.Array:
+        """The target as a column, to compare it with lake columns."""
+        import pyarrow as pa
+
+        if not self.is_classes:
+            return pa.array(self.values, from_pandas=True)
+        missing = np.isnan(self.values)
+        indexes = pa.array(np.where(missing, 0, self.values).astype(np.int64), mask=missing)
+        return pa.array(self.classes, pa.large_string()).take(indexes)
+
+    def outputs(self) -> Array:
+        """What a column may explain: the ranks and values of numbers, or an indicator per class.
+        The outputs are centred; all rows must have a target."""
+        if self.is_classes:
+            outputs = np.eye(len(self.classes))[self.values.astype(np.int64)]
+            outputs = outputs[:, outputs.any(axis=0)]
+        else:
+            outputs = np.stack([mean_ranks(self.values), self.values], axis=1)
+        return np.asarray(outputs - outputs.mean(axis=0))
+
+
+def mean_ranks(values: Array) -> Array:
+    """The rank of each number; equal numbers get their mean rank.
+
+    >>> mean_ranks(np.array([30.0, 10.0, 30.0])).tolist()
+    [1.5, 0.0, 1.5]
+    """
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts + 1) / 2)[inverse.reshape(-1)])
+
+
+def make_target(column: pa.ChunkedArray | pa.Array, name: str, task: str = "auto") -> Target:
+    """Make a target from a column; raises if nothing can be learned from it.
+
+    >>> import pyarrow as pa
+    >>> make_target(pa.array(["yes", "no"] * 20), "sold").classes
+    ('no', 'yes')
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if task not in TASKS:
+        raise UnusableTarget(f"the task must be one of {', '.join(TASKS)}, not {task!r}")
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    known = len(column) - column.null_count
+    if known < LEAST_TARGETS:
+        raise UnusableTarget(
+            f"{name!r} is known for {known} sample{'' if known == 1 else 's'}: at least {LEAST_TARGETS} "
+            "are needed to find what predicts it"
+        )
+    numbers = _numbers(column)
+    if task == "regression" and numbers is None:
+        raise UnusableTarget(f"{name!r} contains texts, so it cannot be a regression target")
+    if numbers is not None and task != "classification" and not _few(numbers, task):
+        if not np.isfinite(numbers[~np.isnan(numbers)]).all():
+            raise UnusableTarget(f"{name!r} has infinite values; replace or remove them")
+        if len(np.unique(numbers[~np.isnan(numbers)])) < 2:
+            raise UnusableTarget(_constant(name))
+        return Target(name, numbers)
+    return _classes(column, name)
+
+
+def _classes(column: pa.Array, name: str) -> Target:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.cast(column, pa.large_string())
+    names = sorted(texts.drop_null().unique().to_pylist())
+    if len(names) < 2:
+        raise UnusableTarget(_constant(name))
+    known = len(texts) - texts.null_count
+    if len(names) > max(2, _MOST_CLASSES * known):
+        raise UnusableTarget(
+            f"{name!r} has {len(names):,} different values in {known:,} rows: too many classes to "
+            "learn"
+        )
+    indexes = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
+    values = indexes.to_numpy(zero_copy_only=False).astype(np.float64)
+    return Target(name, values, tuple(names))
+
+
+def _constant(name: str) -> str:
+    return f"{name!r} has the same value in all rows: there is nothing to predict"
+
+
+def _numbers(column: pa.Array) -> Array | None:
+    """The numbers of a column, also if written as text; None for anything else."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = pc.utf8_trim_whitespace(column)
+        if not pc.all(pc.match_substring_regex(column, _NUMBER)).as_py():
+            return None
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return None
+    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
+
+
+def _few(numbers: Array, task: str) -> bool:
+    """Whether numbers are few enough to be classes."""
+    known = numbers[~np.isnan(numbers)]
+    distinct = np.unique(known)
+    whole = bool(np.isfinite(known).all()) and bool((known == np.round(known)).all())
+    few = len(distinct) <= 2 or len(distinct) <= min(_FEW_NUMBERS, len(known) // 10)
+    return task == "auto" and whole and few

@@ -1,0 +1,191 @@
+"""Finds the rows of a lake table that are the partners of keys, by several ways of joining.
+
+Every way decides for each key by that key alone and by what was learned in `fit`, so that a row
+gets the same values whichever rows it comes with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from lakejoin.ranking.holding import find_rows
+from lakejoin.enrich.lines import NO_KEY, DistinctKeys, distinct_tokens
+from lakejoin.store.dictionary import NOT_FOUND
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.enrich.text_similarity import TextMatcher
+    from lakejoin.enrich.partner_table import PartnerTable
+    from lakejoin.joins.learned.program_finder import LearnedJoin
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Partners:
+    """Rows of the lake table, the partner (by index) each belongs to (`which`), and the partner of
+    each key (`of_line`), `NO_KEY` for none. A partner is a group of rows."""
+
+    rows: Array
+    which: Array
+    of_line: Array
+
+    @property
+    def count(self) -> int:
+        """The number of partners."""
+        return int(self.which.max(initial=-1)) + 1
+
+    @property
+    def met(self) -> Array:
+        """Whether each key has a partner."""
+        return self.of_line >= 0
+
+    def then(self, other: Partners) -> Partners:
+        """Add the partners found another way for the keys that have none yet."""
+        count = self.count
+        rest = np.where(other.of_line >= 0, other.of_line + count, NO_KEY)
+        return Partners(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.which, other.which + count]),
+            np.where(self.met, self.of_line, rest),
+        )
+
+
+class KeyJoin(Protocol):
+    """A way to find the rows of keys; it can be pickled. `kind` is that of a search result."""
+
+    @property
+    def kind(self) -> str:
+        """How values match: equal, rewritten, fuzzy, meaning or near."""
+
+    @property
+    def theirs(self) -> tuple[str, ...]:
+        """The columns of the lake table that it reads."""
+
+    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+        """Find the partners of some keys."""
+
+
+@dataclass(frozen=True)
+class EqualKeys:
+    """Joins keys whose canonical values are equal."""
+
+    theirs: tuple[str, ...]
+    kind: str = "equal"
+
+    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+        wanted = []
+        for column in lines.table.columns:
+            tokens, of_line = distinct_tokens(column, table.rules)
+            codes = np.append(table.find(tokens), NOT_FOUND)
+            wanted.append(codes[of_line])
+        return match_codes([table.codes(name) for name in self.theirs], wanted)
+
+
+@dataclass(frozen=True)
+class RewrittenKeys:
+    """Joins keys that are equal once programs have rewritten one or both sides."""
+
+    theirs: tuple[str, ...]
+    learned: LearnedJoin
+    kind: str = "rewritten"
+
+    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+        from lakejoin.joins.learned.again import apply_learned
+
+        keys = apply_learned(
+            self.learned, _as_text(lines.table), table.texts(self.theirs), table.rules
+        )
+        held = np.flatnonzero(keys.right >= 0)
+        exists = np.zeros(keys.count + 1, bool)
+        exists[keys.right[held]] = True
+        return Partners(held, keys.right[held], np.where(exists[keys.left], keys.left, NO_KEY))
+
+
+@dataclass(frozen=True)
+class MeaningKeys:
+    """Joins each key to the value nearest in meaning, within `tau`."""
+
+    theirs: tuple[str, ...]
+    tau: float
+    encoder: str | None
+    kind: str = "meaning"
+
+    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+        from lakejoin.joins.nearest.nearest_meanings import find_nearest_meanings
+
+        codes = table.distinct(self.theirs[0])
+        texts = _as_text(lines.table).column(0)
+        near = find_nearest_meanings(texts, table.tokens(codes), self.tau, self.encoder)
+        matched = np.full(len(lines), NOT_FOUND)
+        matched[near.left_rows] = codes[near.right_rows]
+        return match_codes([table.codes(self.theirs[0])], [matched])
+
+
+@dataclass(frozen=True)
+class SimilarKeys:
+    """Joins each key to the most similar text, if it is similar enough."""
+
+    theirs: tuple[str, ...]
+    likeness: TextMatcher
+    kind: str = "fuzzy"
+
+    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+        codes = table.distinct(self.theirs[0])
+        tokens, of_line = distinct_tokens(lines.table.column(0), table.rules)
+        nearest = self.likeness.nearest(tokens.to_pylist(), table.tokens(codes).to_pylist())
+        matched = np.where(nearest >= 0, np.append(codes, NOT_FOUND)[nearest], NOT_FOUND)
+        return match_codes([table.codes(self.theirs[0])], [np.append(matched, NOT_FOUND)[of_line]])
+
+
+@dataclass(frozen=True)
+class NearestPoints:
+    """Joins each point to the nearest one, at most `within` away. In both tables the latitude comes
+    first, or one column has both; this is not guessed again for other rows."""
+
+    theirs: tuple[str, ...]
+    within: str
+    kind: str = "near"
+
+    def partners(self, lines: DistinctKeys, table: PartnerTable) -> Partners:
+        from lakejoin.joins.nearest.numeric_columns import coordinates_of
+        from lakejoin.joins.nearest.nearest_rows import find_nearest_coordinates
+
+        points, others = (
+            coordinates_of(side.columns) for side in (lines.table, table.texts(self.theirs))
+        )
+        near = find_nearest_coordinates(points, others, self.within)
+        of_line = np.full(len(lines), np.int64(NO_KEY))
+        rows, of_line[near.left_rows] = np.unique(near.right_rows, return_inverse=True)
+        return Partners(rows, np.arange(len(rows)), of_line)
+
+
+def match_codes(theirs: Sequence[Array], asked: Sequence[Array]) -> Partners:
+    """Find the partners of keys, given the codes of each column of the lake table and of the keys.
+
+    >>> partners = match_codes([np.array([4, 7, 4])], [np.array([4, 9, 4], np.uint32)])
+    >>> partners.rows.tolist(), partners.which.tolist(), partners.of_line.tolist()
+    ([0, 2], [0, 0], [0, -1, 0])
+    """
+    known = np.flatnonzero(np.all([codes != NOT_FOUND for codes in asked], axis=0))
+    combinations, inverse = np.unique(
+        np.stack([codes[known] for codes in asked]), axis=1, return_inverse=True
+    )
+    rows, which = find_rows(theirs, list(combinations))
+    exists = np.zeros(combinations.shape[1], bool)
+    exists[which] = True
+    number = np.where(exists, np.cumsum(exists) - 1, NO_KEY)
+    of_line = np.full(len(asked[0]), np.int64(NO_KEY))
+    of_line[known] = number[inverse.reshape(-1)]
+    return Partners(rows, number[which], of_line)
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    return table.cast(pa.schema([(name, pa.large_string()) for name in table.column_names]))

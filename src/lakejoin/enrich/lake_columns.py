@@ -1,0 +1,205 @@
+"""Gathers all columns of the tables that join, for a sample of the query table's rows.
+
+This module does not know the target. Keys are sampled, those with the lowest hashes, so that the
+same keys are used in every table, with all their rows in the query table (a correlation sketch;
+Santos et al., 2021). Several rows of a table for one key are aggregated: to the mean of numbers,
+the most frequent of other values; the number of rows is a column too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.enrich.lines import DistinctKeys, key_hashes, distinct_keys
+from lakejoin.enrich.links import Link
+from lakejoin.enrich.partner_table import PartnerTable
+from lakejoin.joins.given import table_subject
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.enrich.key_partners import Partners
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+ROWS = "rows"  # the column with the number of rows of a partner
+_COLUMNS = 100  # examined per table
+_COVERED, _FEWEST = 0.05, 10  # share and number of sampled rows that must get a value
+_REPEATED = (
+    0.5  # most distinct texts per row: a text that occurs once says nothing about other rows
+)
+
+
+@dataclass(frozen=True)
+class LakeColumn:
+    """A column of a table that joins: how it is aggregated ("mean", "most frequent", "rows"), and
+    its name in the result. `link` is the index of its link, `place` its column index."""
+
+    link: int
+    table: str
+    place: int
+    name: str
+    made: str
+    called: str
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnValues:
+    """The values of a column for the sampled keys: numbers, NaN if missing. For texts they are
+    positions in `texts`, the most frequent first."""
+
+    column: LakeColumn
+    of_line: Array
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredColumns:
+    """The columns that the lake could add, for the sampled `rows` of the query table.
+
+    `keys` has the key of each sampled row, for the folds. `lines` has, for each set of query
+    columns that tables join on, the distinct key of each sampled row.
+    """
+
+    links: tuple[Link, ...]
+    rows: Array
+    keys: Array
+    lines: dict[tuple[str, ...], Array]
+    values: tuple[ColumnValues, ...]
+    met: dict[int, Array]  # by link, whether each sampled row has a partner
+
+    def mine(self, values: ColumnValues) -> tuple[str, ...]:
+        """The query columns that a column is joined on."""
+        return self.links[values.column.link].mine
+
+    def at_rows(self, values: ColumnValues) -> Array:
+        """The values of a column for the sampled rows."""
+        return np.append(values.of_line, np.nan)[self.lines[self.mine(values)]]
+
+    @cached_property
+    def matrix(self) -> Array:
+        """All columns for the sampled rows."""
+        columns = [self.at_rows(values) for values in self.values]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self.rows), 0))
+
+
+def gather_columns(
+    snapshot: Snapshot,
+    mine: pa.Table,
+    links: Sequence[Link],
+    on: Sequence[str] | None,
+    most: int = 2_000,
+) -> GatheredColumns:
+    """Gather the columns that the linked tables could add, for at most `most` rows."""
+    grouped = list(on) if on is not None else list(links[0].mine if links else mine.column_names)
+    rows, row_keys = sample_keys(mine, grouped, snapshot, most)
+    sample = mine.take(rows)
+    lines = {on: distinct_keys(sample, on) for on in dict.fromkeys(link.mine for link in links)}
+    values: list[ColumnValues] = []
+    met = {}
+    taken = set(mine.column_names)
+    for index, link in enumerate(links):
+        table = PartnerTable(snapshot, link.table)
+        partners = link.partners(lines[link.mine], table)
+        met[index] = np.append(partners.met, False)[lines[link.mine].of_row]
+        reader = _Reader(index, link, table, partners, lines[link.mine])
+        values += reader.columns(taken)
+    of_rows = {on: keys.of_row for on, keys in lines.items()}
+    return GatheredColumns(tuple(links), rows, row_keys, of_rows, tuple(values), met)
+
+
+def sample_keys(
+    mine: pa.Table, on: Sequence[str], snapshot: Snapshot, most: int
+) -> tuple[Array, Array]:
+    """Sample rows, ascending, of the keys with the lowest hashes; returns them with their keys. A
+    row without a key counts as a key of its own."""
+    lines = distinct_keys(mine, on)
+    keys = lines.of_row.copy()
+    keys[keys < 0] = len(lines) + np.arange(int((keys < 0).sum()))
+    if mine.num_rows <= most:
+        return np.arange(mine.num_rows), keys
+    hashes = np.append(key_hashes(lines, snapshot.manifest.options.rules), np.uint64(2**64 - 1))
+    order = np.argsort(hashes[lines.of_row], kind="stable")
+    rows = np.sort(order[:most])
+    return rows, keys[rows]
+
+
+class _Reader:
+    """Reads the columns of one table for the sampled keys."""
+
+    def __init__(
+        self, index: int, link: Link, table: PartnerTable, partners: Partners, lines: DistinctKeys
+    ) -> None:
+        self._index = index
+        self._link = link
+        self._table = table
+        self._partners = partners
+        self._rows_of_line = np.bincount(lines.of_row[lines.of_row >= 0], minlength=len(lines))
+        counts = np.bincount(partners.which, minlength=partners.count)
+        self._counts = counts
+        self._several = bool((counts > 1).any())
+
+    def columns(self, taken: set[str]) -> list[ColumnValues]:
+        """The columns that may be useful; `taken` are the names already in use."""
+        columns = []
+        if self._several:
+            columns.append(self._values(-1, ROWS, ROWS, self._counts.astype(np.float64)))
+        for index, column in enumerate(self._table.columns[:_COLUMNS]):
+            if column.name not in self._link.theirs and column.profile.distinct > 1:
+                columns.append(self._column(index, column.name))
+        useful = [column for column in columns if self._is_useful(column)]
+        return [_named(column, self._several, taken) for column in useful]
+
+    def _column(self, index: int, name: str) -> ColumnValues:
+        numbers = self._table.numbers(index, self._partners)
+        if numbers is not None:
+            return self._values(index, name, "mean", numbers)
+        texts = self._table.most_frequent(index, self._partners)
+        numbers, names = _number_texts(texts)
+        return self._values(index, name, "most frequent", numbers, names)
+
+    def _values(
+        self, index: int, name: str, made: str, of_partner: Array, texts: tuple[str, ...] = ()
+    ) -> ColumnValues:
+        column = LakeColumn(self._index, self._link.table, index, name, made, name)
+        return ColumnValues(column, np.append(of_partner, np.nan)[self._partners.of_line], texts)
+
+    def _is_useful(self, values: ColumnValues) -> bool:
+        present = ~np.isnan(values.of_line)
+        rows = int(self._rows_of_line[present].sum())
+        if rows < max(_FEWEST, _COVERED * int(self._rows_of_line.sum())):
+            return False
+        distinct = len(np.unique(values.of_line[present]))
+        return distinct > 1 and not (values.texts and distinct > _REPEATED * int(present.sum()))
+
+
+def _named(values: ColumnValues, several: bool, taken: set[str]) -> ColumnValues:
+    """Name a column after its table and itself, with a name that is not taken."""
+    column = values.column
+    made = {"mean": "_mean", "most frequent": "_mode"}.get(column.made, "") if several else ""
+    base = f"{table_subject(column.table)}.{column.name}{made}"
+    called, number = base, 2
+    while called in taken:
+        called, number = f"{base}_{number}", number + 1
+    taken.add(called)
+    named = LakeColumn(column.link, column.table, column.place, column.name, column.made, called)
+    return ColumnValues(named, values.of_line, values.texts)
+
+
+def _number_texts(texts: pa.LargeStringArray) -> tuple[Array, tuple[str, ...]]:
+    """Number texts by falling frequency."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counted = pc.value_counts(texts.drop_null()).to_pylist()
+    ordered = sorted(counted, key=lambda text: (-text["counts"], text["values"]))
+    names = [text["values"] for text in ordered]
+    ranks = pc.index_in(texts, value_set=pa.array(names, pa.large_string()))
+    numbers = ranks.to_numpy(zero_copy_only=False).astype(np.float64)
+    return numbers, tuple(names)

@@ -1,0 +1,177 @@
+"""Detect the layout of a delimited text: its dialect, header and columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lakejoin.formats.delimited.celltypes import ColumnHints
+from lakejoin.formats.delimited.grammar import Grammar, RecordSample, sample_records
+from lakejoin.formats.delimited.header import TableStart, find_start, join_header_rows
+from lakejoin.values.column_names import numbered_names, unique_names
+from lakejoin.formats.delimited.record_repair import fit_record
+from lakejoin.formats.delimited.sniffer import best_dialect, main_width
+from lakejoin.model import Dialect
+
+SCORED_TEXT = 16_000
+_HINT_ROWS = 150
+_REPAIRED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A dialect and the columns of a text.
+
+    `body` is the byte offset of the rows in the UTF-8 text. `hints` say what each column looks
+    like, so that rows that do not fit are repaired the same way everywhere.
+    """
+
+    dialect: Dialect
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+    body: int
+    hints: ColumnHints
+    preamble: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.names)
+
+
+def detect_layout(text: str, label: str = "") -> Layout | None:
+    """Detect the layout of a delimited text from its beginning; None if it has no rows.
+
+    >>> layout = detect_layout("Prices 2020\\n\\nitem;price\\nbread;2,40\\nmilk;1,10\\neggs;2,0\\n")
+    >>> layout.names, layout.dialect.skip_rows, layout.dialect.delimiter
+    (('item', 'price'), 2, ';')
+    """
+    newline = _newline(text)
+    best = best_dialect(_first_lines(text, SCORED_TEXT), newline, label)
+    if best is None:
+        dialect = _one_column(text, newline)
+        sample = sample_records(text, dialect)
+        width = 1
+    else:
+        dialect, width = best.dialect, best.width
+        sample = best.sample if len(text) <= SCORED_TEXT else sample_records(text, dialect)
+        width = main_width([row for row in sample.rows if row])
+    if not any(sample.rows):
+        return None
+    sample = _repaired(text, sample, width, Grammar.of(dialect))
+    start = find_start(sample.rows, width, label)
+    return _layout(text, dialect, sample, width, start)
+
+
+def is_prose(layout: Layout, text: str, label: str) -> bool:
+    """Whether a text without a delimiter is prose, not a list of values.
+
+    A file named like a table is believed; others only if their lines are short.
+
+    >>> text = "It was a dark and stormy night.\\nIt rained on all of the hills around.\\n" * 9
+    >>> is_prose(detect_layout(text), text, "story.txt")
+    True
+    """
+    ending = label.lower()
+    if ending.endswith((".json", ".jsonl", ".ndjson", ".geojson")):
+        return True
+    if layout.width > 1 or ending.endswith((".csv", ".tsv", ".tab", ".psv", ".dat", ".data")):
+        return False
+    lines = [line.split() for line in text[:SCORED_TEXT].splitlines() if line.strip()]
+    return 2 * sum(1 for words in lines if len(words) > 5) > len(lines)
+
+
+def _first_lines(text: str, most: int) -> str:
+    """The beginning of a text up to a line end, if there is one."""
+    if len(text) <= most:
+        return text
+    cut = max(text.rfind("\n", 0, most), text.rfind("\r", 0, most))
+    return text[: cut + 1] if cut > 0 else text[:most]
+
+
+def _newline(text: str) -> str:
+    pairs = text.count("\r\n")
+    feeds, returns = text.count("\n") - pairs, text.count("\r") - pairs
+    if returns > pairs + feeds:
+        return "\r"
+    return "\r\n" if pairs > feeds else "\n"
+
+
+def _one_column(text: str, newline: str) -> Dialect:
+    """A dialect whose delimiter splits no line, so that every record is one cell."""
+    for delimiter in ",\t;|\x1f\x1e":
+        dialect = Dialect(delimiter=delimiter, newline=newline, confidence=0.5)
+        if delimiter not in text:
+            return dialect
+        if all(len(row) < 2 for row in sample_records(text, dialect).rows):
+            return dialect
+    return Dialect(delimiter="\x02", newline=newline, quote="", confidence=0.3)
+
+
+def _layout(text: str, dialect: Dialect, sample: RecordSample, width: int, start: TableStart) -> Layout:
+    grammar = Grammar.of(dialect)
+    head = sample.rows[start.skip] if start.skip < len(sample.rows) else []
+    body = sample.rows[start.skip + start.header :]
+    if start.header:
+        if start.header > 1:
+            raw = join_header_rows(sample.rows[start.skip : start.skip + start.header], width)
+        else:
+            raw, width = _header_cells(text, sample, start.skip, width, grammar, body)
+        names, notes = unique_names(raw)
+        if start.header > 1:
+            notes = (f"the header is joined from {start.header} lines", *notes)
+        first = sample.offsets[start.skip + start.header]
+    else:
+        width = max(width, len(head)) if len(body) <= 1 else width
+        names, notes = numbered_names(width), ()
+        first = sample.offsets[start.skip]
+    skipped = [" ".join(" ".join(row).split()) for row in sample.rows[: start.skip]]
+    dialect = replace(
+        dialect,
+        header=start.header > 0,
+        skip_rows=start.skip,
+        confidence=round(dialect.confidence * (0.5 + 0.5 * start.confidence), 3),
+    )
+    usual = main_width([row for row in body if row])
+    alike = [row for row in body if len(row) == usual][:_HINT_ROWS] if usual <= width else []
+    padded = [[*row, *[""] * (width - usual)] for row in alike]
+    hints = ColumnHints.of(padded, width)
+    return Layout(dialect, names, notes, first, hints, tuple(filter(None, skipped)))
+
+
+def _header_cells(
+    text: str, sample: RecordSample, at: int, width: int, grammar: Grammar, body: list[list[str]]
+) -> tuple[list[str], int]:
+    """The names in a header row, and the resulting number of columns."""
+    head = sample.rows[at]
+    if len(head) == width:
+        return head, width
+    filled = sum(1 for cell in head if cell.strip())
+    if filled > width:
+        return head, len(head)
+    if len(head) == width - 1 and _last_filled(body, width):
+        return ["", *head], width  # the first column contains row names, as R writes them
+    raw = _record(text.encode(), sample, at)
+    cells = fit_record(raw, None if at in sample.stray else head, grammar, width, None).cells
+    return [cell or "" for cell in cells], width
+
+
+def _record(data: bytes, sample: RecordSample, at: int) -> str:
+    return data[sample.offsets[at] : sample.offsets[at + 1]].rstrip(b"\r\n").decode()
+
+
+def _repaired(text: str, sample: RecordSample, width: int, grammar: Grammar) -> RecordSample:
+    """The sample with records repaired that a stray quote had joined or cut."""
+    wrong = [at for at in sample.stray if at < _REPAIRED and len(sample.rows[at]) != width]
+    if not wrong:
+        return sample
+    data = text.encode()
+    rows = list(sample.rows)
+    for at in wrong:
+        cells = fit_record(_record(data, sample, at), None, grammar, width, None).cells
+        rows[at] = [cell or "" for cell in cells]
+    return replace(sample, rows=rows)
+
+
+def _last_filled(body: list[list[str]], width: int) -> bool:
+    rows = [row for row in body if len(row) == width]
+    return bool(rows) and sum(1 for row in rows if row[-1].strip()) > 0.5 * len(rows)

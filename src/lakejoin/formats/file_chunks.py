@@ -1,0 +1,233 @@
+"""Split a large file into chunks that are read in parallel and together equal the whole.
+
+A delimited file is cut at line starts. Each cut is scanned on its own: how many quotes it has, and
+where its first record begins if it starts outside or inside a quoted cell. Combining these answers
+in order tells which of the two applies to each cut. If quotes are irregular, their parity means
+nothing, and record starts are found by reading the file once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lakejoin.errors import UnreadableFile
+from lakejoin.formats.blob import Blob
+from lakejoin.formats.typed_files import open_parquet, parquet_row_groups
+from lakejoin.formats.file_kinds import compression_of
+from lakejoin.formats.delimited.delimited import (
+    parse_batches,
+    read_layout,
+    add_footer_loss,
+    add_preamble_loss,
+    footer_of,
+)
+from lakejoin.formats.delimited.text_layout import Layout
+from lakejoin.formats.charsets import Decoder, Utf8Blocks
+from lakejoin.formats.delimited.footer import FOOTER_WINDOW, Footer
+from lakejoin.formats.formats import recognise_format
+from lakejoin.formats.delimited.grammar import Grammar
+from lakejoin.formats.json_files import is_json_lines, json_lines_stream
+from lakejoin.formats.json_values import collect_keys
+from lakejoin.values.losses import Losses
+from lakejoin.formats.ranges import ByteRange, open_range
+from lakejoin.formats.split_scan import (
+    CutScan,
+    scan_json_lines,
+    scan_quotes,
+    starts_by_parity,
+    starts_by_reading,
+)
+from lakejoin.formats.table_stream import DEFAULT_LIMITS, TableStream
+from lakejoin.model import ReadLimits, SourceFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NO_BYTES = ByteRange(0, 0)
+_SPLITTABLE = ("utf-8", "utf-8-sig", "cp1252", "latin-1")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlan:
+    """A file and where it can be cut, before anything is known about its records."""
+
+    source: SourceFile
+    format: str
+    cuts: tuple[ByteRange, ...] = ()
+    layout: Layout | None = None
+    footer: Footer = field(default_factory=Footer)
+    row_groups: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileChunk:
+    """A part of a file that can be read on its own; `number` of `count`, in order."""
+
+    source: SourceFile
+    format: str
+    number: int
+    count: int
+    bytes: ByteRange = _NO_BYTES
+    layout: Layout | None = None
+    footer: Footer | None = None
+    keys: tuple[str, ...] = ()
+    row_groups: tuple[int, ...] = ()
+
+
+def plan_chunks(
+    source: SourceFile, chunk_bytes: int, limits: ReadLimits = DEFAULT_LIMITS
+) -> ChunkPlan | None:
+    """Plan where to cut a file; None if it has to be read as a whole."""
+    blob = Blob.of_file(source.name, source.uri, source.size)
+    head = blob.head(1 << 12)
+    if source.size <= chunk_bytes or compression_of(head) is not None:
+        return None
+    form = recognise_format(head, blob.label)
+    if form == "parquet":
+        groups = _grouped_row_groups(parquet_row_groups(blob), chunk_bytes)
+        return ChunkPlan(source, form, row_groups=groups) if len(groups) > 1 else None
+    if form == "json" and is_json_lines(blob):
+        return ChunkPlan(source, "jsonl", tuple(_cuts(blob, ByteRange(0, source.size), chunk_bytes)))
+    if form == "csv":
+        return _plan_delimited(blob, source, chunk_bytes, limits)
+    return None
+
+
+def scan_chunk(split: ChunkPlan, number: int) -> CutScan:
+    """Scan one cut; cuts can be scanned in parallel."""
+    if split.format == "parquet":
+        return CutScan()
+    cut = split.cuts[number]
+    blob = Blob.of_file(split.source.name, split.source.uri, split.source.size)
+    if split.format == "jsonl":
+        return scan_json_lines(blob, cut)
+    assert split.layout is not None
+    return scan_quotes(blob, cut, Grammar.of(split.layout.dialect))
+
+
+def resolve_chunks(
+    split: ChunkPlan, scans: Sequence[CutScan], limits: ReadLimits = DEFAULT_LIMITS
+) -> list[FileChunk]:
+    """Combine the scans of all cuts into chunks."""
+    source, form = split.source, split.format
+    if form == "parquet":
+        count = len(split.row_groups)
+        return [FileChunk(source, form, i, count, row_groups=g) for i, g in enumerate(split.row_groups)]
+    if form == "jsonl":
+        keys = tuple(collect_keys(dict.fromkeys(scan.keys) for scan in scans))
+        if len(keys) > limits.columns or not keys:
+            raise UnreadableFile(source.name, "too many columns", f"the limit is {limits.columns}")
+        count = len(split.cuts)
+        return [FileChunk(source, form, i, count, cut, keys=keys) for i, cut in enumerate(split.cuts)]
+    starts = starts_by_parity(split.cuts, scans)
+    if starts is None:
+        assert split.layout is not None
+        grammar = Grammar.of(split.layout.dialect)
+        blob = Blob.of_file(source.name, source.uri, source.size)
+        starts = starts_by_reading(blob, split.cuts, grammar, limits)
+    ends = [*starts[1:], split.cuts[-1].end]
+    ranges = [ByteRange(s, e) for s, e in zip(starts, ends, strict=True) if e > s]
+    return [
+        FileChunk(source, form, i, len(ranges), r, split.layout, split.footer)
+        for i, r in enumerate(ranges)
+    ]
+
+
+def open_chunk(chunk: FileChunk, limits: ReadLimits = DEFAULT_LIMITS) -> TableStream:
+    """Open one chunk; all chunks in order yield the same rows as the whole file."""
+    source = chunk.source
+    blob = Blob.of_file(source.name, source.uri, source.size)
+    if chunk.format == "parquet":
+        return open_parquet(blob, limits, chunk.row_groups)
+    if chunk.format == "jsonl":
+        lines = Blob(blob.name, blob.label, lambda: open_range(blob, chunk.bytes))
+        return json_lines_stream(lines, chunk.keys, limits)
+    layout = chunk.layout
+    assert layout is not None
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        if chunk.number == 0:
+            add_preamble_loss(layout, losses)
+        # The byte order mark of a file is before the first chunk.
+        charset = layout.dialect.encoding.removesuffix("-sig")
+        with open_range(blob, chunk.bytes) as file:
+            blocks = Utf8Blocks(file, charset, losses)
+            yield from parse_batches(blocks, layout, limits, losses, footer=False)
+        if chunk.number == chunk.count - 1 and chunk.footer is not None:
+            add_footer_loss(chunk.footer, losses)
+
+    kind = "tsv" if layout.dialect.delimiter == "\t" else "csv"
+    return TableStream(blob.name, kind, layout.names, reading, layout.dialect, layout.notes, limits)
+
+
+# -- planning ---------------------------------------------------------------------------------
+
+
+def _grouped_row_groups(sizes: Sequence[int], chunk_bytes: int) -> tuple[tuple[int, ...], ...]:
+    groups: list[tuple[int, ...]] = []
+    current: list[int] = []
+    total = 0
+    for index, size in enumerate(sizes):
+        if current and total + size > chunk_bytes:
+            groups.append(tuple(current))
+            current, total = [], 0
+        current.append(index)
+        total += size
+    return (*groups, tuple(current)) if current else tuple(groups)
+
+
+def _plan_delimited(
+    blob: Blob, source: SourceFile, chunk_bytes: int, limits: ReadLimits
+) -> ChunkPlan | None:
+    layout = read_layout(blob, limits)
+    dialect = layout.dialect
+    if dialect.encoding not in _SPLITTABLE or dialect.newline == "\r":
+        return None
+    begin = _raw_offset(blob, layout)
+    if begin is None or begin >= source.size:
+        return None
+    footer = _raw_footer(blob, layout, begin, source.size)
+    cuts = tuple(_cuts(blob, ByteRange(begin, source.size - footer.removed), chunk_bytes))
+    return ChunkPlan(source, "csv", cuts, layout, footer) if len(cuts) > 1 else None
+
+
+def _raw_offset(blob: Blob, layout: Layout) -> int | None:
+    """Where the rows begin in the raw bytes of the file; None if decoding changed the text."""
+    charset = layout.dialect.encoding
+    head = blob.head(4 * layout.body + 16)
+    text = Decoder(charset, Losses()).utf8(head, final=True)[: layout.body]
+    try:
+        raw = text.decode("utf-8").encode(charset)
+    except UnicodeError:
+        return None
+    return len(raw) if head.startswith(raw) else None
+
+
+def _raw_footer(blob: Blob, layout: Layout, begin: int, size: int) -> Footer:
+    start = max(begin, size - FOOTER_WINDOW)
+    with open_range(blob, ByteRange(start, size)) as file:
+        tail = file.read(size - start)
+    return footer_of(tail, layout, at_start=start == begin)
+
+
+def _cuts(blob: Blob, whole: ByteRange, chunk_bytes: int) -> Iterator[ByteRange]:
+    """Yield ranges of about `chunk_bytes` that begin at line starts."""
+    at = whole.start
+    while at < whole.end:
+        end = _line_start(blob, at + chunk_bytes, whole.end)
+        yield ByteRange(at, end)
+        at = end
+
+
+def _line_start(blob: Blob, at: int, end: int) -> int:
+    """The first line start at or after a position."""
+    while at < end:
+        with open_range(blob, ByteRange(at - 1, min(end, at + (1 << 16)))) as file:
+            block = file.read(1 << 17)
+        line_end = block.find(b"\n")
+        if line_end >= 0:
+            return at + line_end
+        at += len(block) - 1
+    return end

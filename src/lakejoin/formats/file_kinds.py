@@ -1,0 +1,205 @@
+"""Unpack gzip, bzip2, xz, zstd and lz4 streams and zip archives."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, cast
+
+from lakejoin.errors import UnreadableFile
+from lakejoin.formats.blob import Blob, first_line_of
+from lakejoin.model import ReadLimits
+
+_STREAMS: tuple[tuple[bytes, str, tuple[str, ...]], ...] = (
+    (b"\x1f\x8b", "gzip", (".gz", ".gzip", ".tgz")),
+    (b"BZh", "bzip2", (".bz2", ".bzip2")),
+    (b"\xfd7zXZ\x00", "xz", (".xz",)),
+    (b"\x28\xb5\x2f\xfd", "zstd", (".zst", ".zstd")),
+    (b"\x04\x22\x4d\x18", "lz4", (".lz4",)),
+)
+_HIDDEN_MEMBERS = ("__MACOSX/",)
+
+
+def compression_of(head: bytes) -> str | None:
+    """The stream compression that these first bytes show, if any.
+
+    >>> compression_of(b"BZh91AY&SY"), compression_of(b"a,b")
+    ('bzip2', None)
+    """
+    for magic, kind, _ in _STREAMS:
+        if head.startswith(magic):
+            # "BZh" can also start a text; the digit and the block mark cannot.
+            if kind == "bzip2" and head[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
+                continue
+            return kind
+    return None
+
+
+def unpack_blob(blob: Blob, kind: str, limits: ReadLimits) -> Blob:
+    """The bytes inside a compressed stream, under the same name."""
+
+    def opener() -> BinaryIO:
+        stream = _decompressor(kind)(blob.open())
+        return cast(BinaryIO, io.BufferedReader(_Bounded(stream, blob.name, kind, limits), 1 << 16))
+
+    return Blob(blob.name, _without_ending(blob.label, kind), opener, seekable=False)
+
+
+def zip_members(blob: Blob, limits: ReadLimits) -> Iterator[Blob]:
+    """Yield the files of a zip archive, named `archive#path`, without folders and hidden files.
+
+    An archive may contain a path twice: later ones are numbered, as in `archive#path~2`.
+    """
+    with blob.random_access() as where, zipfile.ZipFile(where) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir()]
+    for info, path in zip(infos, _unique_paths([i.filename for i in infos]), strict=True):
+        parts = info.filename.split("/")
+        if info.filename.startswith(_HIDDEN_MEMBERS) or any(p.startswith(".") for p in parts):
+            continue
+        yield _member(blob, info, path, limits)
+
+
+def zip_names(blob: Blob) -> set[str]:
+    """The names inside a zip archive."""
+    with blob.random_access() as where, zipfile.ZipFile(where) as archive:
+        return set(archive.namelist())
+
+
+def _unique_paths(paths: list[str]) -> list[str]:
+    """Number repeated paths.
+
+    >>> _unique_paths(["a", "a", "a~2", "a"])
+    ['a', 'a~3', 'a~2', 'a~4']
+    """
+    first = set(paths)
+    taken: set[str] = set()
+    names = []
+    for path in paths:
+        name, number = path, 1
+        while name in taken or (number > 1 and name in first):
+            number += 1
+            name = f"{path}~{number}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _member(blob: Blob, info: zipfile.ZipInfo, path: str, limits: ReadLimits) -> Blob:
+    name = f"{blob.name}#{path}"
+
+    def opener() -> BinaryIO:
+        if info.flag_bits & 1:
+            raise UnreadableFile(name, "encrypted archive member")
+        access = blob.random_access()
+        where = access.__enter__()
+        archive = zipfile.ZipFile(where)
+        try:
+            stream = archive.open(info)
+        except (NotImplementedError, zipfile.BadZipFile, RuntimeError) as problem:
+            archive.close()
+            access.__exit__(None, None, None)
+            raise UnreadableFile(name, "damaged archive member", first_line_of(problem)) from None
+
+        def close() -> None:
+            stream.close()
+            archive.close()
+            access.__exit__(None, None, None)
+
+        bounded = _Bounded(stream, name, "zip", limits, close)
+        return cast(BinaryIO, io.BufferedReader(bounded, 1 << 16))
+
+    return Blob(name, info.filename.rpartition("/")[2], opener, info.file_size, seekable=False)
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed stream that stops at the limit and names the file if its bytes are bad."""
+
+    def __init__(
+        self,
+        stream: Any,
+        name: str,
+        kind: str,
+        limits: ReadLimits,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        self._stream = stream
+        self._name = name
+        self._kind = kind
+        self._left = limits.expanded_bytes
+        self._limit = limits.expanded_bytes
+        self._close = close or stream.close
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read(len(buffer))
+        except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as problem:
+            reason = f"damaged {self._kind} data"
+            raise UnreadableFile(self._name, reason, first_line_of(problem)) from None
+        size = len(data)
+        self._left -= size
+        if self._left < 0:
+            detail = f"more than {self._limit} bytes"
+            raise UnreadableFile(self._name, "too large when unpacked", detail)
+        buffer[:size] = data
+        return size
+
+    def close(self) -> None:
+        if not self.closed:
+            self._close()
+        super().close()
+
+
+def _decompressor(kind: str) -> Callable[[BinaryIO], Any]:
+    if kind == "gzip":
+        return _gzip
+    if kind == "bzip2":
+        return _closing(bz2.BZ2File)
+    if kind == "xz":
+        return _closing(lzma.LZMAFile)
+    return lambda file: _arrow_stream(file, kind)
+
+
+def _gzip(file: BinaryIO) -> Any:
+    return _Both(gzip.GzipFile(fileobj=file), file)
+
+
+def _closing(kind: Callable[[BinaryIO], Any]) -> Callable[[BinaryIO], Any]:
+    return lambda file: _Both(kind(file), file)
+
+
+class _Both:
+    """A decompressor and the file under it, closed together."""
+
+    def __init__(self, stream: Any, file: BinaryIO) -> None:
+        self._stream = stream
+        self._file = file
+
+    def read(self, count: int) -> bytes:
+        return bytes(self._stream.read(count))
+
+    def close(self) -> None:
+        self._stream.close()
+        self._file.close()
+
+
+def _arrow_stream(file: BinaryIO, kind: str) -> Any:
+    import pyarrow as pa
+
+    return _Both(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), kind), file)
+
+
+def _without_ending(label: str, kind: str) -> str:
+    endings = next(e for _, k, e in _STREAMS if k == kind)
+    lower = label.lower()
+    for ending in endings:
+        if lower.endswith(ending):
+            return label[: -len(ending)] or label
+    return label

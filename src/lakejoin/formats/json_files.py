@@ -1,0 +1,179 @@
+"""Read JSON documents and JSON Lines as tables of text columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import UnreadableFile
+from lakejoin.formats.blob import Blob
+from lakejoin.formats.charsets import decode_text, detect_charset, text_stream
+from lakejoin.formats.json_values import Records, collect_keys, find_records, text_batch
+from lakejoin.values.losses import Losses
+from lakejoin.values.column_names import unique_names
+from lakejoin.formats.table_stream import TableStream
+from lakejoin.model import ReadLimits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HEAD = 1 << 16
+_WIDE = 1000
+
+
+def open_json(blob: Blob, limits: ReadLimits) -> TableStream:
+    """Open a JSON document or JSON Lines."""
+    charset = detect_charset(blob.head(_HEAD), whole=False).name
+    if is_json_lines(blob, charset):
+        return _open_lines(blob, charset, limits)
+    return _open_document(blob, charset, limits)
+
+
+def is_json_lines(blob: Blob, charset: str = "utf-8") -> bool:
+    """Whether the first line is a complete value that more text follows."""
+    with text_stream(blob.open(), charset, Losses()) as lines:
+        first = ""
+        for line in lines:
+            if line.strip():
+                if first:
+                    return True
+                first = line
+                try:
+                    value = json.loads(first)
+                except (ValueError, RecursionError):
+                    return False
+                if not isinstance(value, dict | list):
+                    return False
+    return bool(first) and blob.label.lower().endswith((".jsonl", ".ndjson"))
+
+
+# -- documents --------------------------------------------------------------------------------
+
+
+def _open_document(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
+    records = _document(blob, charset, limits)
+    rows = records.rows
+    keys = list(collect_keys(rows))
+    names, notes = _names(blob, keys, len(rows), sum(map(len, rows)), limits)
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        detail = ", ".join(records.beside[:5])
+        losses.add("value beside the records", len(records.beside), detail)
+        step = _rows_at_once(len(keys))
+        for start in range(0, len(rows), step):
+            yield text_batch(rows[start : start + step], keys, names)
+
+    return TableStream(blob.name, "json", names, reading, None, notes, limits)
+
+
+def _document(blob: Blob, charset: str, limits: ReadLimits) -> Records:
+    most = min(limits.expanded_bytes, 32 * limits.batch_bytes)
+    with blob.open() as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise UnreadableFile(blob.name, "JSON document too large", f"over {most} bytes")
+    try:
+        document = json.loads(decode_text(data, charset, Losses()))
+    except RecursionError:
+        raise UnreadableFile(blob.name, "JSON nested too deeply") from None
+    except ValueError as problem:
+        raise UnreadableFile(blob.name, "not valid JSON", str(problem)) from None
+    records = find_records(document)
+    if records is None or not any(records.rows):
+        raise UnreadableFile(blob.name, "JSON without records")
+    return records
+
+
+# -- lines ------------------------------------------------------------------------------------
+
+
+def _open_lines(blob: Blob, charset: str, limits: ReadLimits) -> TableStream:
+    """Read in two passes: the columns must be known before the first row."""
+    keys: dict[str, None] = {}
+    rows = cells = bad = 0
+    for values, wrong in _line_blocks(blob, charset, limits, Losses()):
+        collect_keys(values, keys)
+        rows += len(values)
+        cells += sum(map(len, values))
+        bad += wrong
+        if len(keys) > limits.columns:
+            break
+    if not rows or bad > rows:
+        raise UnreadableFile(blob.name, "not valid JSON", f"{bad} lines are not JSON objects")
+    _names(blob, list(keys), rows, cells, limits)
+    return json_lines_stream(blob, tuple(keys), limits, charset)
+
+
+def json_lines_stream(
+    blob: Blob, keys: tuple[str, ...], limits: ReadLimits, charset: str = "utf-8"
+) -> TableStream:
+    """Open JSON Lines whose keys are known."""
+    names, notes = unique_names(keys)
+
+    def reading(losses: Losses) -> Iterator[pa.RecordBatch]:
+        step = _rows_at_once(len(keys))
+        for values, wrong in _line_blocks(blob, charset, limits, losses):
+            losses.add("line is not JSON", wrong)
+            for start in range(0, len(values), step):
+                yield text_batch(values[start : start + step], list(keys), names)
+
+    return TableStream(blob.name, "jsonl", names, reading, None, notes, limits)
+
+
+def _line_blocks(
+    blob: Blob, charset: str, limits: ReadLimits, losses: Losses
+) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """Yield the objects of a few thousand lines, and how many lines are not JSON."""
+    with text_stream(blob.open(), charset, losses) as lines:
+        while block := list(islice(lines, 5000)):
+            yield parse_lines(block)
+
+
+def parse_lines(lines: list[str]) -> tuple[list[dict[str, Any]], int]:
+    """Parse lines as JSON objects; returns them, and how many lines are not JSON.
+
+    >>> parse_lines(['{"a":1}', "", "oops"])
+    ([{'a': 1}], 1)
+    """
+    full = [line for line in lines if line.strip()]
+    try:
+        values = json.loads("[" + ",".join(full) + "]")
+        bad = 0
+        if len(values) != len(full):
+            raise ValueError
+    except (ValueError, RecursionError):
+        values, bad = _one_by_one(full)
+    rows = [v if type(v) is dict else _array_row(v) for v in values]
+    return rows, bad
+
+
+def _one_by_one(lines: list[str]) -> tuple[list[Any], int]:
+    values, bad = [], 0
+    for line in lines:
+        try:
+            values.append(json.loads(line))
+        except (ValueError, RecursionError):
+            bad += 1
+    return values, bad
+
+
+def _array_row(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {f"column_{i}": item for i, item in enumerate(value, start=1)}
+    return {"value": value}
+
+
+def _rows_at_once(columns: int) -> int:
+    return max(1, min(50_000, 2_000_000 // max(1, columns)))
+
+
+def _names(
+    blob: Blob, keys: list[str], rows: int, cells: int, limits: ReadLimits
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if len(keys) > limits.columns:
+        raise UnreadableFile(blob.name, "too many columns", f"the limit is {limits.columns}")
+    if len(keys) > _WIDE and cells < 0.02 * rows * len(keys):
+        raise UnreadableFile(blob.name, "JSON records share no keys", f"{len(keys)} different keys")
+    return unique_names(keys)

@@ -1,0 +1,180 @@
+"""Read Parquet, Arrow (Feather), Arrow stream and ORC files as typed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import UnreadableFile
+from lakejoin.formats.blob import Blob, wrap_library_errors
+from lakejoin.values.losses import Losses
+from lakejoin.values.column_names import unique_names
+from lakejoin.formats.table_stream import TableStream
+from lakejoin.model import ReadLimits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def open_parquet(
+    blob: Blob, limits: ReadLimits, row_groups: tuple[int, ...] | None = None
+) -> TableStream:
+    """Open a Parquet file, or some of its row groups."""
+    import pyarrow.parquet as pq
+
+    with (
+        wrap_library_errors(blob, "damaged Parquet file"),
+        blob.random_access() as where,
+        pq.ParquetFile(where) as file,
+    ):
+        raw = file.schema_arrow.names
+        metadata = file.metadata
+        rows, size = (
+            metadata.num_rows,
+            sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)),
+        )
+    names, notes = _names(blob, raw, limits)
+    batch_rows = _batch_rows(rows, size, limits)
+
+    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+        with (
+            wrap_library_errors(blob, "damaged Parquet file"),
+            blob.random_access() as where,
+            pq.ParquetFile(where) as file,
+        ):
+            chosen = None if row_groups is None else list(row_groups)
+            batches = file.iter_batches(batch_rows, row_groups=chosen, use_threads=False)
+            for batch in batches:
+                yield batch.rename_columns(list(names))
+
+    return TableStream(blob.name, "parquet", names, reading, None, notes, limits)
+
+
+def parquet_row_groups(blob: Blob) -> list[int]:
+    """The unpacked size of each row group, in bytes."""
+    import pyarrow.parquet as pq
+
+    with (
+        wrap_library_errors(blob, "damaged Parquet file"),
+        blob.random_access() as where,
+        pq.ParquetFile(where) as file,
+    ):
+        groups = range(file.metadata.num_row_groups)
+        return [file.metadata.row_group(i).total_byte_size for i in groups]
+
+
+def open_arrow(blob: Blob, limits: ReadLimits) -> TableStream:
+    """Open an Arrow IPC file (Feather version 2)."""
+    import pyarrow as pa
+
+    with (
+        wrap_library_errors(blob, "damaged Arrow file"),
+        blob.random_access() as where,
+        pa.ipc.open_file(_arrow_file(where)) as file,
+    ):
+        raw = file.schema.names
+    names, notes = _names(blob, raw, limits)
+
+    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+        with (
+            wrap_library_errors(blob, "damaged Arrow file"),
+            blob.random_access() as where,
+            pa.ipc.open_file(_arrow_file(where)) as file,
+        ):
+            for i in range(file.num_record_batches):
+                yield from _slices(_validated(file.get_batch(i)), names, limits)
+
+    return TableStream(blob.name, "arrow", names, reading, None, notes, limits)
+
+
+def open_arrow_stream(blob: Blob, limits: ReadLimits) -> TableStream:
+    """Open an Arrow IPC stream."""
+    import pyarrow as pa
+
+    with (
+        wrap_library_errors(blob, "damaged Arrow stream"),
+        blob.open() as source,
+        pa.ipc.open_stream(source) as stream,
+    ):
+        raw = stream.schema.names
+    names, notes = _names(blob, raw, limits)
+
+    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+        with (
+            wrap_library_errors(blob, "damaged Arrow stream"),
+            blob.open() as source,
+            pa.ipc.open_stream(source) as stream,
+        ):
+            for batch in stream:
+                yield from _slices(_validated(batch), names, limits)
+
+    return TableStream(blob.name, "arrow", names, reading, None, notes, limits)
+
+
+def open_orc(blob: Blob, limits: ReadLimits) -> TableStream:
+    """Open an ORC file."""
+    from pyarrow import orc
+
+    with wrap_library_errors(blob, "damaged ORC file"), blob.random_access() as where:
+        raw = orc.ORCFile(where).schema.names
+    names, notes = _names(blob, raw, limits)
+
+    def reading(_: Losses) -> Iterator[pa.RecordBatch]:
+        with wrap_library_errors(blob, "damaged ORC file"), blob.random_access() as where:
+            file = orc.ORCFile(where)
+            for stripe in range(file.nstripes):
+                yield from _slices(file.read_stripe(stripe), names, limits)
+
+    return TableStream(blob.name, "orc", names, reading, None, notes, limits)
+
+
+def _names(
+    blob: Blob, raw: list[str], limits: ReadLimits
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if len(raw) > limits.columns:
+        detail = f"{len(raw)}, the limit is {limits.columns}"
+        raise UnreadableFile(blob.name, "too many columns", detail)
+    if not raw:
+        raise UnreadableFile(blob.name, "no columns")
+    return unique_names(raw)
+
+
+def _arrow_file(where: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.memory_map(where) if isinstance(where, str) else where
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Check that all offsets lie within the batch: Arrow trusts a file, and a bad offset would read
+    or write foreign memory. Texts that are not UTF-8 pass, since they are repaired later."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        for column in batch.columns:
+            kind = column.type
+            if t.is_string(kind):
+                column.view(pa.binary()).validate(full=True)
+            elif t.is_large_string(kind):
+                column.view(pa.large_binary()).validate(full=True)
+            else:
+                column.validate(full=True)
+    return batch
+
+
+def _batch_rows(rows: int, size: int, limits: ReadLimits) -> int:
+    per_row = max(1, size // max(1, rows))
+    return int(min(100_000, max(256, limits.batch_bytes // per_row)))
+
+
+def _slices(
+    batch: pa.RecordBatch, names: tuple[str, ...], limits: ReadLimits
+) -> Iterator[pa.RecordBatch]:
+    """Split a stored batch into slices of bounded size."""
+    renamed = batch.rename_columns(list(names))
+    step = _batch_rows(batch.num_rows, batch.get_total_buffer_size(), limits)
+    for start in range(0, batch.num_rows, step):
+        yield renamed.slice(start, step)

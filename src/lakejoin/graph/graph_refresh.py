@@ -1,0 +1,115 @@
+"""Which pairs of an earlier graph still hold, and which columns have to be recounted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.store.segment_tables import SegmentTables
+from lakejoin.store.graph_files import ColumnPairs, column_keys
+
+if TYPE_CHECKING:
+    from lakejoin.store.graph import StoredGraph
+    from lakejoin.store.graph_files import PairFile
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+_AT_ONCE = 4_096  # columns that keep only their best partners, checked together
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierGraph:
+    """A stored graph, seen from a later version of its index."""
+
+    stored: StoredGraph
+    snapshot: Snapshot
+
+    @cached_property
+    def now(self) -> Array:
+        """The current index of each segment of the graph; -1 if it has been removed."""
+        numbers = {segment.record.id: n for n, segment in enumerate(self.snapshot.segments)}
+        return np.array(
+            [numbers.get(record.id, -1) for record in self.stored.segments], dtype=np.int64
+        )
+
+    @cached_property
+    def before(self) -> Array:
+        """The index that each segment had in the graph; -1 for a new one."""
+        before = np.full(len(self.snapshot.segments), -1, dtype=np.int64)
+        there = self.now >= 0
+        before[self.now[there]] = np.flatnonzero(there)
+        return before
+
+    @property
+    def fresh(self) -> Array:
+        """Which segments of the index are not in the graph."""
+        return self.before < 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether segments kept their order, which decides pairs of equally large columns."""
+        return bool((np.diff(self.now[self.now >= 0]) > 0).all())
+
+    @cached_property
+    def _dead(self) -> Array:
+        """The columns removed since, by their index in the graph, of segments that remain."""
+        parts = [np.zeros(0, dtype=np.int64)]
+        for number, record in enumerate(self.stored.segments):
+            if self.now[number] >= 0:
+                here = self.snapshot.segments[self.now[number]]
+                if here.record.dead != record.dead:
+                    columns = SegmentTables(here).dead
+                    parts.append(column_keys(np.full(len(columns), number), columns))
+        return np.concatenate(parts)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether none of its columns has been removed."""
+        return bool((self.now >= 0).all()) and not len(self._dead)
+
+    def alive(self, segment: Array, column: Array) -> Array:
+        """Which columns, by their index in the graph, still exist."""
+        alive = np.asarray(self.now[segment] >= 0)
+        if len(self._dead):
+            alive &= ~np.isin(column_keys(segment, column), self._dead)
+        return alive
+
+    def still(self, pairs: ColumnPairs) -> ColumnPairs:
+        """The pairs of the graph that still hold, with the current indexes of segments."""
+        if not self.is_whole:
+            both = self.alive(pairs.segment, pairs.column)
+            both &= self.alive(pairs.other_segment, pairs.other_column)
+            pairs = pairs.take(both)
+        sizes = pairs.column, pairs.size, self.now[pairs.other_segment]
+        rest = pairs.other_column, pairs.other_size, pairs.shared
+        return ColumnPairs(self.now[pairs.segment], *sizes, *rest)
+
+    def lacking(self, number: int) -> Array:
+        """The columns of a segment (by its index in the graph) that keep only their best partners
+        and have lost one: they need partners that were not kept."""
+        file = self.stored.pairs(number)
+        none = np.zeros(0, dtype=np.int64)
+        if file is None or self.is_whole or self.now[number] < 0:
+            return none
+        cut, lacking = file.cut(), [none]
+        for begin in range(0, len(cut), _AT_ONCE):
+            pairs = file.of(cut[begin : begin + _AT_ONCE])
+            lost = self.alive(pairs.segment, pairs.column)
+            lost &= ~self.alive(pairs.other_segment, pairs.other_column)
+            lacking.append(np.unique(pairs.column[lost]))
+        return np.concatenate(lacking)
+
+    @cached_property
+    def lacks(self) -> bool:
+        """Whether any column needs partners that were not kept."""
+        return any(len(self.lacking(number)) for number in range(len(self.stored.segments)))
+
+
+def cut_columns(file: PairFile, kept: EarlierGraph, number: int) -> Array:
+    """The columns of a segment of the graph that keep only their best partners and still exist."""
+    cut = file.cut()
+    return cut[kept.alive(np.full(len(cut), number), cut)]

@@ -1,0 +1,229 @@
+"""Compiled: find the columns of one segment that are contained in columns of another.
+
+Each column looks for columns at least as large as itself, so that every pair is found once. If a
+column X holds `need` of the n values of Q, it holds one of any n - need + 1 of them (the prefix
+filter), so the rarest of these give all candidates. The other values are then counted for the
+candidates only, list by list or candidate by candidate, whichever is less to read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.jit import kernel
+
+Array = np.ndarray[Any, Any]
+
+_STEP = 6  # a binary search costs about as much as reading this many entries in a row
+
+
+class ContainedColumns(NamedTuple):
+    """The columns that may be contained: see `Side`."""
+
+    sizes: Array
+    tables: Array
+    set_start: Array
+    groups: Array
+    weights: Array
+
+
+class ContainingColumns(NamedTuple):
+    """The columns that may contain them."""
+
+    sizes: Array
+    tables: Array
+    set_start: Array
+    groups: Array
+    list_start: Array
+    lists: Array
+
+
+class SharedGroups(NamedTuple):
+    """By group of the contained side: which groups of the other share values, and how many."""
+
+    start: Array
+    theirs: Array
+    number: Array
+
+
+@kernel
+def count_pairs(
+    asking: ContainedColumns,
+    asked: ContainingColumns,
+    between: SharedGroups,
+    same: bool,
+    ties: bool,
+    share: float,
+    ranks: Array,
+    begin: int,
+    counts: Array,
+    touched: Array,
+    out: Array,
+) -> tuple[int, int]:
+    """Write (rank of Q, rank of X, shared values) for every X that holds the share of Q.
+
+    Q are the columns `ranks[begin:]`. `same` says that both sides are one segment; otherwise `ties`
+    says whether columns of equal size form pairs here. Stops before the first column that may not
+    fit into `out`; returns its position and the number of pairs written. `counts` must be zeros,
+    one per column X, and is zero again afterwards.
+    """
+    sizes, tables, set_start = asking.sizes, asking.tables, asking.set_start
+    their_sizes, their_tables = asked.sizes, asked.tables
+    written = 0
+    room = out.shape[1]
+    for n in range(begin, ranks.shape[0]):
+        if written + their_sizes.shape[0] > room:
+            return n, written
+        q = ranks[n]
+        size = sizes[q]
+        need = np.int64(np.ceil(share * size - 1e-9))
+        need = max(need, np.int64(1))
+        # Ranks descend in size: those before `last` are large enough.
+        last = _large_enough(their_sizes, size, same, ties, q)
+        if last == 0:
+            continue
+        end = set_start[q + 1]
+        at, met = _candidates(asking, asked, between, q, size - need + 1, last, counts, touched)
+        if met == 0:
+            continue
+        met = _rest(asking, asked, between, at, end, last, need, counts, touched, met)
+        for i in range(met):
+            x = touched[i]
+            shared = counts[x]
+            counts[x] = 0
+            if shared >= need and not (same and their_tables[x] == tables[q]):
+                out[0, written] = q
+                out[1, written] = x
+                out[2, written] = shared
+                written += 1
+    return ranks.shape[0], written
+
+
+@njit
+def _large_enough(their_sizes: Array, size: int, same: bool, ties: bool, q: int) -> int:
+    """How many of the first columns are large enough."""
+    if same:
+        return q
+    low, high = 0, their_sizes.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if their_sizes[middle] > size or (ties and their_sizes[middle] == size):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit
+def _candidates(
+    asking: ContainedColumns,
+    asked: ContainingColumns,
+    between: SharedGroups,
+    q: int,
+    prefix: int,
+    last: int,
+    counts: Array,
+    touched: Array,
+) -> tuple[int, int]:
+    """Count the first `prefix` values of a column; returns the position of its next group, and how
+    many columns were touched."""
+    set_start, groups, weights = asking.set_start, asking.groups, asking.weights
+    list_start, lists = asked.list_start, asked.lists
+    start, theirs, count = between.start, between.theirs, between.number
+    position, end = set_start[q], set_start[q + 1]
+    seen = 0
+    met = 0
+    while position < end and seen < prefix:
+        group = groups[position]
+        seen += weights[group]
+        position += 1
+        for m in range(start[group], start[group + 1]):
+            other, weight = theirs[m], count[m]
+            for at in range(list_start[other], list_start[other + 1]):
+                x = lists[at]
+                if x >= last:
+                    break
+                if counts[x] == 0:
+                    touched[met] = x
+                    met += 1
+                counts[x] += weight
+    return position, met
+
+
+@njit
+def _rest(
+    asking: ContainedColumns,
+    asked: ContainingColumns,
+    between: SharedGroups,
+    begin: int,
+    end: int,
+    last: int,
+    need: int,
+    counts: Array,
+    touched: Array,
+    met: int,
+) -> int:
+    """Count the other values for the candidates; returns how many remain, in `touched`."""
+    groups = asking.groups
+    list_start, lists = asked.list_start, asked.lists
+    their_start, their_groups = asked.set_start, asked.groups
+    start, theirs, count = between.start, between.theirs, between.number
+    left = 0
+    entries = 0
+    steps = 0
+    for at in range(begin, end):
+        group = groups[at]
+        for m in range(start[group], start[group + 1]):
+            left += count[m]
+            entries += list_start[theirs[m] + 1] - list_start[theirs[m]]
+            steps += 1
+    kept = 0
+    for i in range(met):
+        x = touched[i]
+        if counts[x] + left >= need:
+            touched[kept] = x
+            kept += 1
+        else:
+            counts[x] = 0
+    if kept == 0 or steps == 0:
+        return kept
+    if entries <= _STEP * steps * kept:
+        for at in range(begin, end):
+            group = groups[at]
+            for m in range(start[group], start[group + 1]):
+                other, weight = theirs[m], count[m]
+                for e in range(list_start[other], list_start[other + 1]):
+                    x = lists[e]
+                    if x >= last:
+                        break
+                    if counts[x] > 0:
+                        counts[x] += weight
+        return kept
+    for i in range(kept):
+        x = touched[i]
+        low = their_start[x]
+        high = their_start[x + 1]
+        total = counts[x]
+        for at in range(begin, end):
+            group = groups[at]
+            for m in range(start[group], start[group + 1]):
+                if _holds(their_groups, low, high, theirs[m]):
+                    total += count[m]
+        counts[x] = total
+    return kept
+
+
+@njit
+def _holds(groups: Array, low: int, high: int, wanted: int) -> bool:
+    """Whether the ascending slice `groups[low:high]` holds a group."""
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if groups[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and groups[low] == wanted

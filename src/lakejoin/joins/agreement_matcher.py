@@ -1,0 +1,274 @@
+"""Match rows by other columns that agree.
+
+Unmatched rows join if a reading agrees that also agrees in the matching rows (see `match_agreeing`), and
+rows that share a key are separated by it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.agreements import Agreement, find_agreements
+from lakejoin.joins.row_keys import NO_KEY
+from lakejoin.joins.report import counted, percent
+from lakejoin.joins.task import side_words
+from lakejoin.joins.join_key import NO_RULE, JoinKey, KeyRefinement, KeyRule
+from lakejoin.signals.chance import match_chance
+
+if TYPE_CHECKING:
+    from lakejoin.joins.task import JoinTask
+
+Array = np.ndarray[Any, Any]
+Codes = tuple[Array, Array]  # of all source rows and all target rows
+
+_WRONG = 0.1  # expected share of wrong rows that is acceptable
+_TRIED = 6  # agreements
+_LARGE = 200_000  # rows to read per agreement
+_TIMES = 3
+_NEARLY_ALL = 0.9
+_OFTEN = 0.2
+
+
+def match_agreeing(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+    """Match unmatched rows whose other columns agree as they do in the matching rows."""
+    if found is None or task.options.on or not _one_text(found) or _keys_contradict(found):
+        return found
+    task.tell("checking which other columns agree")
+    tried = _with_codes(task, found)
+    for _ in range(_TIMES if tried else 0):
+        ways = [_left_over(task, found, *agreement) for agreement in tried]
+        best = max((way for way in ways if way is not None), key=_worth, default=None)
+        if best is None:
+            break
+        found = found.also(best)
+    return found
+
+
+def _keys_contradict(found: JoinKey) -> bool:
+    """Whether rows matched by equal values alone: then rows with other keys do not match.
+
+    If values had to be rewritten, a row may be unmatched because it is written differently.
+    """
+    return all(way.kind == "equal" for way in found.ways)
+
+
+def refine_keys(task: JoinTask, found: JoinKey) -> JoinKey:
+    """Separate rows that share a key by other columns that agree in nearly all rows."""
+    if task.options.on or not _one_text(found) or not _is_ambiguous(found):
+        return found
+    task.tell("separating rows that share a key")
+    best: KeyRefinement | None = None
+    for agreement, codes in _with_codes(task, found, _NEARLY_ALL):
+        refinement = _refine(found, agreement, codes)
+        if refinement and (best is None or refinement.split.sum() > best.split.sum()):
+            best = refinement
+    if best is None:
+        return found
+    task.notes.append(f"rows that share a key must also match on {best.words}: {best.why}")
+    return found.told_by(best)
+
+
+def _with_codes(task: JoinTask, found: JoinKey, least: float = 0.0) -> list[tuple[Agreement, Codes]]:
+    """The strongest agreements with their codes in all rows; fewer for large tables."""
+    rows = task.left.num_rows + task.right.num_rows
+    most = min(_TRIED, max(1, _LARGE // max(1, rows)))
+    strong = [a for a in find_agreements(task, found) if a.share >= least]
+    return [(agreement, agreement.codes(task, found)) for agreement in strong[:most]]
+
+
+def _one_text(found: JoinKey) -> bool:
+    return len(found.columns) == 1 or found.program is not None
+
+
+# -- unmatched rows ---------------------------------------------------------------------------
+
+
+def _worth(way: KeyRule) -> float:
+    """The rows that a rule joins, less a penalty for those expected to be wrong."""
+    rows = int(np.count_nonzero(way.codes >= 0))
+    return rows - rows * (1 - way.sure) / _WRONG
+
+
+def _left_over(task: JoinTask, found: JoinKey, agreement: Agreement, codes: Codes) -> KeyRule | None:
+    """Match unmatched rows that agree, if hardly any would agree by chance."""
+    values, others = codes
+    source_values = np.where(found.way_of == NO_RULE, values, NO_KEY)
+    target_values = np.where(~found.target_joined & (found.codes >= 0), others, NO_KEY)
+    count = 1 + int(max(others.max(initial=0), 0))
+    # The agreeing value must be unambiguous on both sides.
+    key = _only(target_values, found.codes, count)
+    key_of_value = np.where(
+        (_only(source_values, _written(task, found), count) != _SEVERAL) & (key >= 0), key, NO_KEY
+    )
+    key_of_value = np.where(_mixed(found, others)[key_of_value], NO_KEY, key_of_value)
+    keys = np.where(source_values >= 0, key_of_value[source_values], NO_KEY)
+    rows = int(np.count_nonzero(keys >= 0))
+    by_chance = _chance_matches(found, codes, source_values, target_values) if rows else 0.0
+    if (
+        not rows
+        or by_chance > _WRONG * rows
+        or _count_up(task, found, agreement, keys, target_values)
+    ):
+        return None
+    words = side_words(found.source_side, str(agreement.source), str(agreement.target), "=")
+    why = (
+        f"they agree in {percent(agreement.share)} of "
+        f"{counted(agreement.compared, 'matching row')}; {by_chance:.2g} would by chance"
+    )
+    sure = 1 - by_chance / rows
+    program = agreement.source
+    return KeyRule("agreeing", program.columns, keys, words, sure, why, program, met=agreement.target)
+
+
+_SEVERAL = -2
+
+
+def _count_up(
+    task: JoinTask, found: JoinKey, agreement: Agreement, keys: Array, target_values: Array
+) -> bool:
+    """Whether slightly wrong values would match too: row numbers match anything."""
+    import pyarrow.compute as pc
+
+    source, target = agreement.source, agreement.target
+    source_texts = task.text(found.source_side, source.columns, source).filter(keys >= 0)
+    target_texts = task.text(found.target_side, target.columns, target).filter(target_values >= 0)
+    lower = [
+        pc.utf8_trim_whitespace(pc.utf8_lower(texts)) for texts in (source_texts, target_texts)
+    ]
+    return match_chance(lower[0].unique().drop_null(), lower[1]) > _OFTEN
+
+
+def _written(task: JoinTask, found: JoinKey) -> Array:
+    """A code for the text that each source row has in place of a key; every null gets its own."""
+    way = found.ways[0]
+    texts = task.text(found.source_side, way.columns, way.program).dictionary_encode()
+    numbers = np.asarray(texts.indices.fill_null(-1)).astype(np.int64)
+    missing = np.flatnonzero(numbers < 0)
+    numbers[missing] = len(texts.dictionary) + missing
+    return numbers
+
+
+def _only(groups: Array, values: Array, count: int) -> Array:
+    """The only value of each group's rows; `_SEVERAL` if it has more, `NO_KEY` if no rows."""
+    valid = groups >= 0
+    least = np.full(count + 1, np.iinfo(np.int64).max)
+    most = np.full(count + 1, np.iinfo(np.int64).min)
+    np.minimum.at(least, groups[valid], values[valid])
+    np.maximum.at(most, groups[valid], values[valid])
+    only = np.where(least == most, most, _SEVERAL)
+    return np.asarray(np.where(most == np.iinfo(np.int64).min, NO_KEY, only))
+
+
+def _mixed(found: JoinKey, values: Array) -> Array:
+    """Whether the rows of each key have several values; the last entry is for `NO_KEY`."""
+    return np.asarray(_only(found.codes, values, found.count) == _SEVERAL)
+
+
+def _chance_matches(
+    found: JoinKey, codes: Codes, unmatched: Array, unmatched_targets: Array
+) -> float:
+    """How many unmatched rows agree by chance, estimated from pairs of rows known not to match.
+
+    These are matching rows paired differently, and unmatched rows paired with matching ones.
+    """
+    joined = found.way_of != NO_RULE
+    matched = np.where(joined, codes[0], NO_KEY)
+    matched_targets = np.where(found.target_joined, codes[1], NO_KEY)
+    correct = _pairs(*_with_keys(found, matched, matched_targets))
+    wrong = (
+        _pairs(matched, matched_targets)
+        - correct
+        + _pairs(unmatched, matched_targets)
+        + _pairs(matched, unmatched_targets)
+    )
+    rows, others = int(joined.sum()), int(found.target_joined.sum())
+    unmatched_rows, unmatched_target_rows = len(matched) - rows, len(matched_targets) - others
+    tried = rows * max(1, others - 1) + unmatched_rows * others + rows * unmatched_target_rows
+    return float((wrong + 1) / tried * unmatched_rows * unmatched_target_rows)
+
+
+def _with_keys(found: JoinKey, source_values: Array, target_values: Array) -> tuple[Array, Array]:
+    """One code for the key and the value of each row."""
+    most = 1 + max(int(source_values.max(initial=0)), int(target_values.max(initial=0)), 0)
+    combined = []
+    for keys, values in ((found.source_codes, source_values), (found.codes, target_values)):
+        combined.append(np.where((keys >= 0) & (values >= 0), keys * most + values, NO_KEY))
+    return combined[0], combined[1]
+
+
+def _pairs(left: Array, right: Array) -> int:
+    """How many pairs of rows have the same code."""
+    values, counts = np.unique(left[left >= 0], return_counts=True)
+    others, other_counts = np.unique(right[right >= 0], return_counts=True)
+    _, i, j = np.intersect1d(values, others, assume_unique=True, return_indices=True)
+    return int((counts[i] * other_counts[j]).sum())
+
+
+# -- rows that share a key ---------------------------------------------------------------------
+
+
+def _is_ambiguous(found: JoinKey) -> bool:
+    sources, targets = _counts(found)
+    return bool(((sources > 1) & (targets > 1)).any())
+
+
+def _counts(found: JoinKey) -> tuple[Array, Array]:
+    """How many source rows and target rows each key has."""
+    counts = [
+        np.bincount(codes[codes >= 0], minlength=found.count)
+        for codes in (found.source_codes, found.codes)
+    ]
+    return counts[0], counts[1]
+
+
+def _refine(found: JoinKey, agreement: Agreement, values: Codes) -> KeyRefinement | None:
+    """Split the keys whose rows an agreement separates; None if there are none.
+
+    Only keys with several rows in both tables: a reference keeps the one row that it names. And
+    only if every row of the key agrees with a row of the other table, so that no match is lost.
+    """
+    source_counts, target_counts = _counts(found)
+    ambiguous = (source_counts > 1) & (target_counts > 1)
+    both = _with_keys(found, *values)
+    all_agree = [
+        _is_absent(codes[(codes >= 0) & ~(np.isin(own, other) & (own >= 0))], found.count)
+        for codes, own, other in (
+            (found.source_codes, both[0], both[1]),
+            (found.codes, both[1], both[0]),
+        )
+    ]
+    separable = all_agree[0] & all_agree[1]
+    refinement = KeyRefinement(agreement.source, agreement.target, ambiguous & separable, *values)
+    left, right = refinement.keys_of(found.source_codes, found.codes, found.count)[:2]
+    fewer = _pairs_by_key(found, left, right) < source_counts * target_counts
+    split = ambiguous & separable & fewer
+    if not split.any():
+        return None
+    pairs = int((source_counts * target_counts)[split].sum()) - int(
+        _pairs_by_key(found, left, right)[split].sum()
+    )
+    words = side_words(found.source_side, str(agreement.source), str(agreement.target), "=")
+    why = (
+        f"they agree in {percent(agreement.share)} of "
+        f"{counted(agreement.compared, 'matching row')}, which rules out "
+        f"{counted(pairs, 'pair')} of rows that share a key"
+    )
+    return KeyRefinement(agreement.source, agreement.target, split, *values, words, why)
+
+
+def _is_absent(keys: Array, count: int) -> Array:
+    """Whether each key is missing from `keys`."""
+    return np.asarray(np.bincount(keys, minlength=count) == 0)
+
+
+def _pairs_by_key(found: JoinKey, source_keys: Array, target_keys: Array) -> Array:
+    """How many pairs of rows each key makes when rows match by these finer keys."""
+    most = 1 + max(int(source_keys.max(initial=0)), int(target_keys.max(initial=0)), 0)
+    counts = [
+        np.bincount(codes[codes >= 0], minlength=most) for codes in (source_keys, target_keys)
+    ]
+    key = np.zeros(most, np.int64)
+    key[source_keys[source_keys >= 0]] = found.source_codes[source_keys >= 0]
+    return np.bincount(key, counts[0] * counts[1], minlength=found.count)

@@ -1,0 +1,200 @@
+"""Find other columns that agree in the matching rows.
+
+Rows that belong together usually agree in several columns: governors matched by their years in
+office also have the same name. Every reading of a column (see `readings`) is compared with every
+reading of the other table's columns, in the matching rows. Two readings agree if they are equal far
+more often than in randomly paired rows; as many readings are tried, the evidence (see `chance`)
+must be strong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.codegen.programs import Extract, Program, identity
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn
+from lakejoin.joins.readings import NO_TEXT, Reader
+from lakejoin.joins.join_key import JoinKey
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.signals.chance import LEAST_CHANCE, evidence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.joins.task import JoinTask
+
+Array = np.ndarray[Any, Any]
+
+_ROWS = 120  # pairs of rows to compare
+_FIRST = 24  # pairs compared first; the rest only if these look promising
+_COLUMNS = 12  # per table
+_NATS = 25.0
+_HALF = 0.5
+_AS_MANY = 0.05  # a more selective agreement may hold in this share of rows less
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A reading of the source and one of the target that are equal in matching rows."""
+
+    source: Program
+    target: Program
+    compared: int  # pairs of rows in which both have a value
+    share: float  # of these that agree
+    chance: float  # share that would agree if rows were paired at random
+    nats: float
+
+    @property
+    def parts(self) -> int:
+        """How many operations the readings take; fewer is simpler."""
+        extracts = (*self.source.extracts, *self.target.extracts)
+        return sum(len(extract.splits) + bool(extract.form) for extract in extracts)
+
+    def codes(self, task: JoinTask, found: JoinKey) -> tuple[Array, Array]:
+        """Codes of all source rows and all target rows; equal values have equal codes."""
+        rules = task.options.rules
+        texts = task.text(found.target_side, self.target.columns, self.target)
+        key = KeyColumn(encode_query(texts, rules))
+        texts = task.text(found.source_side, self.source.columns, self.source)
+        return key.codes_of(encode_query(texts, rules)), key.codes
+
+
+def find_agreements(task: JoinTask, found: JoinKey) -> list[Agreement]:
+    """The readings that agree in the rows of a join, strongest first; cached in the task.
+
+    A reading that agrees no more often than another and is less selective, or less simple, is
+    dropped: if whole names nearly always agree, their last words add nothing.
+    """
+    cache_key = (found.source_side, found.columns, str(found.program), found.ways[0].words)
+    if cache_key not in task.agreed:
+        task.agreed[cache_key] = _agreements(task, found)
+    return task.agreed[cache_key]
+
+
+def _agreements(task: JoinTask, found: JoinKey) -> list[Agreement]:
+    sources, targets = certain_pairs(found)
+    if evidence(len(sources), 1.0, LEAST_CHANCE) < _NATS:
+        return []
+    few = slice(0, _FIRST)
+    source_read, target_read = _read(task, found, (sources[few], targets[few]))
+    likely = list(_equal_often(source_read, target_read, _HALF / 2))
+    promising = {source_read[0][i] for i, _ in likely}, {target_read[0][j] for _, j in likely}
+    source_read, target_read = _read(task, found, (sources, targets), promising)
+    used = set(found.ways[0].columns), set(found.columns)
+    ranked = []
+    for i, j in _equal_often(source_read, target_read, _HALF):
+        first, second = source_read[0][i], target_read[0][j]
+        if first.column in used[0] and second.column in used[1]:
+            continue
+        agreement = _agreement(first, second, source_read[1][i], target_read[1][j])
+        if agreement.nats >= _NATS:
+            ranked.append(agreement)
+    ranked.sort(key=lambda agreement: (-agreement.nats, agreement.parts))
+    return [a for a in ranked if not any(_is_better(other, a) for other in ranked)]
+
+
+def _is_better(other: Agreement, agreement: Agreement) -> bool:
+    more_selective = (other.chance, other.parts) < (agreement.chance, agreement.parts)
+    return more_selective and other.share >= agreement.share - _AS_MANY
+
+
+Read = tuple[list[Extract], Array]
+Parts = Collection[Extract] | None
+
+
+def _read(
+    task: JoinTask, found: JoinKey, rows: tuple[Array, Array], only: tuple[Parts, Parts] = (None, None)
+) -> tuple[Read, Read]:
+    """The readings of both tables' columns at these rows; all of them, or `only` some."""
+    reader = Reader()
+    sides = found.source_side, found.target_side
+    made = [
+        _read_table(task.table(side), at, parts, reader)
+        for side, at, parts in zip(sides, rows, only, strict=True)
+    ]
+    return made[0], made[1]
+
+
+def _read_table(table: pa.Table, rows: Array, only: Parts, reader: Reader) -> Read:
+    plain = [name for name in table.column_names if _is_plain(table, name)][:_COLUMNS]
+    parts: list[Extract] = []
+    numbers = [np.zeros((0, len(rows)), np.int64)]
+    columns = None if only is None else {part.column for part in only}
+    for name in plain if columns is None else [name for name in plain if name in columns]:
+        texts = apply_program(identity(name), table.select([name]).take(rows)).to_pylist()
+        read, found = reader.read(name, texts, only)
+        parts += read
+        numbers.append(found)
+    return parts, np.concatenate(numbers)
+
+
+def _equal_often(source: Read, target: Read, share: float) -> Iterator[tuple[int, int]]:
+    """The pairs of readings that are equal in at least `share` of the rows."""
+    first, second = source[1], target[1]
+    equal = np.zeros((len(first), len(second)), np.int32)
+    for left, right in zip(first.T, second.T, strict=True):
+        equal += (left[:, None] == right) & (left[:, None] != NO_TEXT)
+    for i, j in zip(*np.nonzero(equal >= max(1, share * first.shape[1])), strict=True):
+        yield int(i), int(j)
+
+
+def _agreement(first: Extract, second: Extract, left: Array, right: Array) -> Agreement:
+    both = (left != NO_TEXT) & (right != NO_TEXT)
+    compared = int(np.count_nonzero(both))
+    share = float(np.count_nonzero(both & (left == right)) / max(1, compared))
+    chance = _chance(left, right)
+    nats = evidence(compared, share, max(LEAST_CHANCE, chance))
+    return Agreement(Program((first,)), Program((second,)), compared, share, chance, nats)
+
+
+def certain_pairs(found: JoinKey) -> tuple[Array, Array]:
+    """Source rows with their only match, one per key; a sample if there are many keys.
+
+    Keys with one row on either side are the safest; if they are few, the source may have several.
+    """
+    source_codes, target_codes = found.source_codes, found.codes
+    counts = [
+        np.bincount(codes[codes >= 0], minlength=found.count)
+        for codes in (source_codes, target_codes)
+    ]
+    once = (counts[0] == 1) & (counts[1] == 1)
+    sure = once if 2 * np.count_nonzero(once) >= np.count_nonzero(counts[0]) else counts[1] == 1
+    keys = np.flatnonzero(sure & (counts[0] > 0) & (counts[1] > 0))
+    if len(keys) > _ROWS:
+        keys = np.sort(np.random.default_rng(0).choice(keys, _ROWS, replace=False))
+    return _first_rows(source_codes, found.count)[keys], _first_rows(target_codes, found.count)[
+        keys
+    ]
+
+
+def _first_rows(codes: Array, count: int) -> Array:
+    """The first row of each key."""
+    first = np.full(count, NO_KEY, np.int64)
+    rows = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[rows]] = rows
+    return first
+
+
+def _chance(left: Array, right: Array) -> float:
+    """The share of rows that agree when paired differently."""
+    equal = int(np.count_nonzero((left == right) & (left != NO_TEXT)))
+    left, right = left[left != NO_TEXT], right[right != NO_TEXT]
+    most = 1 + max(int(left.max(initial=0)), int(right.max(initial=0)))
+    together = np.bincount(left, minlength=most) * np.bincount(right, minlength=most)
+    others = len(left) * len(right) - min(len(left), len(right))
+    return float((together.sum() - equal) / max(1, others))
+
+
+def _is_plain(table: pa.Table, name: str) -> bool:
+    """Whether a column has a unique name and holds scalar values."""
+    import pyarrow as pa
+
+    if table.column_names.count(name) != 1:
+        return False
+    kind = table.schema.field(name).type
+    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind))

@@ -1,0 +1,1 @@
+"""Equal joins: find the columns of two tables with equal values."""

@@ -1,0 +1,204 @@
+"""Fold the texts of two columns and cut them into words and 3-grams.
+
+Case, accents and punctuation are ignored. UTF-8 text that was read as Latin-1 ("ZÃ¼rich") is
+repaired first, as it is so common.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+LONGEST = 256  # characters of a text to use: longer texts are not names
+_APOSTROPHES = "'’ʼ`´"
+_ROMAN = ("ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii", "xiii", "xiv", "xv", "xvi")
+# Articles, prepositions and "and" of the most common languages of names.
+_GRAMMAR = (
+    *("the", "of", "and", "a", "an", "in", "at", "on", "for", "to", "by", "with"),
+    *("de", "la", "le", "les", "du", "des", "et", "el", "los", "las", "del", "y", "e"),
+    *("da", "do", "dos", "di", "der", "die", "das", "den", "dem", "von", "und", "im", "am", "zu"),
+)
+
+
+class _Letters(dict[int, str | None]):
+    """Maps a character to itself (letters and digits), to nothing, or to a blank."""
+
+    def __missing__(self, point: int) -> str | None:
+        character = chr(point)
+        kind = unicodedata.category(character)
+        becomes: str | None = " "
+        if kind[0] == "M" or character in _APOSTROPHES:
+            becomes = None
+        elif kind[0] == "L" or kind == "Nd":
+            becomes = character
+        self[point] = becomes
+        return becomes
+
+
+_letters = _Letters()
+
+
+def fold_text(text: str) -> str:
+    """Normalise a text: lower case, no accents, one blank between words.
+
+    >>> fold_text("  Musée d’Orsay, Paris"), fold_text("São-Paulo (SP)"), fold_text("?!")
+    ('musee dorsay paris', 'sao paulo sp', '')
+    """
+    text = text[:LONGEST]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", _repaired(text).casefold())
+    else:
+        text = text.lower()
+    return " ".join(text.translate(_letters).split())[:LONGEST].rstrip()
+
+
+def _repaired(text: str) -> str:
+    for charset in ("latin-1", "cp1252"):
+        try:
+            return text.encode(charset).decode("utf-8")
+        except UnicodeError:
+            continue
+    return text
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedColumn:
+    """The distinct non-empty folded texts of a column, and each row's text (or -1)."""
+
+    texts: list[str]
+    rows: Array
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def fold_column(values: pa.Array | pa.ChunkedArray) -> FoldedColumn:
+    """A column's distinct texts, without nulls and texts without a letter or digit.
+
+    >>> import pyarrow as pa
+    >>> column = fold_column(pa.array(["Bern", None, "?", "Zug", "Bern"]))
+    >>> column.texts, column.rows.tolist()
+    (['bern', 'zug'], [0, -1, -1, 1, 0])
+    """
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    coded = values.cast(pa.large_string()).dictionary_encode()
+    folded = [fold_text(text) if text else "" for text in coded.dictionary.to_pylist()]
+    index = np.full(len(folded) + 1, -1, np.int64)
+    valid = np.array([bool(text) for text in folded] + [False], bool)
+    index[valid] = np.arange(int(valid.sum()))
+    codes = coded.indices.fill_null(len(folded)).to_numpy(zero_copy_only=False)
+    return FoldedColumn([text for text in folded if text], index[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Every text's distinct tokens, ascending, at `start`; weights have length 1 per text."""
+
+    start: Array
+    ids: Array
+    weights: Array
+    count: int  # of distinct tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """The texts of both columns, left before right, as code points, words and 3-grams."""
+
+    left: int
+    right: int
+    points: Array
+    starts: Array
+    first: Array  # word of each text
+    begins: Array  # of each word in the points
+    ends: Array
+    words: Array  # the id of each word
+    numeric: Array  # whether a word id is a number
+    in_keys: Array  # whether a word id is in the right column
+    rarity: Array  # of a word id, 0..1
+    word_tokens: Tokens
+    gram_tokens: Tokens
+
+
+def build_corpus(left: FoldedColumn, right: FoldedColumn) -> Corpus:
+    """Cut the texts of two columns into words and 3-grams."""
+    from lakejoin.kernels.fuzzy_tokens_more import cut_words, hash_words, index_hashes
+    from lakejoin.kernels.fuzzy_distances import MAX_WORDS
+
+    texts = left.texts + right.texts
+    starts = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=starts[1:])
+    points = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
+    first, begins, ends = cut_words(points, starts, MAX_WORDS)
+    hashes = hash_words(points, begins, ends)
+    words, seen = index_hashes(hashes)
+    tokens, rarity = _weighed(first, words, len(seen), len(left))
+    numeric = _numbers(points, begins[seen], ends[seen]) | np.isin(hashes[seen], _hashes(_ROMAN))
+    in_keys = np.zeros(len(seen), bool)
+    in_keys[words[first[len(left)] :]] = True
+    rarity *= _weight_of_words(hashes[seen], (ends - begins)[seen]) / np.log1p(len(texts))
+    threes = grams(points, first, begins, ends, 3, len(left))
+    return Corpus(
+        len(left), len(right), points, starts, first, begins, ends, words, numeric, in_keys,
+        rarity, tokens, threes,
+    )  # fmt: skip
+
+
+def grams(points: Array, first: Array, begins: Array, ends: Array, size: int, left: int) -> Tokens:
+    """The q-grams of texts, the first `left` of which are of the left column."""
+    from lakejoin.kernels.fuzzy_tokens_more import hash_grams, index_hashes
+
+    start, hashes = hash_grams(points, first, begins, ends, size)
+    ids, seen = index_hashes(hashes)
+    return _weighed(start, ids, len(seen), left)[0]
+
+
+def _weighed(start: Array, ids: Array, distinct: int, left: int) -> tuple[Tokens, Array]:
+    """Tokens with their weights, and the rarity of each: ln(1 + texts / texts that contain it).
+
+    The column that contains it more often counts: a token is not less rare for being in both.
+    """
+    from lakejoin.kernels.fuzzy_tokens_more import count_tokens, compute_unit_weights
+
+    start, ids, counts = count_tokens(start, ids)
+    sides = ids[: start[left]], ids[start[left] :]
+    frequency = np.maximum(*(np.bincount(side, minlength=distinct) for side in sides))
+    rarity = np.log1p((len(start) - 1) / np.maximum(frequency, 1))
+    return Tokens(start, ids, compute_unit_weights(start, ids, counts, rarity), distinct), rarity
+
+
+def _numbers(points: Array, begins: Array, ends: Array) -> Array:
+    """Which words contain a digit."""
+    from lakejoin.kernels.fuzzy_tokens_more import mark_words_with
+
+    digits = [point for point in np.unique(points).tolist() if chr(point).isdigit()]
+    return mark_words_with(points, np.isin(points, digits), begins, ends)
+
+
+def _weight_of_words(hashes: Array, lengths: Array) -> Array:
+    """The weight of words by themselves, 0..1: short ones less, grammatical ones hardly any.
+
+    In a large column these are common anyway; in a small one that does not show.
+    """
+    weight = 1.0 - 0.5**lengths
+    return np.where(np.isin(hashes, _hashes(_GRAMMAR)), 0.25 * weight, weight)
+
+
+@cache
+def _hashes(words: tuple[str, ...]) -> Array:
+    from lakejoin.kernels.fuzzy_tokens_more import hash_words
+
+    ends = np.cumsum([len(word) for word in words])
+    points = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)
+    return hash_words(points, np.concatenate([[0], ends[:-1]]), ends)

@@ -1,0 +1,176 @@
+"""The key of a join, and the rules by which source rows get it.
+
+One table, the target, has the key: its columns, or a text that a program makes of them. Rows of
+the other, the source, get a key by one of several rules, tried in order: a column is equal, a
+program rewrites it, or a list maps values to keys. So rows join by one code each, whatever the
+rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.row_keys import NO_KEY, Keys
+
+if TYPE_CHECKING:
+    from lakejoin.codegen.programs import Program
+
+Array = np.ndarray[Any, Any]
+
+NO_RULE = -1
+LISTED_KINDS = (
+    "agreeing",
+    "fuzzy",
+    "meaning",
+    "nearest",
+)  # kinds that map listed values instead of computing the key
+
+
+@dataclass(frozen=True, eq=False)
+class KeyRule:
+    """A rule by which source rows get a key: `codes` is the key of each row, or `NO_KEY`.
+
+    The rule compares `columns` with the key, or what `program` makes of them.
+    """
+
+    kind: str  # equal, transform, agreeing, fuzzy, meaning or nearest
+    columns: tuple[str, ...]
+    codes: Array
+    words: str
+    sure: float  # 0..1
+    why: str
+    program: Program | None = None
+    distance: Array | None = None  # of each source row to its key, if measured
+    unit: str = ""  # of the distances
+    met: Program | None = None  # what is compared in the target, if not the key
+
+
+@dataclass(frozen=True, eq=False)
+class KeyRefinement:
+    """Texts of both tables that must be equal too, to separate rows that share a key.
+
+    `split` says for which keys; rows of other keys match by the key alone. Equal texts have equal
+    codes.
+    """
+
+    source: Program
+    target: Program
+    split: Array
+    source_codes: Array
+    target_codes: Array
+    words: str = ""
+    why: str = ""
+
+    def keys_of(self, source: Array, target: Array, count: int) -> tuple[Array, Array, int]:
+        """Split these keys of source and target rows; returns the finer keys and their count."""
+        most = 1 + max(int(self.source_codes.max(initial=0)), int(self.target_codes.max(initial=0)))
+        finer = [
+            self._finer(keys, values, count, most)
+            for keys, values in ((source, self.source_codes), (target, self.target_codes))
+        ]
+        distinct = np.unique(np.concatenate(finer))
+        distinct = distinct[distinct >= count]
+        source_keys, target_keys = (
+            np.where(keys < count, keys, count + np.searchsorted(distinct, keys)) for keys in finer
+        )
+        return source_keys, target_keys, count + len(distinct)
+
+    def _finer(self, keys: Array, values: Array, count: int, most: int) -> Array:
+        split = np.append(self.split, False)[keys]
+        finer = np.where(values >= 0, count + keys * most + values, NO_KEY)
+        return np.where(split, finer, keys)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinKey:
+    """The key of the target table, and the rules by which source rows get it."""
+
+    source_side: str
+    columns: tuple[str, ...]  # of the key
+    codes: Array  # the key of each row of that table, `NO_KEY` for none
+    count: int
+    ways: tuple[KeyRule, ...]
+    program: Program | None = None  # that makes the key of the columns, if rewritten
+    told: KeyRefinement | None = None  # separates rows that share a key
+
+    @property
+    def target_side(self) -> str:
+        """The side with the key."""
+        return "right" if self.source_side == "left" else "left"
+
+    @cached_property
+    def way_of(self) -> Array:
+        """The rule that gives each source row its key: the first whose key exists."""
+        rule = np.full(len(self.ways[0].codes), NO_RULE, np.int64)
+        exists = np.zeros(self.count + 1, bool)  # the last for `NO_KEY`
+        exists[self.codes[self.codes >= 0]] = True
+        for index in reversed(range(len(self.ways))):
+            rule[exists[self.ways[index].codes]] = index
+        return rule
+
+    @cached_property
+    def source_codes(self) -> Array:
+        """The key of each source row."""
+        codes = np.full(len(self.way_of), NO_KEY, np.int64)
+        for index, way in enumerate(self.ways):
+            rows = self.way_of == index
+            codes[rows] = way.codes[rows]
+        return codes
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The keys of the left and right rows."""
+        sides, count = (self.source_codes, self.codes), self.count
+        if self.told is not None:
+            *finer, count = self.told.keys_of(*sides, count)
+            sides = finer[0], finer[1]
+        return Keys(*(sides if self.source_side == "left" else sides[::-1]), count)
+
+    @cached_property
+    def target_joined(self) -> Array:
+        """Whether each target row has a match."""
+        matched = np.zeros(self.count + 1, bool)
+        matched[self.source_codes] = True
+        matched[-1] = False
+        return np.asarray(matched[self.codes])
+
+    @property
+    def joined(self) -> tuple[int, int]:
+        """The number of left and right rows with a match."""
+        counts = int(np.count_nonzero(self.way_of >= 0)), int(np.count_nonzero(self.target_joined))
+        return counts if self.source_side == "left" else (counts[1], counts[0])
+
+    @property
+    def known(self) -> tuple[Array, Array]:
+        """Each matched source row, with the first target row of its key."""
+        first = np.full(self.count, len(self.codes), np.int64)
+        with_key = np.flatnonzero(self.codes >= 0)
+        np.minimum.at(first, self.codes[with_key], with_key)
+        rows = np.flatnonzero(self.way_of >= 0)
+        return rows, first[self.source_codes[rows]]
+
+    @property
+    def known_of_target(self) -> tuple[Array, Array]:
+        """Each matched target row, with the first source row of its key."""
+        first = np.full(self.count + 1, len(self.way_of), np.int64)
+        with_key = np.flatnonzero(self.way_of >= 0)
+        np.minimum.at(first, self.source_codes[with_key], with_key)
+        rows = np.flatnonzero(self.target_joined)
+        return rows, first[self.codes[rows]]
+
+    @property
+    def more_targets_join(self) -> bool:
+        """Whether a larger share of the target rows than of the source rows is matched."""
+        return bool(self.target_joined.mean() > (self.way_of >= 0).mean())
+
+    def also(self, way: KeyRule) -> JoinKey:
+        """Add a rule, for source rows that get no key by the others."""
+        return replace(self, ways=(*self.ways, way))
+
+    def told_by(self, told: KeyRefinement) -> JoinKey:
+        """Separate rows that share a key."""
+        return replace(self, told=told)

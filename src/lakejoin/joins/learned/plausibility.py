@@ -1,0 +1,189 @@
+"""Decide whether the matches of learned programs are more than coincidence.
+
+Hundreds of programs are tried, so some match keys by coincidence: fragments of numbers, first
+words, two-letter codes, family names. A large enough share of the values of the smaller side must
+match, larger for shorter texts; and wrong values must match so rarely that the evidence (see
+`chance`) is strong. Dates and years match in any two tables, so they must be nearly unique.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.joins.learned.program_cover import ScoredProgram, LearningTables
+from lakejoin.joins.learned.keytable import KeyTable, hashes_of
+from lakejoin.codegen.programs import Constant, Program, is_cut, takes_all
+from lakejoin.joins.learned.sampling import sample_rows
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.model import ColumnType
+from lakejoin.signals.chance import match_chance_by, evidence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+_NATS = 20.0
+_NATS_IF_RARE = 12.0
+_RARE = 0.05  # chance up to which wrong values hardly ever match
+_SHORT = 5.0  # characters on average
+# The share that must match, by least mean length; and if the key itself is cut.
+_SHARES = ((20.0, 0.15), (8.0, 0.3), (_SHORT, 0.5), (0.0, 0.65))
+_SHARE_IF_CUT = 0.9
+_NEARLY_ALL, _FEW_NATS = 0.8, 6.0  # of a tiny table
+_TOLD_APART = 0.8
+_OFTEN = 0.2
+_LOOKED_AT = 500
+_WORD = 2  # least letters of a constant that may be a value
+_CENTURY = 2  # digits that may be added before the year of a date
+_ENDS = re.compile(r"^\W+|\W+$")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEvidence:
+    """Evidence for programs: values of the smaller side, the share that matches, and by chance."""
+
+    values: int
+    share: float
+    chance: float
+    length: float  # of the matching texts, on average
+    shared_dates: bool  # whether they are dates that rows share
+    cut: bool  # whether only a part of the key is matched
+    scraps: bool  # whether short texts are matched by fragments of longer ones
+    writes_data: bool = False  # whether a constant is the value of an unused column
+    writes_dates: bool = False  # whether constants supply parts of dates
+
+    @property
+    def nats(self) -> float:
+        return evidence(self.values, self.share, self.chance)
+
+    @property
+    def why_made_up(self) -> str:
+        """Why the matches prove nothing, however many there are; "" if they do."""
+        if self.shared_dates:
+            return "dates match in any two tables"
+        if self.writes_dates:
+            return "the rule supplies parts of the dates itself, and dates match in any two tables"
+        if self.writes_data:
+            return "the rule writes one value of another column into every row"
+        if self.scraps and self.chance > _OFTEN:
+            return f"{self.chance:.0%} of other fragments this short would match too"
+        return ""
+
+    @property
+    def tells(self) -> bool:
+        """Whether the matches are evidence even if they are a small share of the values."""
+        return not self.why_made_up and (
+            self.share >= self._least or (self.length >= _SHORT and not self.cut)
+        )
+
+    @property
+    def why_not(self) -> str:
+        """Why the programs are not believed; "" if they are."""
+        if made_up := self.why_made_up:
+            return made_up
+        if self.share < self._least:
+            return f"only {self.share:.0%} of the values match"
+        if self.share >= _NEARLY_ALL and self.chance <= 2 * _RARE and self.nats >= _FEW_NATS:
+            return ""
+        rare = self.chance <= _RARE and self.length >= _SHORT
+        if self.nats < (_NATS_IF_RARE if rare else _NATS):
+            if self.chance <= _RARE:
+                return "so few values match that it may be a coincidence"
+            return f"{self.chance:.0%} of deliberately wrong values would match too"
+        return ""
+
+    @property
+    def _least(self) -> float:
+        least = next(share for length, share in _SHARES if self.length >= length)
+        return max(least, _SHARE_IF_CUT) if self.cut else least
+
+
+def weigh_programs(tables: LearningTables, target: Program, programs: list[ScoredProgram]) -> ProgramEvidence:
+    """Weigh the evidence for these programs on the whole tables."""
+    hashes, matches = tables.rewritten(programs)
+    outputs, keys = KeyTable(hashes), tables.keys
+    shared = int(np.count_nonzero(np.bincount(matches[matches >= 0], minlength=len(keys))))
+    fewer = min(len(outputs), len(keys))
+    share = shared / max(1, fewer)
+    rows = np.flatnonzero(matches >= 0)
+    texts = _lower(apply_program(programs[0].program, _some(tables.source, rows)))
+    if len(outputs) <= len(keys):
+        chance = match_chance_by(texts.unique().drop_null(), _is_in(keys))
+    else:
+        sample = _lower(tables.target.take(sample_rows(len(tables.target), _LOOKED_AT, 2)))
+        chance = match_chance_by(sample.unique().drop_null(), _is_in(outputs))
+    mixed = programs[0].by_chance * len(rows) / max(1, int(np.count_nonzero(hashes)))
+    length = _mean_length(texts)
+    dates = _are_dates(tables)
+    return ProgramEvidence(
+        fewer,
+        share,
+        max(chance, mixed),
+        length,
+        dates and _are_shared(outputs, hashes),
+        not all(takes_all(part) and not part.splits for part in target.extracts),
+        length < _SHORT and is_cut(programs[0].program),
+        _writes_data(programs[0].program, tables.source),
+        dates and any(_digits(believed.program) > _CENTURY for believed in programs),
+    )
+
+
+def _writes_data(program: Program, source: pa.Table) -> bool:
+    """Whether a constant is a value of a column that the program does not use."""
+    import pyarrow.compute as pc
+
+    constants = (o.text for o in program.operators if isinstance(o, Constant))
+    written = {_ENDS.sub("", text).lower() for text in constants}
+    written = {text for text in written if len(text) >= _WORD}
+    others = [name for name in source.column_names if name not in program.columns]
+    rows = source.select(others).take(sample_rows(len(source), _LOOKED_AT, 2)) if written else None
+    return rows is not None and any(
+        pc.any(pc.equal(pc.utf8_lower(column.cast("large_string")), text)).as_py()
+        for column in rows.columns
+        for text in written
+    )
+
+
+def _some(source: pa.Table, rows: Array) -> pa.Table:
+    return source.take(rows[sample_rows(len(rows), _LOOKED_AT, 2)])
+
+
+def _is_in(keys: KeyTable) -> Any:
+    import pyarrow as pa
+
+    return lambda texts: pa.array(keys.places(hashes_of(texts)) >= 0)
+
+
+def _lower(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    import pyarrow.compute as pc
+
+    return pc.utf8_trim_whitespace(pc.utf8_lower(texts))
+
+
+def _mean_length(texts: pa.LargeStringArray) -> float:
+    import pyarrow.compute as pc
+
+    return float(pc.mean(pc.utf8_length(texts)).as_py() or 0.0)
+
+
+def _are_dates(tables: LearningTables) -> bool:
+    """Whether the keys are dates."""
+    sample = tables.target.take(sample_rows(len(tables.target), _LOOKED_AT, 2))
+    return encode_query(sample).profile.type is ColumnType.DATE
+
+
+def _are_shared(outputs: KeyTable, hashes: Array) -> bool:
+    """Whether many source rows share a key."""
+    return len(outputs) < _TOLD_APART * max(1, int(np.count_nonzero(hashes)))
+
+
+def _digits(program: Program) -> int:
+    """The number of digits in the constants of a program."""
+    constants = [o.text for o in program.operators if isinstance(o, Constant)]
+    return sum(letter.isdigit() for text in constants for letter in text)

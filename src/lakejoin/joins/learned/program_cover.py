@@ -1,0 +1,316 @@
+"""Learn a few programs that together match many keys of another table's column.
+
+The first program is the one that matches the most keys. If it leaves rows unmatched, another is
+learned from these, until no further one is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.joins.learned.program_scores import MOST_COINCIDENCE, coincidence_rate
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.joins.learned.examples import Examples
+from lakejoin.joins.learned.keytable import KeyTable, hashes_of
+from lakejoin.joins.learned.program_learner import Learner, ProgramStep, fewest_substrings
+from lakejoin.codegen.programs import Constant, Program, identity, is_cut
+from lakejoin.joins.learned.row_pairs import RowPair
+from lakejoin.joins.learned.row_samples import Sample, TextColumn
+from lakejoin.joins.learned.sampling import SampleOptions
+from lakejoin.joins.learned.scoring import Scorer, fit_case
+from lakejoin.joins.learned.target_columns import fills_columns, parts_by_separator
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+ENOUGH = 0.98  # share of keys or rows from which on a program is good enough
+_SIZES = (3, 3, 3, 2, 3, 4)  # of example sets, in turn
+_EXAMPLES, _PLAIN = 8, 0.3  # every third set is drawn from this many, or this share
+_CUT = 0.9  # weight of a key that is matched by a fragment of one text
+_CODE = 4  # characters
+_MORE_TRIED = 6  # programs to try once all keys are matched
+_WIDE_SETS = 9  # example sets to try with all columns too
+_FEWEST = 3  # keys that a program must match, if there are as many
+_SHARE = 0.1  # of the keys or rows, whichever are fewer, that it must match
+_NEARLY_ALL = 0.8  # of the keys
+_LETTERS = 3  # characters that must come from the source, on average
+
+
+@dataclass(frozen=True, slots=True)
+class LearnOptions:
+    """How much effort to spend on learning."""
+
+    sample: SampleOptions = field(default_factory=SampleOptions)
+    column_pairs: int = 4  # to learn from, those with the best row pairs
+    row_pairs: int = 100  # of a column pair, to draw examples from
+    example_sets: int = 18  # to draw
+    programs: int = 5  # at most, for all rows together
+    further: bool = True  # whether to match several columns, and parts of columns, too
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredProgram:
+    """A program, and the share of its rows that wrong values would match too."""
+
+    program: Program
+    by_chance: float
+
+
+@dataclass(eq=False)
+class LearningTables:
+    """Text columns and a key column, complete and as samples to learn from."""
+
+    source: pa.Table
+    target: pa.LargeStringArray
+    source_sample: Sample
+    target_sample: TextColumn
+    columns: int = 1  # of the target
+    known_keys: KeyTable | None = None  # of the whole target, if already computed
+    _made: dict[Program, Array] = field(default_factory=dict)
+    _met: dict[Program, Array] = field(default_factory=dict)
+
+    @cached_property
+    def keys(self) -> KeyTable:
+        """The keys of the whole target."""
+        return self.known_keys or KeyTable(hashes_of(self.target))
+
+    def made(self, program: Program) -> Array:
+        """The program's results for the whole source, as hashes."""
+        if program not in self._made:
+            self._made[program] = hashes_of(apply_program(program, self.source))
+        return self._made[program]
+
+    def met(self, program: Program) -> Array:
+        """The key code that each row of the whole source matches, -1 for none."""
+        if program not in self._met:
+            self._met[program] = self.keys.places(self.made(program))
+        return self._met[program]
+
+    def rewritten(self, programs: Sequence[ScoredProgram]) -> tuple[Array, Array]:
+        """The result of the first matching program for every source row, and its key code.
+
+        Results are hashes; if no program matches, the first program's result, and -1.
+        """
+        hashes, codes = self.made(programs[0].program), self.met(programs[0].program)
+        if len(programs) > 1:
+            hashes, codes = hashes.copy(), codes.copy()
+        for believed in programs[1:]:
+            other_hashes, other_codes = self.made(believed.program), self.met(believed.program)
+            fresh = (codes < 0) & (other_codes >= 0)
+            hashes[fresh], codes[fresh] = other_hashes[fresh], other_codes[fresh]
+        return hashes, codes
+
+    @property
+    def fewest(self) -> float:
+        """The pairs in the samples that match if just enough of the tables match."""
+        sizes = self.source.num_rows, len(self.target)
+        rates = self.source_sample.num_rows / sizes[0] * len(self.target_sample) / sizes[1]
+        return float(_SHARE * min(sizes) * rates)
+
+
+def learn_programs(tables: LearningTables, options: LearnOptions) -> list[ScoredProgram]:
+    """Learn programs from text columns to a key column, best first; empty if none is good.
+
+    >>> import pyarrow as pa
+    >>> names = pa.table({"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper", "Kurt Gödel"]})
+    >>> users = pa.array(["alovelace", "aturing", "ghopper", "kgödel"], pa.large_string())
+    >>> tables = LearningTables(names, users, Sample(names), TextColumn(users))
+    >>> for found in learn_programs(tables, LearnOptions()):
+    ...     print(found.program)
+    lower(substring(name, 0, 1)) + lower(split(name, " ")[1])
+    """
+    programs: list[ScoredProgram] = []
+    source, target = tables.source_sample, tables.target_sample
+    while len(programs) < options.programs and source.num_rows and len(target):
+        scorer = Scorer(source.table, KeyTable(hashes_of(target.array)), source.applier)
+        size = min(source.num_rows, len(scorer.keys))
+        # A first program may match fewer keys of a tiny table; later ones a share of the rest.
+        fewest = _FEWEST if programs else max(2, min(_FEWEST, size))
+        share = _SHARE * size if programs else tables.fewest
+        candidates = _candidates(scorer, source, target, options, first=not programs)
+        filling = (program for program in candidates if fills_columns(program, tables.columns))
+        best = _best(scorer, filling, max(fewest, share))
+        if best is None:
+            break
+        cased = fit_case(best.program, source, target.array)
+        programs.append(ScoredProgram(cased, best.by_chance))
+        source, target = _left_over(cased, tables, source, target)
+    return programs
+
+
+def _left_over(
+    program: Program, tables: LearningTables, source: Sample, target: TextColumn
+) -> tuple[Sample, TextColumn]:
+    """The sampled rows that the program does not match in the whole tables."""
+    source_codes = tables.keys.places(hashes_of(source.applier.apply(program)))
+    if (source_codes >= 0).all():
+        return source.without(source_codes >= 0), target
+    target_codes = KeyTable(tables.made(program)).places(hashes_of(target.array))
+    return source.without(source_codes >= 0), target.without(target_codes >= 0)
+
+
+def _best(scorer: Scorer, candidates: Iterable[Program], fewest: float) -> ScoredProgram | None:
+    best, reached = None, (0.0, 0, 0)
+    complete = 0
+    for program in candidates:
+        matched, rows = scorer.score(program)
+        # A fragment matches more by chance than the whole text: it must match clearly more.
+        reach = matched * (_CUT if is_cut(program) else 1.0), rows, -len(program.operators)
+        if reach > reached and _enough(program, scorer, fewest):
+            chance = coincidence_rate(program, scorer)
+            if chance < MOST_COINCIDENCE:
+                best, reached = ScoredProgram(program, chance), reach
+        if reached[1] >= ENOUGH * scorer.source.num_rows:
+            break
+        # All keys are matched, but not all rows: another program may match more of them.
+        complete += reached[0] >= ENOUGH * len(scorer.keys)
+        if complete > _MORE_TRIED:
+            break
+    return best
+
+
+def _candidates(
+    scorer: Scorer, source: Sample, target: TextColumn, options: LearnOptions, first: bool
+) -> Iterator[Program]:
+    """Unchanged columns first, then programs learned from example sets."""
+    names = list(source.columns)
+    if first:
+        yield from (identity(name) for name in names)
+        if _are_codes(target.array):
+            for name in names:
+                yield from parts_by_separator(source.table, name)
+    tried: dict[tuple[ProgramStep, ...], Program] = {}
+    explained = _Explained(scorer, target)
+    for pairs, columns in _groups(source, target, options):
+        if len(pairs) < min(_SIZES):
+            continue
+        for steps in _learned(source, target, pairs, columns, explained, options):
+            if steps in tried:
+                explained.add(tried[steps])
+                continue
+            tried[steps] = scorer.fitted(steps)
+            yield tried[steps]
+
+
+class _Explained:
+    """The row pairs explained by programs that two example sets agreed on."""
+
+    def __init__(self, scorer: Scorer, target: TextColumn) -> None:
+        self._scorer = scorer
+        self._keys = scorer.keys.places(hashes_of(target.array))
+        self._met: dict[Program, Array] = {}
+
+    def add(self, program: Program) -> None:
+        if program not in self._met:
+            self._met[program] = self._scorer.met(program)
+
+    def all_of(self, pairs: Sequence[RowPair]) -> bool:
+        """Whether one such program explains all these pairs, so that they teach nothing new."""
+        return any(
+            all(codes[pair.source] == self._keys[pair.target] for pair in pairs)
+            for codes in self._met.values()
+        )
+
+
+def _learned(
+    source: Sample,
+    target: TextColumn,
+    pairs: list[RowPair],
+    columns: Array,
+    explained: _Explained,
+    options: LearnOptions,
+) -> Iterator[tuple[ProgramStep, ...]]:
+    """Learn from small sets of the pairs, with these columns; if that fails, with all."""
+    examples = source.examples(target, pairs)
+    learner, every = Learner(examples, source.memory), np.arange(len(examples.columns))
+    sets = _example_sets(len(examples), options.example_sets, options.seed)
+    sets = np.append(_plainest_first(examples), -1)[sets]
+    possible, wide = learner.possible(sets, columns), np.zeros(len(sets), bool)
+    if len(columns) < len(every):
+        wide[:_WIDE_SETS] = learner.possible(sets[:_WIDE_SETS], every)
+    for index in np.flatnonzero(possible | wide):
+        rows = sets[index][sets[index] >= 0]
+        if explained.all_of([pairs[row] for row in rows]):
+            continue
+        steps = learner.steps(rows, columns) if possible[index] else None
+        if steps is None and wide[index]:
+            steps = learner.steps(rows, every)
+        if steps is not None:
+            yield steps
+
+
+def _are_codes(target: pa.Array) -> bool:
+    """Whether keys are so short that no substring is rare: then all substrings are tried."""
+    import pyarrow.compute as pc
+
+    return bool((pc.approximate_median(pc.utf8_length(target)).as_py() or 0) <= _CODE)
+
+
+def _plainest_first(examples: Examples) -> Array:
+    """Sort the examples by how few substrings of their rows make up the target.
+
+    Rows that share one rare substring by chance share little else.
+    """
+    sizes = examples.goals[:, 1] - examples.goals[:, 0]
+    return np.argsort(fewest_substrings(examples) / np.maximum(1, sizes), kind="stable")
+
+
+def _groups(
+    source: Sample, target: TextColumn, options: LearnOptions
+) -> Iterator[tuple[list[RowPair], Array]]:
+    """Row pairs and the columns to start with: the best single columns, then all together."""
+    pairer, count = source.pairer(target), len(source.columns)
+    found = [
+        (pairer.of_column(column, options.row_pairs), np.array([column])) for column in range(count)
+    ]
+    found.sort(key=lambda group: -sum(pair.score * pair.shared for pair in group[0]))
+    yield from found[: options.column_pairs]
+    if count > 1:
+        yield pairer.of_several(), np.arange(count)
+
+
+@lru_cache
+def _example_sets(examples: int, count: int, seed: int) -> Array:
+    """Small random sets of examples, from the first or from all; the same sets every time.
+
+    Each row has the positions of one set, padded with -1.
+    """
+    rng = np.random.default_rng(seed)
+    first = min(examples, max(_EXAMPLES, int(_PLAIN * examples)))
+    drawn: dict[tuple[int, ...], None] = {}
+    for turn in range(count):
+        size = min(_SIZES[turn % len(_SIZES)], examples)
+        among = first if turn % 3 == 0 else examples
+        drawn[tuple(sorted(rng.choice(among, size, replace=False).tolist()))] = None
+    most = max(_SIZES)
+    return np.array([(*chosen, *[-1] * (most - len(chosen))) for chosen in drawn], np.int64)
+
+
+def _enough(program: Program, scorer: Scorer, fewest: float) -> bool:
+    """Whether enough keys are matched to rule out chance.
+
+    The matching text must come from the source, not from constants, unless nearly all keys match.
+    """
+    matched, rows = scorer.score(program)
+    if matched < fewest:
+        return False
+    return matched >= _NEARLY_ALL * len(scorer.keys) or _letters(program, scorer) >= _LETTERS * rows
+
+
+def _letters(program: Program, scorer: Scorer) -> int:
+    """How many characters of the matching results come from the source."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = scorer.source.filter(pa.array(scorer.met(program) >= 0))
+    constant = sum(len(o.text) for o in program.operators if isinstance(o, Constant))
+    total = pc.sum(pc.utf8_length(apply_program(program, rows))).as_py() or 0
+    return int(total - constant * rows.num_rows)

@@ -1,0 +1,329 @@
+"""Find the columns and programs that match the most rows of two tables.
+
+Both directions are tried: rewriting values of the left table to match a key of the right one, and
+the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.codegen.arrow_programs import apply_program
+from lakejoin.joins.learned.plausibility import ProgramEvidence, weigh_programs
+from lakejoin.joins.learned.columns import text_columns
+from lakejoin.joins.learned.program_cover import (
+    ENOUGH,
+    ScoredProgram,
+    LearnOptions,
+    LearningTables,
+    learn_programs,
+)
+from lakejoin.joins.learned.keytable import KeyTable
+from lakejoin.joins.learned.meeting import match_keys
+from lakejoin.codegen.programs import Program, is_shorter
+from lakejoin.joins.learned.row_samples import Sample, TextColumn
+from lakejoin.joins.learned.sampling import sample_sizes, sample_rows
+from lakejoin.joins.learned.target_columns import further_targets, key_targets
+from lakejoin.joins.row_keys import KeyColumn, Keys
+from lakejoin.joins.pairing import Pairing
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.model import ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+Named = Sequence[tuple[str, str]]
+
+
+def _no_rows() -> Array:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedProgram:
+    """A program, and how many source rows it matches that earlier programs do not.
+
+    `coincidence_rate` is the number of rows that deliberately wrong values would match, per matched row.
+    """
+
+    program: Program
+    source_rows: int
+    by_chance: float
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedJoin:
+    """How two tables join: the side that is rewritten, by which programs, and the matching rows.
+
+    `programs` are sorted best first, and a row is joined by the first one that finds a match:
+    `which` is its index for every pair. They match the result of `target` on the other side: a
+    column, a part of one, or several together; `key_of` is the code of this key in each row, below
+    `key_count`. Without programs, nothing was found; `doubted` is then the best rejected
+    candidate. `weigh_programs` is the evidence, if no columns were named.
+    """
+
+    source_side: str = ""  # the side that the programs rewrite: left or right
+    target: Program | None = None
+    programs: tuple[LearnedProgram, ...] = ()
+    left_rows: Array = field(default_factory=_no_rows)
+    right_rows: Array = field(default_factory=_no_rows)
+    which: Array = field(default_factory=_no_rows)
+    key_of: Array = field(default_factory=_no_rows)
+    key_count: int = 0
+    doubted: RejectedPrograms | None = None
+    weighed: ProgramEvidence | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.programs)
+
+    @property
+    def source_columns(self) -> tuple[str, ...]:
+        """The columns that the programs read."""
+        return tuple(dict.fromkeys(c for s in self.programs for c in s.program.columns))
+
+    @cached_property
+    def joined(self) -> tuple[int, int]:
+        """The number of left and right rows with a match."""
+        return len(np.unique(self.left_rows)), len(np.unique(self.right_rows))
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedPrograms:
+    """The best candidate that was rejected; `words` say what would match what.
+
+    `learned` has its programs, for callers with more evidence, such as other columns that agree.
+    """
+
+    words: str
+    left_rows: int
+    right_rows: int
+    why: str
+    learned: LearnedJoin
+
+
+def find_programs(
+    left: pa.Table,
+    right: pa.Table,
+    options: LearnOptions | None = None,
+    on: Named = (),
+    rules: ValueRules | None = None,
+) -> LearnedJoin:
+    """Learn programs that join two tables, without examples; the result is deterministic.
+
+    `on` restricts the columns, as pairs of a left and a right name. `rules` say which texts are
+    equal.
+
+    >>> import pyarrow as pa
+    >>> names = ["Barack Obama", "George Bush", "Bill Clinton", "Ronald Reagan"]
+    >>> votes = pa.table({"president": names})
+    >>> full = ["Reagan, Ronald (1911)", "Bush, George (1946)", "Obama, Barack (1961)"]
+    >>> learned = find_programs(votes, pa.table({"who": full, "rating": ["53", "49", "47"]}))
+    >>> learned.source_side, learned.source_columns, str(learned.target)
+    ('right', ('who',), 'president')
+    >>> print(learned.programs[0].program)
+    without_first_word(split(who, "(")[0]) + split(who, ",")[0]
+    >>> list(zip(learned.left_rows.tolist(), learned.right_rows.tolist()))
+    [(0, 2), (1, 1), (3, 0)]
+    """
+    options = options or LearnOptions()
+    left_side = _side(left, [name for name, _ in on])
+    right_side = _side(right, [name for _, name in on])
+    if not left_side.rows or not right_side.rows:
+        return LearnedJoin()
+    doubted: list[_Candidate] = []
+    for further in (False, True) if options.further else (False,):
+        candidate = _best_candidate(left_side, right_side, options, further, doubted)
+        if candidate is not None:
+            return _join_rows(candidate, rules or ValueRules())
+    return LearnedJoin(doubted=_best_doubted(doubted, rules or ValueRules()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A table's texts, and its possible keys."""
+
+    texts: pa.Table
+    named: tuple[str, ...]
+    _samples: dict[int, Sample] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return int(self.texts.num_rows) if self.texts.num_columns else 0
+
+    def sample(self, size: int, seed: int) -> Sample:
+        """Rows to learn from, the same for every target."""
+        if size not in self._samples:
+            self._samples[size] = Sample(_some(self.texts, size, seed))
+        return self._samples[size]
+
+    @cached_property
+    def keys(self) -> dict[Program, KeyTable | None]:
+        return key_targets(self.texts, self.named)
+
+    @cached_property
+    def further(self) -> list[Program]:
+        return list(further_targets(self.texts, list(self.keys), bool(self.named)))
+
+
+def _side(table: pa.Table, named: Sequence[str]) -> _Side:
+    texts = text_columns(table.select(named) if named else table)
+    return _Side(texts, tuple(name for name in named if name in texts.column_names))
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """What was learned for one direction and target.
+
+    `reach` ranks candidates: the target rows that match unambiguously, as their key is unique,
+    less those that match ambiguously; then the unambiguous source rows; then shorter programs.
+    """
+
+    forth: bool
+    target: Program
+    tables: LearningTables
+    programs: list[ScoredProgram]
+    reach: tuple[int, int, int]
+    weighed: ProgramEvidence | None  # if no columns were named
+
+    @property
+    def doubt(self) -> str:
+        """Why it is not believed; "" if it is."""
+        return self.weighed.why_not if self.weighed else ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nearly all rows of a side match, so that the search can stop."""
+        tables = self.tables
+        enough = ENOUGH * len(tables.target), ENOUGH * tables.source.num_rows
+        return self.reach[0] >= enough[0] or self.reach[1] >= enough[1]
+
+
+def _best_candidate(
+    left: _Side, right: _Side, options: LearnOptions, further: bool, doubted: list[_Candidate]
+) -> _Candidate | None:
+    """The best direction and target, from small samples if they suffice."""
+    for sample in options.sample.stages():
+        best: _Candidate | None = None
+        for candidate in _candidates(left, right, replace(options, sample=sample), further):
+            if candidate.doubt:
+                doubted.append(candidate)
+                continue
+            if best is None or candidate.reach > best.reach:
+                best = candidate
+            if best.complete:
+                break
+        sizes = sample_sizes(left.rows, right.rows, sample)
+        if best is not None or sizes == (left.rows, right.rows):
+            return best
+    return None
+
+
+def _candidates(
+    left: _Side, right: _Side, options: LearnOptions, further: bool
+) -> Iterator[_Candidate]:
+    for source, target, forth in ((left, right, True), (right, left, False)):
+        for program in target.further if further else target.keys:
+            candidate = _learn_candidate(source, target, program, options, forth)
+            if candidate is not None:
+                yield candidate
+
+
+def _learn_candidate(
+    source: _Side, target: _Side, program: Program, options: LearnOptions, forth: bool
+) -> _Candidate | None:
+    """Learn the programs for one target on samples, and count their matches on all rows."""
+    sizes = sample_sizes(source.rows, target.rows, options.sample)
+    keys = apply_program(program, target.texts)
+    tables = LearningTables(
+        source.texts,
+        keys,
+        source.sample(sizes[0], options.seed),
+        TextColumn(_some(keys, sizes[1], options.seed + 1)),
+        len(program.columns),
+        target.keys.get(program),
+    )
+    programs = _without_shorter(learn_programs(tables, options))
+    if not programs:
+        return None
+    evidence = None if target.named else weigh_programs(tables, program, programs)
+    return _Candidate(forth, program, tables, programs, _reach(tables, programs), evidence)
+
+
+def _without_shorter(programs: list[ScoredProgram]) -> list[ScoredProgram]:
+    """Drop programs that only take fewer characters than an earlier one.
+
+    If the longer text matches nothing, its beginning matches by coincidence: ABTC is not ABT.
+    """
+    kept: list[ScoredProgram] = []
+    for believed in programs:
+        if not any(is_shorter(believed.program, other.program) for other in kept):
+            kept.append(believed)
+    return kept
+
+
+def _some(rows: Any, size: int, seed: int) -> Any:
+    """A sample of `size` rows of a table or column."""
+    return rows if size >= len(rows) else rows.take(sample_rows(len(rows), size, seed))
+
+
+def _reach(tables: LearningTables, programs: list[ScoredProgram]) -> tuple[int, int, int]:
+    keys = tables.keys
+    _, codes = tables.rewritten(programs)
+    rows_of = np.bincount(codes[codes >= 0], minlength=len(keys))
+    alone = keys.counts == 1
+    certain, doubtful = (rows_of > 0) & alone, (rows_of > 0) & ~alone
+    size = sum(len(believed.program.operators) for believed in programs)
+    reached = int(certain.sum()) - int(keys.counts[doubtful].sum())
+    return reached, int(rows_of[alone].sum()), -size
+
+
+def _best_doubted(candidates: list[_Candidate], rules: ValueRules) -> RejectedPrograms | None:
+    if not candidates:
+        return None
+    candidate = max(candidates, key=lambda candidate: candidate.reach)
+    learned = _join_rows(candidate, rules)
+    source, target = str(candidate.programs[0].program), str(candidate.target)
+    words = f"{source} = {target}" if candidate.forth else f"{target} = {source}"
+    return RejectedPrograms(words, *learned.joined, candidate.doubt, learned)
+
+
+def _join_rows(candidate: _Candidate, rules: ValueRules) -> LearnedJoin:
+    """Join every row by the first program that finds a match, by canonical values."""
+    source, target = candidate.tables.source, candidate.tables.target
+    key = KeyColumn(encode_query(target, rules))
+    matched, matches, which, supported = [], [], [], []
+    waiting = np.ones(source.num_rows, bool)
+    for index, believed in enumerate(candidate.programs):
+        codes = match_keys(candidate.tables, believed.program, key, rules)
+        pairing = Pairing(Keys(codes, key.codes, key.count))
+        rows, partners = pairing.rows(0, len(pairing))
+        fresh = waiting[rows]
+        rows, partners = rows[fresh], partners[fresh]
+        before = int(waiting.sum())
+        waiting[rows] = False
+        joined = before - int(waiting.sum())
+        supported.append(LearnedProgram(believed.program, joined, believed.by_chance))
+        matched.append(rows)
+        matches.append(partners)
+        which.append(np.full(len(rows), index, np.int64))
+    rows, partners = np.concatenate(matched), np.concatenate(matches)
+    left, right = (rows, partners) if candidate.forth else (partners, rows)
+    order = np.lexsort((right, left))
+    side = "left" if candidate.forth else "right"
+    return LearnedJoin(
+        side,
+        candidate.target,
+        tuple(supported),
+        left[order],
+        right[order],
+        np.concatenate(which)[order],
+        key.codes,
+        key.count,
+        weighed=candidate.weighed,
+    )

@@ -1,0 +1,1 @@
+"""Nearest joins: by number, time, coordinates or meaning."""

@@ -1,0 +1,152 @@
+"""Match each left text with the right text nearest in meaning.
+
+Every distinct text is encoded once, and all pairs of vectors are multiplied in float32 blocks: n
+times m products, with memory for one block. The nearest candidates are measured again in float64,
+so that rounding does not decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.encoders import open_encoder
+from lakejoin.errors import InputError
+from lakejoin.joins.nearest.distances import RowDistances
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.model import ColumnData, null_id
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+TAU = 0.3  # of the largest distance
+_LARGEST = 2.0  # of two vectors of length 1
+_WIDER = 1 + 1e-9
+_LEFT_BLOCK, _RIGHT_BLOCK = 1 << 10, 1 << 13  # vectors in a block
+_ROUNDING = 1e-5  # above the error of a product of float32 vectors of length 1
+_MOST_OPEN = 1 << 20
+
+
+def find_nearest_meanings(
+    left: pa.Array | pa.ChunkedArray,
+    right: pa.Array | pa.ChunkedArray,
+    tau: float = TAU,
+    encoder: Any = None,
+    one_to_one: bool = False,
+) -> RowDistances:
+    """Match each left row with the first right row nearest in meaning, within `tau`.
+
+    `tau` and the distances are shares of the largest distance. `encoder` is anything that
+    `lakejoin.encoders.open_encoder` takes. An equal value is always the nearest. With
+    `one_to_one`, texts match only if each is the other's nearest.
+
+    >>> import pyarrow as pa
+    >>> left, right = pa.array(["mississippi", "x"]), pa.array(["ohio", "missisippi"])
+    >>> found = find_nearest_meanings(left, right, encoder="characters")
+    >>> found.left_rows.tolist(), found.right_rows.tolist()
+    ([0], [1])
+    """
+    if not 0.0 <= tau <= 1.0:
+        raise InputError(f"tau must be between 0 and 1, not {tau}")
+    left_texts, right_texts = _Texts.of(left), _Texts.of(right)
+    opened = open_encoder(encoder)
+    a, b = (
+        np.asarray(opened.encode(side.tokens), np.float32) for side in (left_texts, right_texts)
+    )
+    same = _same(left_texts.tokens, right_texts.tokens)
+    nearest, distance = _nearest(a, b, same, right_texts.first)
+    if one_to_one:
+        back = np.full(len(b), -1, np.int64)
+        back[same[same >= 0]] = np.flatnonzero(same >= 0)
+        returned, _ = _nearest(b, a, back, left_texts.first)
+        paired = nearest >= 0
+        paired[paired] = returned[nearest[paired]] == np.flatnonzero(paired)
+        nearest = np.where(paired, nearest, -1)
+    near = (nearest >= 0) & (distance <= tau * _LARGEST * _WIDER)
+    rows = np.flatnonzero(left_texts.rows >= 0)
+    rows = rows[near[left_texts.rows[rows]]]
+    texts = left_texts.rows[rows]
+    return RowDistances(rows, right_texts.first[nearest[texts]], distance[texts] / _LARGEST)
+
+
+@dataclass(frozen=True, eq=False)
+class _Texts:
+    """The distinct texts of a column, the text of each row (-1 for null), and its first row."""
+
+    tokens: pa.LargeStringArray
+    rows: Array
+    first: Array
+
+    @staticmethod
+    def of(column: pa.Array | pa.ChunkedArray) -> _Texts:
+        data = encode_query(column)
+        rows = _rows(data)
+        filled = np.flatnonzero(rows >= 0)
+        _, first = np.unique(rows[filled], return_index=True)
+        return _Texts(data.tokens, rows, filled[first])
+
+
+def _rows(data: ColumnData) -> Array:
+    by_id = np.concatenate([np.arange(len(data.tokens)), data.spelling_token, [-1]])
+    nulls = data.cells == null_id(data.cells.dtype)
+    return np.asarray(by_id[np.where(nulls, len(by_id) - 1, data.cells)].astype(np.int64))
+
+
+def _same(left: pa.LargeStringArray, right: pa.LargeStringArray) -> Array:
+    """The position of each left text among the right texts, -1 if missing."""
+    import pyarrow.compute as pc
+
+    found = pc.index_in(left, value_set=right).fill_null(-1)
+    return np.asarray(found.to_numpy(zero_copy_only=False).astype(np.int64))
+
+
+def _nearest(left: Array, right: Array, same: Array, ranks: Array) -> tuple[Array, Array]:
+    """The nearest right vector of each left one, -1 for none, and its distance.
+
+    `same` are the positions of equal texts; ties are broken by the lowest rank. A text without a
+    meaning has the zero vector, and is near nothing but itself.
+    """
+    nearest, distance = same.copy(), np.where(same >= 0, 0.0, np.inf)
+    nonzero = np.flatnonzero(right.any(axis=1))
+    sought = np.flatnonzero((same < 0) & left.any(axis=1))
+    if not len(nonzero):
+        return nearest, distance
+    for begin in range(0, len(sought), _LEFT_BLOCK):
+        block = sought[begin : begin + _LEFT_BLOCK]
+        at, other = _candidates(left[block], right, nonzero)
+        distances = _distances(left[block], right, at, other)
+        order = np.lexsort((ranks[other], distances, at))
+        at, first = np.unique(at[order], return_index=True)
+        nearest[block[at]] = other[order][first]
+        distance[block[at]] = distances[order][first]
+    return nearest, distance
+
+
+def _candidates(left: Array, right: Array, nonzero: Array) -> tuple[Array, Array]:
+    """The (left, right) positions that may be nearest, by float32 products."""
+    best = np.full(len(left), -np.inf, np.float32)
+    at, other, product = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+    for begin in range(0, len(nonzero), _RIGHT_BLOCK):
+        some = nonzero[begin : begin + _RIGHT_BLOCK]
+        products = left @ right[some].T
+        best = np.maximum(best, products.max(axis=1))
+        i, j = np.nonzero(products >= (best - _ROUNDING)[:, None])
+        at, other = np.concatenate([at, i]), np.concatenate([other, some[j]])
+        product = np.concatenate([product, products[i, j]])
+        if len(at) > _MOST_OPEN or begin + _RIGHT_BLOCK >= len(nonzero):
+            kept = product >= best[at] - _ROUNDING
+            at, other, product = at[kept], other[kept], product[kept]
+    return at, other
+
+
+def _distances(left: Array, right: Array, at: Array, other: Array) -> Array:
+    out = np.empty(len(at))
+    for begin in range(0, len(at), _RIGHT_BLOCK):
+        block = slice(begin, begin + _RIGHT_BLOCK)
+        difference = left[at[block]].astype(np.float64) - right[other[block]]
+        out[block] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    return out

@@ -1,0 +1,255 @@
+"""Match each left row with its nearest right row, by number, date and time, or coordinates.
+
+Numbers and times are looked up among the sorted right values, coordinates in a k-d tree
+(`kernels/nearest.py`): n log m time, and memory for one entry per row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+from lakejoin.joins.nearest.numeric_columns import (
+    NUMBER,
+    POINT,
+    TIME,
+    days_of,
+    kind_of,
+    numbers_of,
+    valid_coordinates,
+    points_of_columns,
+    points_of_texts,
+)
+from lakejoin.joins.nearest.distances import RowDistances
+from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE
+from lakejoin.store.distance_limits import (
+    METRES,
+    DistanceLimit,
+    haversine_limit,
+    metres_of,
+    parse_distance,
+    number_ranges,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+# Days per unit of time.
+_TIMES = {
+    "s": 1 / 86_400, "sec": 1 / 86_400, "second": 1 / 86_400, "min": 1 / 1440, "minute": 1 / 1440,
+    "h": 1 / 24, "hour": 1 / 24, "d": 1.0, "day": 1.0, "week": 7.0,
+}  # fmt: skip
+_SPAN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*([a-zA-Z]+)\s*")
+_UNITS = {NUMBER: "", TIME: "days", POINT: METRES}
+_LIMITS = {NUMBER: "1% or 0.5", TIME: "3 days or 12 hours", POINT: "500m or 2km"}
+
+
+@dataclass(frozen=True, slots=True)
+class NearestOptions:
+    """The largest distance allowed, `within`; None for any distance.
+
+    A length for coordinates (`"500m"`, `"2km"`, `"3mi"`), a time span for dates and times
+    (`"3 days"`, `"12h"`, `"90 min"`; a plain number is days), a number or a share of the left
+    number for numbers (`0.5`, `"1%"`).
+    """
+
+    within: str | float | None = None
+
+
+def find_nearest_rows(
+    left: pa.Table,
+    right: pa.Table,
+    on: Sequence[tuple[str, str]],
+    options: NearestOptions | None = None,
+) -> RowDistances:
+    """Match each left row with its nearest right row, the first of equally near ones.
+
+    One pair of columns holds numbers, dates and times, or coordinates (`48.1, 11.6`); two pairs
+    are latitude and longitude.
+
+    >>> import pyarrow as pa
+    >>> quakes = pa.table({"at": ["2020-05-01 13:00:00", "2021-01-01"]})
+    >>> days = pa.table({"day": ["2020-05-03", "2020-05-02"]})
+    >>> found = find_nearest_rows(quakes, days, [("at", "day")], NearestOptions("12 hours"))
+    >>> found.left_rows.tolist(), found.right_rows.tolist(), found.unit
+    ([0], [1], 'days')
+    """
+    within = (options or NearestOptions()).within
+    if len(on) == 2:
+        left_values, right_values = _coordinates(left, right, on)
+        return _by_point(left_values, right_values, _limit(within, POINT))
+    if len(on) != 1:
+        raise InputError(
+            "a nearest join takes one pair of columns, or two for latitude and longitude; "
+            f"got {len(on)}"
+        )
+    left_name, right_name = on[0]
+    kind = _same_kind(left[left_name], right[right_name], left_name, right_name)
+    limit = _limit(within, kind)
+    if kind == POINT:
+        left_values, right_values = (
+            points_of_texts(c) for c in (left[left_name], right[right_name])
+        )
+        return _by_point(left_values, right_values, limit)
+    read = days_of if kind == TIME else numbers_of
+    return _by_number(read(left[left_name]), read(right[right_name]), limit, _UNITS[kind])
+
+
+def find_nearest_coordinates(mine: Array, theirs: Array, within: str | float | None = None) -> RowDistances:
+    """Match each left (latitude, longitude) with the nearest right one; NaN never matches.
+
+    >>> find_nearest_coordinates(np.array([[48.1, 11.6]]), np.array([[48.2, 11.6], [48.1, 11.7]])).right_rows
+    array([1])
+    """
+    return _by_point(mine, theirs, _limit(within, POINT))
+
+
+# -- columns and limits ----------------------------------------------------------------------------
+
+
+def _same_kind(
+    left: pa.ChunkedArray, right: pa.ChunkedArray, left_name: str, right_name: str
+) -> str:
+    """What both columns contain; if one is all null, what the other contains."""
+    kinds = kind_of(left), kind_of(right)
+    for kind, column, name in zip(kinds, (left, right), (left_name, right_name), strict=True):
+        if not kind and column.null_count < len(column):
+            some = next(str(v) for v in column.to_pylist() if v is not None)
+            raise InputError(
+                f"column {name!r} has no numbers, dates or coordinates to compare (example: "
+                f"{some[:40]!r})"
+            )
+    if all(kinds) and kinds[0] != kinds[1]:
+        raise InputError(
+            f"{left_name!r} holds {kinds[0]}s and {right_name!r} holds {kinds[1]}s: a nearest "
+            "join needs the same kind on both sides"
+        )
+    return kinds[0] or kinds[1] or NUMBER
+
+
+def _coordinates(
+    left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]]
+) -> tuple[Array, Array]:
+    """The coordinates of both tables, latitude first."""
+    names = [a for a, _ in on], [b for _, b in on]
+    left_points, left_first = points_of_columns([left[n] for n in names[0]], names[0])
+    right_points, right_first = points_of_columns([right[n] for n in names[1]], names[1])
+    if {left_first, right_first} == {LATITUDE, LONGITUDE}:
+        raise InputError(
+            f"{names[0][0]!r} is a {left_first} and {names[1][0]!r} is a {right_first}: pair "
+            "latitude with latitude and longitude with longitude"
+        )
+    coordinates = []
+    for points, columns in ((left_points, names[0]), (right_points, names[1])):
+        turned = points[:, ::-1] if LONGITUDE in (left_first, right_first) else points
+        valid = valid_coordinates(turned)
+        if len(points) and not np.isfinite(valid).any():
+            raise InputError(
+                f"{columns[0]!r} and {columns[1]!r} have no row with a valid latitude and "
+                "longitude in degrees"
+            )
+        coordinates.append(valid)
+    return coordinates[0], coordinates[1]
+
+
+def _limit(within: str | float | None, kind: str) -> DistanceLimit | None:
+    """Parse the limit in the unit of the kind; reject a limit of another kind."""
+    if within is None:
+        return None
+    span = _SPAN.fullmatch(within) if isinstance(within, str) else None
+    unit = span[2].lower() if span else ""
+    days = _TIMES.get(unit) or _TIMES.get(unit.removesuffix("s"))
+    if span and days:
+        limit = DistanceLimit(float(span[1]) * days)
+        if kind != TIME:
+            raise InputError(f"{within!r} does not measure {kind}s: write {_LIMITS[kind]}")
+        return limit
+    try:
+        limit = parse_distance(within)
+    except InputError:
+        raise InputError(
+            f"{within!r} is not a distance: write {_LIMITS[POINT]} for coordinates, "
+            f"{_LIMITS[TIME]} for dates and times, {_LIMITS[NUMBER]} for numbers"
+        ) from None
+    is_share_of_time = kind == TIME and limit.unit == "share"
+    if (limit.unit == METRES) != (kind == POINT) or is_share_of_time:
+        raise InputError(f"{within!r} does not measure {kind}s: write {_LIMITS[kind]}")
+    return limit
+
+
+# -- the nearest -----------------------------------------------------------------------------------
+
+
+def _by_number(left: Array, right: Array, limit: DistanceLimit | None, unit: str) -> RowDistances:
+    rows = np.flatnonzero(np.isfinite(left))
+    values, first = _distinct(right[:, None])
+    values = values[:, 0]
+    if not len(rows) or not len(values):
+        return _no_rows(unit)
+    numbers = left[rows]
+    above = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
+    below = np.maximum(above - 1, 0)
+    up, down = np.abs(values[above] - numbers), np.abs(values[below] - numbers)
+    nearer_below = (down < up) | ((down == up) & (first[below] < first[above]))
+    position = np.where(nearer_below, below, above)
+    kept = np.ones(len(rows), np.bool_)
+    if limit is not None:
+        low, high = number_ranges(numbers, limit)
+        kept = (low <= values[position]) & (values[position] <= high)
+    distance = np.where(nearer_below, down, up)
+    return RowDistances(rows[kept], first[position[kept]], distance[kept], unit)
+
+
+def _by_point(left: Array, right: Array, limit: DistanceLimit | None) -> RowDistances:
+    from lakejoin.kernels.nearest import build_point_tree, find_nearest_points
+
+    rows = np.flatnonzero(np.isfinite(left).all(axis=1))
+    targets, first = _distinct(right)
+    if not len(rows) or not len(targets):
+        return _no_rows(METRES)
+    points, queries = _on_sphere(targets), _on_sphere(left[rows])
+    order, split = np.arange(len(points)), np.zeros(len(points), np.int8)
+    build_point_tree(points, order, split)
+    found = np.empty(len(rows), np.int64)
+    find_nearest_points(points, order, split, first, queries, found)
+    haversines = _haversines(left[rows], targets[found])
+    kept = haversines <= (np.inf if limit is None else haversine_limit(limit))
+    return RowDistances(rows[kept], first[found[kept]], metres_of(haversines[kept]), METRES)
+
+
+def _distinct(values: Array) -> tuple[Array, Array]:
+    """The distinct finite rows, sorted, and the first row of each."""
+    rows = np.flatnonzero(np.isfinite(values).all(axis=1))
+    if values.shape[1] == 1:  # much faster than by whole rows
+        found, first = np.unique(values[rows, 0] + 0.0, return_index=True)
+        return found[:, None], rows[first]
+    found, first = np.unique(values[rows] + 0.0, axis=0, return_index=True)
+    return found, rows[first]
+
+
+def _on_sphere(degrees: Array) -> Array:
+    """Convert (latitude, longitude) to points of the unit sphere, which keeps nearness."""
+    latitude, longitude = np.radians(degrees).T
+    across = np.cos(latitude)
+    return np.stack(
+        [across * np.cos(longitude), across * np.sin(longitude), np.sin(latitude)], axis=1
+    )
+
+
+def _haversines(left: Array, right: Array) -> Array:
+    """sin(angle / 2) ** 2 between coordinates, row by row."""
+    tall, wide = (np.sin(np.radians(left[:, i] - right[:, i]) / 2) ** 2 for i in (0, 1))
+    across = np.cos(np.radians(left[:, 0])) * np.cos(np.radians(right[:, 0]))
+    return np.asarray(tall + across * wide)
+
+
+def _no_rows(unit: str) -> RowDistances:
+    nothing = np.zeros(0, np.int64)
+    return RowDistances(nothing, nothing, np.zeros(0), unit)

@@ -1,0 +1,168 @@
+"""Read columns as numbers, days or coordinates for nearest joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import InputError
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.model import ColumnData, ColumnType, null_id
+from lakejoin.store.coordinate_columns import LATITUDE, LONGITUDE, parse_axis_name
+from lakejoin.store.parsed_numbers import (
+    ParsedValues,
+    column_degrees,
+    column_numbers,
+    parse_points,
+    parse_values,
+    are_on_globe,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+NUMBER, TIME, POINT = "number", "time", "point"
+_POLE = 90.0
+_DAY = 86_400.0
+_MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?Z?$"
+
+
+def kind_of(column: pa.ChunkedArray | pa.Array) -> str:
+    """What most values of a column are: number, time or point; "" if none of these.
+
+    >>> import pyarrow as pa
+    >>> kind_of(pa.array(["3.5", "7"])), kind_of(pa.array(["1 May 2020", "2020-05-02"]))
+    ('number', 'time')
+    >>> kind_of(pa.array(["48.1, 11.6"])), kind_of(pa.array(["Ulm"]))
+    ('point', '')
+    """
+    from lakejoin.kernels import coordinate_texts
+
+    data = encode_query(column)
+    if data.profile.type is ColumnType.DATE:
+        return TIME
+    readings = parse_values(data.tokens)
+    shares = {
+        NUMBER: float(np.isfinite(column_numbers(readings)).mean()) if len(readings) else 0.0,
+        TIME: _share(_moments(data.tokens)),
+        POINT: readings.share(coordinate_texts.PAIR, coordinate_texts.POINT),
+    }
+    kind = max(shares, key=lambda name: shares[name])
+    return kind if shares[kind] > 0 else ""
+
+
+def numbers_of(column: pa.ChunkedArray | pa.Array) -> Array:
+    """The number of every row, NaN if it has none."""
+    data = encode_query(column)
+    return _of_rows(data, column_numbers(parse_values(data.tokens)))
+
+
+def days_of(column: pa.ChunkedArray | pa.Array) -> Array:
+    """The days since 1970 of every row, with fractions; NaN if it has no date.
+
+    >>> import pyarrow as pa
+    >>> days_of(pa.array(["1970-01-02 12:00:00", "31 Jan 1970", "?"])).tolist()
+    [1.5, 30.0, nan]
+    """
+    data = encode_query(column)
+    return _of_rows(data, _moments(data.tokens))
+
+
+def points_of_texts(column: pa.ChunkedArray | pa.Array) -> Array:
+    """The (latitude, longitude) of every row of a column with both."""
+    data = encode_query(column)
+    return _of_rows(data, parse_points(data.tokens))
+
+
+def coordinates_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> Array:
+    """The (latitude, longitude) of every row: of two columns in that order, or of one with both.
+    NaN where they are not valid coordinates.
+
+    >>> import pyarrow as pa
+    >>> coordinates_of([pa.array(["48.1", "991", "?"]), pa.array(["11.6", "7", "8"])]).tolist()
+    [[48.1, 11.6], [nan, nan], [nan, nan]]
+    """
+    if len(columns) == 1:
+        return valid_coordinates(points_of_texts(columns[0]))
+    data = [encode_query(column) for column in columns]
+    return valid_coordinates(
+        np.stack([_of_rows(axis, column_degrees(parse_values(axis.tokens))) for axis in data], 1)
+    )
+
+
+def points_of_columns(
+    columns: Sequence[pa.ChunkedArray], names: Sequence[str]
+) -> tuple[Array, str]:
+    """The two numbers of every row in column order, and the axis of the first column, if
+    letters, names or numbers beyond the poles tell."""
+    data = [encode_query(column) for column in columns]
+    readings = [parse_values(column.tokens) for column in data]
+    degrees = [column_degrees(reading) for reading in readings]
+    axes = [_axis(reading, name) for reading, name in zip(readings, names, strict=True)]
+    if axes[0] == axes[1] != "":
+        raise InputError(
+            f"{names[0]!r} and {names[1]!r} are both a {axes[0]}: name one latitude and one "
+            "longitude column"
+        )
+    first = axes[0] or {LATITUDE: LONGITUDE, LONGITUDE: LATITUDE}.get(axes[1], "")
+    beyond = [bool((np.abs(axis) > _POLE).any()) for axis in degrees]
+    if not first and beyond[0] != beyond[1]:
+        first = LONGITUDE if beyond[0] else LATITUDE
+    rows = [_of_rows(column, values) for column, values in zip(data, degrees, strict=True)]
+    return np.stack(rows, axis=1), first
+
+
+def valid_coordinates(points: Array) -> Array:
+    """The coordinates, NaN where they are invalid."""
+    return np.where(are_on_globe(points)[:, None], points, np.nan)
+
+
+def _axis(readings: ParsedValues, name: str) -> str:
+    from lakejoin.kernels import coordinate_texts
+
+    north, east = readings.share(coordinate_texts.LATITUDE), readings.share(coordinate_texts.LONGITUDE)
+    if north > 0.5 > east or east > 0.5 > north:
+        return LATITUDE if north > east else LONGITUDE
+    by_name = parse_axis_name(name)
+    return by_name.axis if by_name else ""
+
+
+def _moments(tokens: pa.LargeStringArray) -> Array:
+    """Days since 1970 of canonical values, NaN if they are not dates."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    dated = np.asarray(pc.match_substring_regex(tokens, _MOMENT))
+    days = np.full(len(tokens), np.nan)
+    if dated.any():
+        plain = pc.utf8_rtrim(tokens.filter(pa.array(dated)), "Z")
+        try:
+            moments = plain.cast(pa.timestamp("us"))
+        except pa.ArrowInvalid:  # dates that do not exist, such as 31 February
+            moments = pa.array([_moment(text) for text in plain.to_pylist()], pa.timestamp("us"))
+        days[dated] = moments.cast(pa.int64()).to_numpy(zero_copy_only=False) / (1e6 * _DAY)
+    return days
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _share(numbers: Array) -> float:
+    return float(np.isfinite(numbers).mean()) if len(numbers) else 0.0
+
+
+def _of_rows(data: ColumnData, of_tokens: Array) -> Array:
+    """Spread what each distinct value has to the rows; NaN for nulls."""
+    nothing = np.full((1, *of_tokens.shape[1:]), np.nan)
+    by_id = np.concatenate([of_tokens, of_tokens[data.spelling_token], nothing])
+    nulls = data.cells == null_id(data.cells.dtype)
+    return np.asarray(by_id[np.where(nulls, len(by_id) - 1, data.cells)])

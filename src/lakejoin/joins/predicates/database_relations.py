@@ -1,0 +1,200 @@
+"""The key relations among the tables of a folder, a file or a lake."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
+
+from lakejoin.errors import InputError, UnreadableFile
+from lakejoin.joins.options import Progress
+from lakejoin.joins.predicates.diagram import DIAGRAMS
+from lakejoin.joins.predicates.column_references import NamedTable
+from lakejoin.joins.predicates.key_relations import Relation, find_relations
+from lakejoin.joins.report import clipped, counted, loss_texts
+from lakejoin.model import ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAMES = 60
+_SKIPPED = 5  # files listed by name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Relations(Sequence[Relation]):
+    """The likely key relations among tables, most likely first."""
+
+    found: tuple[Relation, ...]
+    tables: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, place: int) -> Relation: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Relation, ...]: ...
+    def __getitem__(self, place: int | slice) -> Relation | tuple[Relation, ...]:
+        return self.found[place]
+
+    def __iter__(self) -> Iterator[Relation]:
+        return iter(self.found)
+
+    def diagram(self, kind: str = "mermaid") -> str:
+        """A diagram as text, for `mermaid` or `graphviz`."""
+        if kind not in DIAGRAMS:
+            raise InputError(f"unknown diagram {kind!r}: choose one of {', '.join(DIAGRAMS)}")
+        short = self.short
+        return DIAGRAMS[kind](short.tables, short.found)
+
+    @property
+    def short(self) -> Relations:
+        """The same with short names, if all tables are parts of one file."""
+        fronts = {name.rpartition("#")[0] for name in self.tables}
+        if len(fronts) != 1 or not self.tables[0].count("#"):
+            return self
+        begin = len(fronts.pop()) + 1
+        found = (
+            replace(relation, table=relation.table[begin:], key_table=relation.key_table[begin:])
+            for relation in self.found
+        )
+        return Relations(tuple(found), tuple(name[begin:] for name in self.tables), self.notes)
+
+    def table(self) -> pa.Table:
+        """The relations as a `pyarrow.Table`."""
+        import pyarrow as pa
+
+        texts = pa.list_(pa.string())
+        schema = pa.schema(
+            [
+                ("table", pa.string()),
+                ("columns", texts),
+                ("key_table", pa.string()),
+                ("key_columns", texts),
+                *((name, pa.int64()) for name in ("rows", "values", "missing", "keys")),
+                ("score", pa.float64()),
+                ("why", pa.string()),
+            ]
+        )
+        return pa.Table.from_pylist([relation.to_json() for relation in self.found], schema)
+
+    def __repr__(self) -> str:
+        lines = [f"{_words(relation)}  ({relation.score:.2f})" for relation in self.found]
+        head = f"{counted(len(self), 'relation')} among {counted(len(self.tables), 'table')}"
+        return "\n".join([head, *lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        parts = ["<table><tr><th>refers</th><th>to the key</th><th>score</th><th>why</th></tr>"]
+        for found in self.found:
+            cells = [format_columns(found.table, found.columns), format_columns(found.key_table, found.key_columns)]
+            cells += [f"{found.score:.2f}", found.why]
+            row = "".join(f"<td>{html.escape(clipped(cell, _NAMES))}</td>" for cell in cells)
+            parts.append(f"<tr>{row}</tr>")
+        notes = (f"<p>{html.escape(f'note: {note}')}</p>" for note in self.notes)
+        return "".join([*parts, "</table>", *notes])
+
+
+def relate_tables(
+    tables: Sequence[NamedTable],
+    rules: ValueRules | None = None,
+    progress: Progress | None = None,
+    notes: Sequence[str] = (),
+) -> Relations:
+    """Find the key relations among tables.
+
+    >>> import pyarrow as pa
+    >>> films = pa.table({"film_id": ["f1", "f2", "f3"], "title": ["Alien", "Heat", "Ran"]})
+    >>> roles = pa.table({"film": ["f1", "f1", "f3"], "name": ["Ash", "Kane", "Jiro"]})
+    >>> tables = [NamedTable("films", lambda: films), NamedTable("roles", lambda: roles)]
+    >>> relate_tables(tables)
+    1 relation among 2 tables
+    roles(film) → films(film_id)  (0.80)
+    """
+    if len(tables) < 2:
+        what = f"there is only {tables[0].name}" if tables else "there is none"
+        raise InputError(f"relations need at least two tables, and {what}")
+    all_notes = [*notes, *_losses(tables)]
+    found = find_relations(tables, rules, progress, all_notes)
+    return Relations(tuple(found), tuple(table.name for table in tables), tuple(all_notes))
+
+
+def read_tables(
+    place: str, progress: Progress | None = None, left_out: str | None = None
+) -> tuple[list[NamedTable], list[str]]:
+    """Read the tables of a folder, a glob, or a file with several (SQLite, Excel); returns them and
+    notes on files without a table. Files inside `loss_texts` (an index) are skipped."""
+    from lakejoin.sources.lake_files import list_files
+    from lakejoin.formats.file_reader import open_tables, wrap_reader_errors
+    from lakejoin.formats.table_stream import Table
+    from lakejoin.model import Skipped
+    from lakejoin.locations import Location
+
+    report = progress or (lambda doing: None)
+    tables: list[NamedTable] = []
+    skipped: list[Skipped] = []
+    files = list_files([place], skipped, None if left_out is None else Location.of(left_out))
+    for number, source in enumerate(files, start=1):
+        report(f"reading file {number:,} of {len(files):,}")
+        try:
+            with wrap_reader_errors(source.name):
+                for stream in open_tables(source):
+                    if isinstance(stream, Skipped):
+                        skipped.append(stream)
+                    else:
+                        table = Table.of(stream)
+                        tables.append(NamedTable(stream.name, _loader(table.rows), table.losses))
+        except UnreadableFile as problem:
+            if len(files) == 1:
+                raise
+            skipped.append(Skipped(problem.path, problem.reason, problem.detail))
+    if not tables:
+        raise InputError(f"there is no table in {place}" + _listed(skipped))
+    notes = [f"skipped: {file}" for file in skipped[:_SKIPPED]]
+    if len(skipped) > _SKIPPED:
+        notes.append(f"… and {counted(len(skipped) - _SKIPPED, 'more file')} without a table")
+    return tables, notes
+
+
+def tables_of_frames(frames: Mapping[str, Any]) -> list[NamedTable]:
+    """The tables of frames, by their names."""
+    from lakejoin.joins.given import plain_columns, read_input
+
+    tables = []
+    for name, frame in frames.items():
+        rows, losses = read_input(frame)
+        tables.append(NamedTable(str(name), _loader(plain_columns(rows)), losses))
+    return tables
+
+
+def format_columns(table: str, columns: Sequence[str]) -> str:
+    """A table and some of its columns as text.
+
+    >>> format_columns("films.csv", ["id", "year"])
+    'films.csv(id, year)'
+    """
+    return f"{table}({', '.join(columns)})"
+
+
+def _words(relation: Relation) -> str:
+    source = format_columns(relation.table, relation.columns)
+    return f"{source} → {format_columns(relation.key_table, relation.key_columns)}"
+
+
+def _loader(rows: pa.Table) -> Callable[[], pa.Table]:
+    return lambda: rows
+
+
+def _losses(tables: Sequence[NamedTable]) -> Iterator[str]:
+    """Notes on what reading lost of the first tables, and on how many more."""
+    incomplete = [table for table in tables if table.losses]
+    for table in incomplete[:_SKIPPED]:
+        yield from loss_texts(table.name, table.losses)
+    if len(incomplete) > _SKIPPED:
+        yield f"… and losses in {counted(len(incomplete) - _SKIPPED, 'more table')}"
+
+
+def _listed(skipped: Sequence[object]) -> str:
+    return "".join(f"; {file}" for file in skipped[:_SKIPPED])

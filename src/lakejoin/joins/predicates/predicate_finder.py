@@ -1,0 +1,184 @@
+"""The best predicates over more than two tables (section V-D of the paper).
+
+This is the same set-enumeration tree as for two tables, over pairs of columns of any two tables. A
+predicate counts only if it connects all tables; on the way there, some are not connected yet.
+
+- *Not closed*: predicates are stored by the size of their join, as in the paper. A predicate that
+  an earlier one of the same size contains is not followed. Other pairs that are equal in the joins
+  of the best predicates are added at the end.
+- *Bounds*: groups can multiply, so only the size of the join bounds them, which says little before
+  all tables are connected. But predicates below must still connect them by a later pair, so they
+  have no more groups than the largest join with such a pair.
+
+The joins are counted by `join_trees.py`, each from the tables. A predicate that is too expensive to
+count is left out with all below it, and the search then counts as cut short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from lakejoin.joins.predicates.coded_tables import CodedTables
+from lakejoin.joins.predicates.facts import Facts, bounding_facts
+from lakejoin.joins.predicates.row_groups import SinglePairs
+from lakejoin.joins.predicates.join_trees import ColumnIdPair, JoinTrees, TooLarge, variables_of
+from lakejoin.joins.predicates.preferences import PREFERENCES
+from lakejoin.joins.predicates.ranking import Members, Rankings
+from lakejoin.joins.predicates.predicate_search import Child, PredicateSearch
+
+_AS_MANY = 20  # predicates over two tables take as long as one over several
+
+
+class MultiTableSearch(PredicateSearch):
+    """A search over more than two tables.
+
+    `most` is the limit for two tables; here it is a twentieth, as each predicate takes longer.
+    """
+
+    def run(self) -> None:
+        """Look at all predicates that may be among the best."""
+        self._best = Rankings(self.rankings, self.pruning.bounds)
+        self._limit = None if self.most is None else max(1, self.most // _AS_MANY)
+        self._left_out = False
+        self._trees = JoinTrees(self.coded)
+        self._by_size: dict[int, list[frozenset[int]]] = {}
+        alone = self._alone()
+        self.pairs = sorted(alone, key=lambda pair: (alone[pair].inner, pair))
+        children = [(index, alone[pair]) for index, pair in enumerate(self.pairs)]
+        self._facts_alone = [facts for _, facts in children]
+        self.looked_at = len(children)
+        self._start()
+        self._follow((), children)
+        self.complete = self.complete and not self._left_out
+
+    def closed(self, members: Members, facts: Facts) -> Members:
+        """The predicate with all pairs that are equal in every row of its join."""
+        held = list(members)
+        for index, alone in enumerate(self._facts_alone):
+            if index not in held and _involves(alone, facts) and self._adds_nothing(held, index):
+                held.append(index)
+        return tuple(sorted(held))
+
+    def enough(self, members: Members, facts: Facts, alike: Callable[[int], float]) -> Members:
+        """Few of a predicate's pairs that make the same join, preferring similar names."""
+        taken = list(members)
+        for index in sorted(members, key=lambda pair: (alike(pair), -pair)):
+            fewer = [pair for pair in taken if pair != index]
+            if self._connects(tuple(fewer)) and self._adds_nothing(fewer, index):
+                taken = fewer
+        return tuple(taken)
+
+    def _adds_nothing(self, held: Sequence[int], index: int) -> bool:
+        variables = variables_of(self.pairs[pair] for pair in held)
+        left, right = self.pairs[index]
+        if left in variables and variables[left] == variables.get(right):
+            return True
+        more, joined = self._joined((*held, index)), self._joined(held)
+        return more is not None and joined is not None and more.inner == joined.inner
+
+    def _start(self) -> None:
+        """First look at predicates that connect all tables by pairs that are good alone.
+
+        They give later ones something to beat, and an answer if the search is cut short.
+        """
+        for preference in PREFERENCES:
+            members: Members = ()
+            scores = [preference.score(self._of_two[pair]) for pair in self.pairs]
+            for index in sorted(range(len(self.pairs)), key=lambda pair: -scores[pair]):
+                if self._components((*members, index)) < self._components(members):
+                    members = (*members, index)
+            facts = self._joined(members) if self._connects(members) else None
+            if facts is not None and facts.groups:
+                self._best.add(tuple(sorted(members)), facts)
+
+    def _alone(self) -> dict[ColumnIdPair, Facts]:
+        """The facts of every pair that shares a value, with the other tables multiplied."""
+        self._of_two: dict[ColumnIdPair, Facts] = {}
+        found = {}
+        for left, right in combinations(range(len(self.coded.tables)), 2):
+            two = CodedTables((self.coded.tables[left], self.coded.tables[right]), self.coded.count)
+            for (i, j), facts in SinglePairs(two).facts().items():
+                pair = (left, i), (right, j)
+                self._of_two[pair] = facts
+                found[pair] = self._trees.facts([pair])
+        return found
+
+    def _follow(self, members: Members, children: Sequence[Child]) -> None:
+        """Look at all predicates below one whose children are counted already."""
+        for at, (index, facts) in enumerate(children):
+            bounded = replace(facts, most_groups=self._most_groups(members, children[at:]))
+            least = bounding_facts(bounded, bounded, bounded.most_groups)
+            if self.complete and (self._best.may_hold(least) or self._best.ranks(facts)):
+                self._enter((*members, index), bounded, children[at + 1 :])
+
+    def _enter(self, members: Members, facts: Facts, later: Sequence[Child]) -> None:
+        if self.pruning.closed and self._known(members, facts):
+            return
+        if self._connects(members):
+            self._best.add(members, facts)
+        self._follow(members, self._children(members, facts, later))
+
+    def _children(self, members: Members, facts: Facts, later: Sequence[Child]) -> list[Child]:
+        """The valid predicates with one more pair that may be among the best."""
+        children = []
+        for index, alone in later:
+            if not self._best.may_hold(bounding_facts(facts, alone, facts.most_groups)):
+                continue
+            if self._limit is not None and self.looked_at >= self._limit:
+                self.complete = False
+                break
+            smaller = self._joined((*members, index))
+            self.count()
+            if smaller is None:
+                self._left_out = True
+            elif smaller.groups:
+                children.append((index, smaller))
+        return children
+
+    def _most_groups(self, members: Members, children: Sequence[Child]) -> int:
+        """The most groups of a predicate with the first of these children and later ones."""
+        index, facts = children[0]
+        tables = self._components((*members, index))
+        if tables == 1:
+            return facts.inner
+        joining = [
+            other.inner
+            for later, other in children[1:]
+            if self._components((*members, index, later)) < tables
+        ]
+        return min(facts.inner, max(joining, default=0))
+
+    def _known(self, members: Members, facts: Facts) -> bool:
+        """Whether an earlier predicate with the same join contains this one (theorem 3)."""
+        pairs = frozenset(members)
+        same_size = self._by_size.setdefault(facts.inner, [])
+        if any(pairs < other and sorted(other) < sorted(pairs) for other in same_size):
+            return True
+        same_size[:] = [other for other in same_size if not other < pairs]
+        same_size.append(pairs)
+        return False
+
+    def _joined(self, members: Sequence[int]) -> Facts | None:
+        """The facts of a predicate; None if counting it is too expensive."""
+        try:
+            return self._trees.facts(self.pairs[index] for index in members)
+        except TooLarge:
+            return None
+
+    def _connects(self, members: Members) -> bool:
+        return self._components(members) == 1
+
+    def _components(self, members: Members) -> int:
+        """The number of connected components of the tables."""
+        component = list(range(len(self.coded.tables)))
+        for index in members:
+            (left, _), (right, _) = self.pairs[index]
+            old, new = component[left], component[right]
+            component = [new if current == old else current for current in component]
+        return len(set(component))
+
+
+def _involves(alone: Facts, facts: Facts) -> bool:
+    return all(a >= b for a, b in zip(alone.involved, facts.involved, strict=True))

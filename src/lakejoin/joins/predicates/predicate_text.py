@@ -1,0 +1,168 @@
+"""Predicates as text and as HTML for notebooks, with notes on them."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterator
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakejoin.joins.report import clipped, counted, html_rows, loss_texts
+
+if TYPE_CHECKING:
+    from lakejoin.joins.predicates.join_predicate import JoinPredicate, Predicates
+
+_WORDS = 300
+_ROWS = 3  # of a join, in HTML
+
+
+def score_text(score: float) -> str:
+    """A score as text: whole, or with few digits.
+
+    >>> score_text(12345), score_text(0.69231), score_text(float("-inf"))
+    ('12,345', '0.692', '-inf')
+    >>> score_text(10**17 + 1)
+    '100,000,000,000,000,001'
+    """
+    if isinstance(score, Integral):  # may have more digits than a float
+        return f"{int(score):,}"
+    number = float(score)
+    if number.is_integer():
+        return f"{number:,.0f}"
+    return f"{number:,.3f}" if abs(number) >= 0.001 else f"{number:.3g}"
+
+
+def scores_text(predicate: JoinPredicate) -> str:
+    """All scores on one line."""
+    return ", ".join(f"{name} {score_text(value)}" for name, value in predicate.scores.items())
+
+
+def fewer_text(predicate: JoinPredicate) -> str:
+    """The fewer pairs that make the same join."""
+    return f"the same join by {clipped(predicate.fewer_words, _WORDS)}"
+
+
+def facts_text(predicate: JoinPredicate) -> str:
+    """The facts on one line."""
+    facts = predicate.facts
+    rows = zip(facts.involved, facts.sizes, predicate.tables.labels, strict=True)
+    joined = ", ".join(f"{part:,} of {total:,} rows of {name}" for part, total, name in rows)
+    return (
+        f"inner join {counted(facts.inner, 'row')}, full outer join {facts.outer:,}; "
+        f"{counted(facts.groups, 'group')}, entropy {facts.entropy:,.2f} bits; joined: {joined}"
+    )
+
+
+def predicate_notes(predicate: JoinPredicate) -> Iterator[str]:
+    """Notes on multiplied rows, and on pairs that mean little."""
+    facts, most = predicate.facts, max(predicate.facts.involved)
+    if facts.inner > most and predicate.tables.are_two:
+        yield (
+            "rows are multiplied: these columns are a key of neither table, and a row has "
+            f"{facts.inner / most:,.1f} partners on average"
+        )
+    elif facts.inner > most:
+        yield (
+            f"rows are multiplied: the inner join has {facts.inner:,} rows, {facts.inner - most:,} "
+            "more than any table contributes"
+        )
+    yield from weak_pair_notes(predicate)
+
+
+def weak_pair_notes(predicate: JoinPredicate) -> Iterator[str]:
+    """Notes on pairs that are equal in many rows but share only one value."""
+    if predicate.facts.inner > 1:
+        weak = [pair for pair in predicate.found.enough if _shared_values(predicate, pair) == 1]
+        each = " each" if len(weak) > 1 else ""
+        if weak:
+            yield f"{predicate.said(weak)}{each} share only one value, which is weak evidence"
+
+
+def _shared_values(predicate: JoinPredicate, pair: tuple[tuple[int, str], tuple[int, str]]) -> int:
+    masks = []
+    for table, name in pair:
+        coded = predicate.tables.coded.tables[table]
+        codes = coded.codes[coded.columns.index(name)]
+        used = np.zeros(predicate.tables.coded.count, np.bool_)
+        used[codes[codes >= 0]] = True
+        masks.append(used)
+    return int(np.count_nonzero(masks[0] & masks[1]))
+
+
+def search_notes(found: Predicates) -> Iterator[str]:
+    """Notes on the search as a whole."""
+    tables = Counter((side.name, side.index) for side in found.tables.sides if found)
+    yield from (f"{name} is joined with itself" for (name, _), times in tables.items() if times > 1)
+    losses = (note for side in found.tables.sides for note in loss_texts(side.name, side.losses))
+    yield from dict.fromkeys(losses)
+    if not found.complete:
+        yield (
+            f"the search was cut short after {found.looked_at:,} predicates, so there may be "
+            "better ones; --most 0 (or most=None) looks at all"
+        )
+
+
+def no_predicate_reason(found: Predicates) -> str:
+    """Why no predicate was found."""
+    for side in found.tables.sides:
+        if not side.size:
+            return f"no predicate joins these tables: {side.name} has no rows"
+    if not found.complete:
+        return "no predicate that joins these tables was found"
+    if found.tables.are_two:
+        return "no predicate joins these tables: they have no value in common"
+    return "no predicate joins these tables: no rows of all of them match"
+
+
+def predicate_text(predicate: JoinPredicate) -> str:
+    """A predicate with its scores and facts as text."""
+    lines = [clipped(predicate.words, _WORDS)]
+    if predicate.fewer_words:
+        lines.append(f"   {fewer_text(predicate)}")
+    lines += [f"   {scores_text(predicate)}", f"   {facts_text(predicate)}"]
+    lines += [f"   note: {note}" for note in predicate.notes]
+    return "\n".join(lines)
+
+
+def predicates_text(found: Predicates) -> str:
+    """All predicates as text, best first."""
+    notes = [f"note: {note}" for note in found.notes]
+    if not found:
+        return "\n".join([found.none, *notes])
+    lines = []
+    for preference in found.preferences:
+        lines.append(f"best for {preference.name}: {preference.when}")
+        for rank, predicate in enumerate(found.best[preference.name], start=1):
+            lines.append(f"{rank}. {predicate_text(predicate)}")
+    return "\n".join([*lines, *notes])
+
+
+def predicate_html(predicate: JoinPredicate) -> str:
+    """A predicate as HTML, with some joined rows."""
+    parts = [f"<p><b>{_escaped(clipped(predicate.words, _WORDS))}</b></p>"]
+    lines = [scores_text(predicate), facts_text(predicate)]
+    lines += [f"note: {note}" for note in predicate.notes]
+    parts.append(f"<p>{'<br>'.join(map(_escaped, lines))}</p>")
+    return "".join([*parts, *html_rows(predicate.table(_ROWS))])
+
+
+def predicates_html(found: Predicates) -> str:
+    """All predicates as an HTML table."""
+    notes = "".join(f"<p>{_escaped(f'note: {note}')}</p>" for note in found.notes)
+    if not found:
+        return f"<p>{_escaped(found.none)}</p>{notes}"
+    heads = ["predicate", *found[0].scores, "inner join", "outer join", "groups"]
+    parts = ["<table><tr>", *(f"<th>{_escaped(head)}</th>" for head in heads), "</tr>"]
+    for predicate in found:
+        facts = predicate.facts
+        cells = [clipped(predicate.words, _WORDS), *map(score_text, predicate.scores.values())]
+        cells += [f"{count:,}" for count in (facts.inner, facts.outer, facts.groups)]
+        parts.append("<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in cells) + "</tr>")
+    return "".join([*parts, "</table>", notes])
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text)

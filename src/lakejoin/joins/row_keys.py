@@ -1,0 +1,129 @@
+"""Encode the key columns of two tables as codes that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.model import ColumnData, ValueRules, null_id
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = np.ndarray[Any, Any]
+
+NO_KEY = -1  # of a row that cannot match: a null, or a value missing from the other table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """The key of every row of both tables, as codes below `count`."""
+
+    left: Array
+    right: Array
+    count: int
+
+
+def encode_keys(
+    left: Sequence[pa.ChunkedArray | pa.Array],
+    right: Sequence[pa.ChunkedArray | pa.Array],
+    rules: ValueRules,
+) -> Keys:
+    """Encode pairs of columns as keys by their canonical values; nulls have no key.
+
+    >>> import pyarrow as pa
+    >>> left, right = pa.array(["Bern", "Zug", None]), pa.array(["zug ", "Ulm"])
+    >>> keys = encode_keys([left], [right], ValueRules())
+    >>> keys.left.tolist(), keys.right.tolist()
+    ([0, 1, -1], [1, -1])
+    """
+    keys: Keys | None = None
+    for left_column, right_column in zip(left, right, strict=True):
+        pair = _codes_of_pair(encode_query(left_column, rules), encode_query(right_column, rules))
+        keys = pair if keys is None else combine_keys(keys, pair)
+    assert keys is not None, "a join needs a pair of columns"
+    return keys
+
+
+class KeyColumn:
+    """A column whose values are keys, to look up the values of other columns in.
+
+    >>> import pyarrow as pa
+    >>> towns = KeyColumn(encode_query(pa.array(["Bern", "Zug", None, "bern"])))
+    >>> towns.codes.tolist(), towns.count
+    ([0, 1, -1, 0], 2)
+    >>> towns.codes_of(encode_query(pa.array(["ZUG", "Ulm"]))).tolist()
+    [1, -1]
+    """
+
+    def __init__(self, column: ColumnData) -> None:
+        self._column = column
+        self.count = len(column.tokens)
+        self.codes = _row_tokens(column, np.arange(self.count, dtype=np.int64))
+
+    def codes_of(self, column: ColumnData) -> Array:
+        """The key of every row of another column, `NO_KEY` if it is not a key."""
+        return _codes_of_pair(self._column, column).right
+
+
+def _codes_of_pair(left: ColumnData, right: ColumnData) -> Keys:
+    """Both columns as codes of the left column's tokens."""
+    import pyarrow.compute as pc
+
+    positions = pc.index_in(right.tokens, value_set=left.tokens).fill_null(NO_KEY)
+    codes = positions.to_numpy(zero_copy_only=False).astype(np.int64)
+    left_codes = _row_tokens(left, np.arange(len(left.tokens), dtype=np.int64))
+    return Keys(left_codes, _row_tokens(right, codes), len(left.tokens))
+
+
+def _row_tokens(column: ColumnData, codes: Array) -> Array:
+    """The code of each row's token, `NO_KEY` for nulls."""
+    by_id = np.concatenate([codes, codes[column.spelling_token], [NO_KEY]])
+    ids = column.cells.astype(np.int64)
+    ids[column.cells == null_id(column.cells.dtype)] = len(by_id) - 1
+    return np.asarray(by_id[ids])
+
+
+def one_to_one_keys(keys: Keys, order: Array) -> Keys:
+    """Keys by which every row matches at most one other: the n-th row of a key its n-th row.
+
+    `order` ranks the left rows of a key; right rows keep their order.
+
+    >>> keys = Keys(np.array([0, 0, 1]), np.array([0, 1, 1]), 2)
+    >>> once = one_to_one_keys(keys, np.array([1, 0, 0]))
+    >>> [(i, j) for i, a in enumerate(once.left) for j, b in enumerate(once.right) if a == b >= 0]
+    [(1, 0), (2, 1)]
+    """
+    nth = _nth(keys.left, order), _nth(keys.right, np.zeros(len(keys.right), np.int64))
+    most = 1 + max(int(side.max(initial=0)) for side in nth)
+    return combine_keys(keys, Keys(nth[0], nth[1], most))
+
+
+def _nth(keys: Array, order: Array) -> Array:
+    """How many rows of the same key precede each row."""
+    rows = np.lexsort((order, keys))
+    ordered = keys[rows]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(keys)])
+    sizes = np.diff(np.append(starts, len(keys)))
+    nth = np.empty(len(keys), np.int64)
+    nth[rows] = np.arange(len(keys)) - np.repeat(starts, sizes)
+    return nth
+
+
+def combine_keys(first: Keys, second: Keys) -> Keys:
+    """Combine two keys into one, with dense codes so that no product overflows."""
+    left = _product(first.left, second.left, second.count)
+    right = _product(first.right, second.right, second.count)
+    distinct, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
+    if len(distinct) and distinct[0] == NO_KEY:
+        codes = codes - 1
+    count = int(codes.max(initial=NO_KEY)) + 1
+    return Keys(codes[: len(left)], codes[len(left) :], count)
+
+
+def _product(first: Array, second: Array, count: int) -> Array:
+    return np.where((first < 0) | (second < 0), NO_KEY, first * count + second)

@@ -1,0 +1,168 @@
+"""Match rows by equal values, or by values that learned programs make equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakejoin.joins.dates_inside import match_embedded_dates
+from lakejoin.joins.given import table_subject
+from lakejoin.joins.row_keys import NO_KEY, KeyColumn, encode_keys
+from lakejoin.joins.report import percent
+from lakejoin.joins.task import RejectedJoin, ColumnPairs, JoinTask, side_words
+from lakejoin.joins.join_key import JoinKey, KeyRule
+from lakejoin.values.column_encoder import encode_query
+from lakejoin.model import ColumnData
+
+if TYPE_CHECKING:
+    from lakejoin.joins.learned.program_finder import LearnedJoin
+
+_KEY = 0.8  # least share of distinct values of a key column
+_MOST = 0.5  # of the rows: columns that join this many are the right ones
+_MANY_MORE = 1.5  # times as many rows
+_GIVEN = "you named these columns"
+
+
+def match_equal(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+    """Match rows whose columns have equal values."""
+    if task.options.on:
+        return match_columns(task, task.options.on, 1.0, _GIVEN)
+    from lakejoin.joins.equal.equal_columns import find_equal_columns
+
+    task.tell("looking for columns with equal values")
+    subjects = table_subject(task.names[0]), table_subject(task.names[1])
+    best = find_equal_columns(task.left, task.right, task.options.rules, subjects)
+    if best is None:
+        return found
+    if not best.believed:
+        words = _equal_words(best.on)
+        task.attempts.append(RejectedJoin(words, best.left_joined, best.right_joined, best.why))
+        return found
+    return match_columns(task, best.on, 1.0, best.why)
+
+
+def match_columns(task: JoinTask, on: ColumnPairs, sure: float, why: str, side: str = "") -> JoinKey:
+    """Join on these columns, even if no row matches; `side` is the source side."""
+    left, right, rules = task.left, task.right, task.options.rules
+    left_names, right_names = tuple(a for a, _ in on), tuple(b for _, b in on)
+    words = _equal_words(on)
+    if len(on) > 1:
+        keys = encode_keys(
+            [right[name] for name in right_names], [left[name] for name in left_names], rules
+        )
+        way = KeyRule("equal", left_names, keys.right, words, sure, why)
+        return JoinKey("left", right_names, keys.left, keys.count, (way,))
+    left_data, right_data = (
+        encode_query(left[left_names[0]], rules),
+        encode_query(right[right_names[0]], rules),
+    )
+    side = side or _source_side(left_data, right_data)
+    source, target = (left_data, right_data) if side == "left" else (right_data, left_data)
+    columns, key_names = (left_names, right_names) if side == "left" else (right_names, left_names)
+    key = KeyColumn(target)
+    way = KeyRule("equal", columns, key.codes_of(source), words, sure, why)
+    return JoinKey(side, key_names, key.codes, key.count, (way,))
+
+
+def match_rewritten(task: JoinTask, found: JoinKey | None) -> JoinKey | None:
+    """Match rows by rewriting the values of one side with learned programs.
+
+    Columns that are equal in some rows are rewritten for the others. Other columns replace them
+    only if the equal ones join few rows and programs many more.
+    """
+    task.tell("learning rewriting rules")
+    if found is None or task.options.on:
+        learned = _learned(task, task.options.on)
+        best = _joining_more(found, learned, 1.0)
+        if best is None or not any(best.joined):
+            best = _joining_more(best, match_embedded_dates(task), 1.0)
+        return best
+    if len(found.columns) == 1:
+        found = _joining_more(found, _learned(task, (_pair(found),)), 1.0)
+    if found and _reach(task, found) < _MOST:
+        found = _joining_more(found, _learned(task, ()), _MANY_MORE)
+    return found
+
+
+def _learned(task: JoinTask, on: ColumnPairs) -> JoinKey | None:
+    from lakejoin.joins.learned.program_finder import find_programs
+
+    learned = find_programs(task.left, task.right, on=on, rules=task.options.rules)
+    if learned:
+        return _of_programs(task, learned)
+    if doubted := learned.doubted:
+        rows = doubted.left_rows, doubted.right_rows
+        task.attempts.append(RejectedJoin(doubted.words, *rows, doubted.why))
+    return None
+
+
+def _joining_more(found: JoinKey | None, other: JoinKey | None, times: float) -> JoinKey | None:
+    """The other candidate if it joins more than `times` as many rows."""
+    if found is None or other is None:
+        return found or other
+    return other if sum(other.joined) > times * sum(found.joined) else found
+
+
+def _pair(found: JoinKey) -> tuple[str, str]:
+    source, target = found.ways[0].columns[0], found.columns[0]
+    return (source, target) if found.source_side == "left" else (target, source)
+
+
+def _reach(task: JoinTask, found: JoinKey) -> float:
+    """The larger share of rows that join, of either table."""
+    sizes = task.left.num_rows, task.right.num_rows
+    shares = [joined / max(1, size) for joined, size in zip(found.joined, sizes, strict=True)]
+    return float(max(shares))
+
+
+def _of_programs(task: JoinTask, learned: LearnedJoin) -> JoinKey:
+    """The learned programs as rules, in order."""
+    side = learned.source_side
+    target = learned.target
+    assert target is not None, "programs lead to a key"
+    rows = learned.left_rows, learned.right_rows
+    sources, targets = rows if side == "left" else rows[::-1]
+    ways = []
+    for index, supported in enumerate(learned.programs):
+        chosen = learned.which == index
+        codes = np.full(task.table(side).num_rows, NO_KEY, np.int64)
+        codes[sources[chosen]] = learned.key_of[targets[chosen]]
+        plain = supported.program.is_identity and target.is_identity
+        texts = (
+            (supported.program.columns[0], target.columns[0])
+            if plain
+            else (supported.program, target)
+        )
+        words = side_words(side, str(texts[0]), str(texts[1]), "=")
+        why = _program_why(supported.source_rows, supported.by_chance)
+        kind = "equal" if plain else "transform"
+        way = KeyRule(
+            kind,
+            supported.program.columns,
+            codes,
+            words,
+            1 - supported.by_chance,
+            why,
+            supported.program,
+        )
+        ways.append(way)
+    program = None if target.is_identity else target
+    return JoinKey(side, target.columns, learned.key_of, learned.key_count, tuple(ways), program)
+
+
+def _program_why(rows: int, by_chance: float) -> str:
+    matched = f"{rows:,} row matches a key" if rows == 1 else f"{rows:,} rows match a key"
+    if by_chance <= 0:
+        return f"{matched}; deliberately wrong values match none"
+    return f"{matched}; {percent(by_chance)} of deliberately wrong values would match too"
+
+
+def _source_side(left: ColumnData, right: ColumnData) -> str:
+    """The side whose rows look up a key: the left, unless only its column is a key."""
+    is_key = [side.profile.uniqueness >= _KEY for side in (left, right)]
+    return "right" if is_key[0] and not is_key[1] else "left"
+
+
+def _equal_words(on: ColumnPairs) -> str:
+    return " and ".join(f"{left} = {right}" for left, right in on)

@@ -1,0 +1,200 @@
+"""LSH Ensemble: optimal partitions, optimal bands, and estimates from agreeing signatures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lakejoin.kernels.jit import kernel
+
+Array = np.ndarray[Any, Any]
+
+# Symbols of the thesis (chapter 2):
+#
+#     q, x        sizes of the query and of a set; `ratio` is x / q
+#     t, s        containment, and the Jaccard similarity that it implies: s = t / (x/q + 1 - t)
+#     b, r        bands, and rows of a band, of a signature
+#     i           how many values the query and a set share
+
+
+@njit(inline="always")
+def _cost(counts: Array, totals: Array, sizes: Array, i: int, j: int) -> np.float64:
+    """Equation 2.18: the cost of the partition of distinct sizes [i, j]; sums run before i."""
+    return (counts[j + 1] - counts[i]) - (totals[j + 1] - totals[i]) / sizes[j]
+
+
+@njit(inline="always")
+def _push(stack: Array, at: int, low: int, high: int, first: int, last: int) -> None:
+    stack[at, 0] = low
+    stack[at, 1] = high
+    stack[at, 2] = first
+    stack[at, 3] = last
+
+
+@kernel
+def find_partition_ends(sizes: Array, counts: Array, partitions: int, ends: Array) -> float:
+    """Find the cheapest partitions of ascending distinct sizes: write the last size of each.
+
+    Equation 2.19 by dynamic programming. With S the running sum of count x size, the only part of
+    the cost that couples the first size i and the last size j is S[i] / size[j]; S rises and 1 /
+    size falls, so the best i never falls as j rises (the cost is a Monge array), and each layer is
+    found by halving: O(partitions x d log d) for d distinct sizes, the exact optimum.
+    """
+    d = sizes.shape[0]
+    before_counts = np.zeros(d + 1)
+    before_totals = np.zeros(d + 1)
+    for i in range(d):
+        before_counts[i + 1] = before_counts[i] + counts[i]
+        before_totals[i + 1] = before_totals[i] + counts[i] * np.float64(sizes[i])
+    best = np.empty(d)
+    for j in range(d):
+        best[j] = _cost(before_counts, before_totals, sizes, 0, j)
+    choice = np.zeros((partitions, d), dtype=np.int64)
+    stack = np.empty((128, 4), dtype=np.int64)
+    for p in range(1, partitions):
+        layer = best.copy()  # fewer partitions are allowed too
+        choice[p, :] = -1
+        top = 1
+        _push(stack, 0, p, d - 1, p, d - 1)
+        while top > 0:
+            top -= 1
+            low, high = stack[top, 0], stack[top, 1]
+            first, last = stack[top, 2], stack[top, 3]
+            if low > high:
+                continue
+            j = (low + high) // 2
+            value = np.inf
+            best_first = first
+            for i in range(first, min(last, j) + 1):
+                total = best[i - 1] + _cost(before_counts, before_totals, sizes, i, j)
+                if total < value:
+                    value, best_first = total, i
+            if value < layer[j]:
+                layer[j] = value
+                choice[p, j] = best_first
+            _push(stack, top, low, j - 1, first, best_first)
+            _push(stack, top + 1, j + 1, high, best_first, last)
+            top += 2
+        best = layer
+    j = d - 1
+    n = 0
+    p = partitions - 1
+    while j >= 0:
+        while p > 0 and choice[p, j] < 0:
+            p -= 1
+        ends[n] = j
+        n += 1
+        if p == 0:
+            break
+        j = choice[p, j] - 1
+        p -= 1
+    return best[d - 1]
+
+
+@kernel
+def compute_band_errors(
+    threshold: float, ratio: float, positions: int, nodes: Array, weights: Array, out: Array
+) -> None:
+    """Equations 2.22 to 2.24 for all (b, r): out[r - 1, b - 1] is (false positive, false negative).
+
+    `positions` is the length of a signature; `nodes` and `weights` integrate over [-1, 1].
+    """
+    upper = min(1.0, ratio)
+    for side in range(2):
+        low = 0.0 if side == 0 else min(threshold, upper)
+        high = min(threshold, upper) if side == 0 else upper
+        half = 0.5 * (high - low)
+        for k in range(nodes.shape[0]):
+            t = low + half * (1.0 + nodes[k])
+            weight = half * weights[k]
+            s = t / (ratio + 1.0 - t)
+            power = 1.0
+            for r in range(1, out.shape[0] + 1):
+                power *= s
+                miss = 1.0
+                for b in range(1, positions // r + 1):
+                    miss *= 1.0 - power
+                    out[r - 1, b - 1, side] += weight * (miss if side else 1.0 - miss)
+
+
+# -- estimates from counts -----------------------------------------------------------------------
+#
+# Let a query of q values and a set of x values share i of them. The smallest number at a position
+# of a signature is equally likely to belong to any of the q + x - i values: to a shared one (the
+# signatures are equal there) with probability i / (q + x - i), to one that only the query has (the
+# query's number is less) with (q - i) / (q + x - i), else to one that only the set has. q and x are
+# known, so the counts of the three cases tell how large i is.
+
+
+@kernel
+def score_counts(equal: int, less: int, positions: int, q: float, x: float, shared: float) -> float:
+    """Return by how many standard deviations counts exceed those expected for `shared` values.
+
+    The score test: the slope of the log-likelihood over the root of its information.
+    """
+    more = positions - equal - less
+    only_q, only_x, both = q - shared, x - shared, q + x - shared
+    if (only_q <= 0.0 and less > 0) or (only_x <= 0.0 and more > 0):
+        return -np.inf  # the query has a value that the set lacks, or the reverse
+    slope = equal / shared + positions / both
+    information = 1.0 / shared - 1.0 / both
+    if only_q > 0.0:
+        slope -= less / only_q
+        information += 1.0 / only_q
+    if only_x > 0.0:
+        slope -= more / only_x
+        information += 1.0 / only_x
+    return slope / np.sqrt(positions / both * information) if information > 0.0 else 0.0
+
+
+@kernel
+def score_equal_count(equal: int, positions: int, q: float, x: float, shared: float) -> float:
+    """Return the same, from the number of equal positions alone."""
+    s = shared / (q + x - shared)
+    spread = np.sqrt(positions * s * (1.0 - s))
+    if spread == 0.0:
+        return 0.0 if equal == positions else -np.inf
+    return (equal - positions * s) / spread
+
+
+@kernel
+def estimate_shared(
+    equal: Array,
+    less: Array,
+    positions: int,
+    q: float,
+    sizes: Array,
+    ordered: bool,
+    shared: Array,
+    error: Array,
+) -> None:
+    """Estimate the number of shared values, and its standard error, from counts and sizes.
+
+    Without an order only `equal` counts.
+    """
+    for k in range(equal.shape[0]):
+        x = np.float64(sizes[k])
+        most = min(q, x)
+        same, below = np.float64(equal[k]), np.float64(less[k])
+        if not ordered:
+            s = same / positions
+            shared[k] = min(most, s * (q + x) / (1.0 + s))
+            s = (same + 0.5) / (positions + 1.0)
+            error[k] = np.sqrt(s * (1.0 - s) / positions) * (q + x) / (1.0 + s) ** 2
+            continue
+        above = positions - same - below
+        # Where the slope of the log-likelihood is zero: the cubic terms cancel, and the smaller
+        # root of what remains lies between 0 and the smaller size.
+        a2 = same * (q + x) + below * x + above * q
+        a1 = same * (q * x + (q + x) ** 2) + (below * x + above * q) * (q + x) - positions * q * x
+        a0 = same * q * x * (q + x)
+        i = 2.0 * a0 / (a1 + np.sqrt(max(0.0, a1 * a1 - 4.0 * a2 * a0)))
+        shared[k] = min(i, most)
+        # Half a position more or less keeps the error above zero where all positions agree.
+        i = min(i, q * (1.0 - 0.5 / (same + below + 1.0)), x * (1.0 - 0.5 / (same + above + 1.0)))
+        i = max(i, 0.5 * (q + x) / (positions + 1.0) * min(1.0, most / (q + x)))
+        both = q + x - i
+        information = 1.0 / i + 1.0 / (q - i) + 1.0 / (x - i) - 1.0 / both
+        error[k] = 1.0 / np.sqrt(positions / both * information)

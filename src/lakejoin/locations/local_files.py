@@ -1,0 +1,111 @@
+"""Walk local folders, and flush files to disk."""
+# ruff: noqa: PTH115, PTH116
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from lakejoin.locations.entries import Enter, Entry, Problem
+
+_Identity = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: str
+    relative: str
+    ancestors: tuple[_Identity, ...]  # from the root to this folder
+
+
+def walk_local(root: str, problems: list[Problem], enter: Enter) -> Iterator[Entry]:
+    """Yield every file below `root`: a folder's files in order, then those of its subfolders.
+
+    A linked folder is entered once, and never if it links back to one of its parents. What cannot
+    be listed goes to `problems`; `OSError` is raised only if the root itself cannot be listed.
+    """
+    stack = [_Folder(root, "", (_identity(os.stat(root)),))]
+    linked: set[_Identity] = set()
+    while stack:
+        folder = stack.pop()
+        try:
+            with os.scandir(folder.path) as listing:
+                entries = sorted(listing, key=lambda e: e.name)
+        except OSError as problem:
+            if not folder.relative:
+                raise
+            problems.append(_unlisted(folder.relative, problem))
+            continue
+        subfolders: list[_Folder] = []
+        for entry in entries:
+            relative = f"{folder.relative}/{entry.name}" if folder.relative else entry.name
+            try:
+                if entry.is_dir():
+                    if enter(relative):
+                        subfolders.extend(_enter(entry, relative, folder, linked, problems))
+                elif entry.is_file():
+                    stat = entry.stat()
+                    yield Entry(relative, stat.st_size, stat.st_mtime_ns)
+                elif entry.is_symlink():
+                    problems.append(Problem(relative, "broken link", _target(entry.path)))
+                else:
+                    problems.append(Problem(relative, "neither a file nor a folder"))
+            except OSError as problem:  # it vanished, or its link is circular
+                problems.append(_unlisted(relative, problem))
+        stack.extend(reversed(subfolders))
+
+
+def _enter(
+    entry: os.DirEntry[str],
+    relative: str,
+    parent: _Folder,
+    linked: set[_Identity],
+    problems: list[Problem],
+) -> Iterator[_Folder]:
+    """Yield the folder to walk, unless it is already being walked under another name."""
+    here = _identity(entry.stat())
+    if here in parent.ancestors:
+        problems.append(Problem(relative, "linked folder", "links back to one of its parents"))
+        return
+    if entry.is_symlink():
+        if here in linked:
+            problems.append(Problem(relative, "linked folder", "already reached by another link"))
+            return
+        linked.add(here)
+    yield _Folder(entry.path, relative, (*parent.ancestors, here))
+
+
+def _identity(stat: os.stat_result) -> _Identity:
+    return stat.st_dev, stat.st_ino
+
+
+def _unlisted(relative: str, problem: OSError) -> Problem:
+    return Problem(relative, "cannot be listed", problem.strerror or type(problem).__name__)
+
+
+def _target(link: str) -> str:
+    try:
+        return f"points to {os.readlink(link)}"
+    except OSError:
+        return ""
+
+
+def sync(file: BinaryIO) -> None:
+    """Flush to disk; a remote stream is only flushed."""
+    file.flush()
+    try:
+        handle = file.fileno()
+    except (AttributeError, OSError, ValueError):  # a remote stream has no file number
+        return
+    os.fsync(handle)
+
+
+def sync_folder(folder: str) -> None:
+    """Flush a folder's file names to disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,160 @@
+"""Remote file systems: Arrow's own, or fsspec's for schemes that Arrow does not know."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from lakejoin.errors import InputError, MissingDependency
+from lakejoin.locations.entries import Entry, Problem
+from lakejoin.locations.uri import Address, split_query
+
+_CHAINED = re.compile(r"::[A-Za-z][A-Za-z0-9+.-]*://")  # as in zip://a.csv::s3://bucket/b.zip
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BITS = (1 << 63) - 1
+# Names that file systems use for the time of the last change, then for other marks of the content;
+# the creation time comes last, since an append may not change it.
+_STAMPS = (
+    "mtime",
+    "modified",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "Last-Modified",
+    "modificationTime",
+    "last_write_time",
+    "modify",
+    "ETag",
+    "etag",
+    "Content-MD5",
+    "sha",
+    "created",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFileSystem:
+    """An Arrow file system, the path of its root, and the fsspec file system behind it, if any."""
+
+    arrow: Any
+    path: str
+    spec: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePath:
+    """A path on a file system."""
+
+    root: RemoteFileSystem
+    path: str
+
+    @staticmethod
+    def of(uri: str) -> RemotePath:
+        """Find the file system of a URI; each is opened once per process."""
+        process = os.getpid()  # connections do not outlive a fork
+        if _CHAINED.search(uri):
+            root = _opened(uri, process)
+            return RemotePath(root, root.path)
+        address = Address.of(uri)
+        root = _opened(address.root, process)
+        return RemotePath(root, address.below(root.path))
+
+    def entry(self, name: str) -> Entry:
+        """Size and change stamp of the file, as an entry of this name."""
+        if self.root.spec is None:
+            info = self.root.arrow.get_file_info(self.path)
+            return Entry(name, int(info.size or 0), int(info.mtime_ns or 0))
+        self.root.spec.invalidate_cache()
+        info = self.root.spec.info(self.path)
+        return Entry(name, int(info.get("size") or 0), change_stamp(info))
+
+    def walk(self, problems: list[Problem]) -> Iterator[Entry]:
+        """Yield every file below this path, ordered by name."""
+        if self.root.spec is not None:
+            yield from self._walk_spec(problems)
+            return
+        from pyarrow.fs import FileSelector, FileType
+
+        selector = FileSelector(self.path, recursive=True, allow_not_found=True)
+        for info in sorted(self.root.arrow.get_file_info(selector), key=lambda i: i.path):
+            if info.type == FileType.File:
+                yield Entry(self._below(info.path), int(info.size or 0), int(info.mtime_ns or 0))
+
+    def _walk_spec(self, problems: list[Problem]) -> Iterator[Entry]:
+        spec = self.root.spec
+        spec.invalidate_cache()
+        for path, info in sorted(spec.find(self.path, detail=True).items()):
+            relative, known = self._below(path), info
+            if info.get("size") is None or not change_stamp(info):  # a listing may say less than a lookup
+                try:
+                    known = {**info, **spec.info(path)}
+                except OSError as problem:
+                    detail = problem.strerror or str(problem)
+                    problems.append(Problem(relative, "cannot be listed", detail))
+                    continue
+            yield Entry(relative, int(known.get("size") or 0), change_stamp(known))
+
+    def _below(self, path: str) -> str:
+        prefix = self.path.rstrip("/")
+        return path[len(prefix) :].lstrip("/") if path.startswith(prefix) else path.lstrip("/")
+
+
+def change_stamp(info: Mapping[str, Any]) -> int:
+    """A number that changes when a file does, from what its file system reports.
+
+    Nanoseconds of a time, or the hash of a text such as an ETag; 0 if nothing is known.
+
+    >>> change_stamp({"mtime": 1.5}), change_stamp({"size": 3})
+    (1500000000, 0)
+    >>> change_stamp({"ETag": "a"}) != change_stamp({"ETag": "b"})
+    True
+    """
+    for key in _STAMPS:
+        value = info.get(key)
+        if isinstance(value, datetime):
+            moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+            return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+        if isinstance(value, int | float) and value:
+            return round(value * 1_000_000) * 1000 & _BITS  # a float is no more precise
+        if isinstance(value, str) and value:
+            digest = hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=8)
+            return int.from_bytes(digest.digest(), "big") & _BITS or 1
+    return 0
+
+
+@lru_cache(maxsize=64)
+def _opened(uri: str, process: int) -> RemoteFileSystem:
+    from pyarrow import ArrowInvalid, ArrowNotImplementedError
+    from pyarrow.fs import FileSystem
+
+    try:
+        filesystem, path = FileSystem.from_uri(uri)
+        return RemoteFileSystem(filesystem, path)
+    except ArrowNotImplementedError:
+        return _opened_by_fsspec(uri)
+    except ArrowInvalid as problem:
+        if "Unrecognized filesystem type" not in str(problem) and not _CHAINED.search(uri):
+            raise InputError(f"cannot open {split_query(uri)[0]}: {problem}") from None
+        return _opened_by_fsspec(uri)
+
+
+def _opened_by_fsspec(uri: str) -> RemoteFileSystem:
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingDependency(
+            f"opening {uri} needs fsspec; install it with: pip install 'lakejoin[formats]'"
+        ) from None
+    try:
+        filesystem, path = fsspec.core.url_to_fs(uri)
+    except (ValueError, ImportError) as problem:
+        raise InputError(f"cannot open {uri}: {problem}") from None
+    return RemoteFileSystem(PyFileSystem(FSSpecHandler(filesystem)), path, filesystem)

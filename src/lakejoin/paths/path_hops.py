@@ -1,0 +1,272 @@
+"""The joins that start at a table: from the lake's join graph, or searched for on the spot.
+
+A join counts if one column holds at least half of the other's values, one of the two nearly
+identifies rows (otherwise every row would match many), and, for numbers, both names refer to the
+same entity: very many columns hold the numbers from 1 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from lakejoin.ranking.fused_search import find_plausible_keys
+from lakejoin.graph.join_graph import JoinGraph
+from lakejoin.paths.naming import same_entity, entity_of
+from lakejoin.paths.path_tables import SegmentRef, PathTables, is_external
+from lakejoin.errors import InputError
+from lakejoin.joins.given import table_subject
+from lakejoin.model import ColumnType
+from lakejoin.search.options_more import SearchOptions
+from lakejoin.store.segment_tables import SegmentTables
+
+if TYPE_CHECKING:
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.store.graph_files import ColumnPairs
+
+_HALF = 0.5  # share of the smaller column's values that must be in the other
+_ALL, _KEY = 0.95, 0.99  # share of values in the other column; distinct values per row of a key
+_UNIQUE = 0.5  # distinct values per row, in one of the two
+_TEXTS, _OF_NUMBERS = 400, 400  # pairs of a table that are considered
+_NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
+# Columns fetched per key. Of those with the same numbers, few have a matching name.
+_BY_TEXTS = SearchOptions("overlap", k=60, others=True)
+_BY_NUMBERS = SearchOptions("overlap", k=1_000, others=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A join of a table with another: `column` holds `shared` of the values of `other`.
+
+    `refers` is true for a reference by name: all values of one column are in the other, which is a
+    key, and both names refer to the same entity.
+    """
+
+    table: SegmentRef
+    column: SegmentRef
+    other_table: SegmentRef
+    other: SegmentRef
+    shared: int
+    size: int
+    other_size: int
+    filled: float  # share of the first table's rows that have a value
+    other_filled: float
+    refers: bool = False
+
+    @property
+    def survives(self) -> float:
+        """Estimate the share of the first table's rows that find a match."""
+        return self.filled * self.shared / max(1, self.size)
+
+    def turned(self) -> Hop:
+        """The same join, seen from the other table."""
+        return Hop(
+            self.other_table,
+            self.other,
+            self.table,
+            self.column,
+            self.shared,
+            self.other_size,
+            self.size,
+            self.other_filled,
+            self.filled,
+            self.refers,
+        )
+
+
+class Hops(Protocol):
+    """Lists what a table joins with."""
+
+    widest: int  # tables that are followed up, for each further join
+
+    def of(self, table: SegmentRef) -> list[Hop]:
+        """The joins of a table, those that most rows survive first."""
+
+
+class _Known:
+    """Facts about tables and columns; for tables of the lake, from the catalog."""
+
+    def __init__(self, tables: PathTables) -> None:
+        self.tables = tables
+        self._segments = tables.snapshot.segments
+        self._places = [SegmentTables(segment) for segment in self._segments]
+        self._texts: dict[tuple[str, int], list[str]] = {}  # names and types, by segment
+        self._things: dict[SegmentRef, list[str]] = {}
+
+    def hop(self, column: SegmentRef, other: SegmentRef, shared: int) -> Hop | None:
+        """The join of two columns, or None if it does not count."""
+        ends = (column, other)
+        sizes = [self._figure("distinct", end) for end in ends]
+        if column == other or shared < _HALF * min(sizes):
+            return None
+        if max(self._figure("uniqueness", end) for end in ends) < _UNIQUE:
+            return None
+        tables = [self.table_of(end) for end in ends]
+        if tables[0] == tables[1]:
+            return None
+        named = self.of_one_thing(column, other)
+        numbers = any(self._text("type", end) in _NUMBERS for end in ends)
+        if numbers and not named:  # texts need no matching name
+            return None
+        full, other_full = (
+            1 - self._figure("nulls", end) / max(1, self._rows(end)) for end in ends
+        )
+        size, other_size = map(int, sizes)
+        refers = named and self._refers(ends, sizes, shared)
+        figures = (shared, size, other_size, full, other_full, refers)
+        return Hop(tables[0], column, tables[1], other, *figures)
+
+    def of_one_thing(self, column: SegmentRef, other: SegmentRef) -> bool:
+        """Whether the names of two columns refer to the same entity."""
+        return same_entity(self._thing(column), self._thing(other))
+
+    def table_of(self, column: SegmentRef) -> SegmentRef:
+        """The table of a column."""
+        if is_external(column):
+            return column[0], 0
+        return column[0], self._places[column[0]].table_of(column[1])
+
+    def _refers(self, columns: Sequence[SegmentRef], sizes: Sequence[float], shared: int) -> bool:
+        """Whether nearly all values of one column are in the other, which is a key."""
+        return any(
+            shared >= _ALL * size and self._figure("uniqueness", key) >= _KEY
+            for size, key in zip(sizes, reversed(columns), strict=True)
+        )
+
+    def _thing(self, column: SegmentRef) -> list[str]:
+        if column not in self._things:
+            table = self.table_of(column)
+            name = (
+                self.tables.table(table).name
+                if is_external(column)
+                else self._places[column[0]].table_name(table[1])
+            )
+            self._things[column] = entity_of(self._text("name", column), table_subject(name))
+        return self._things[column]
+
+    def _figure(self, name: str, column: SegmentRef) -> float:
+        if is_external(column):
+            return float(getattr(self.tables.table((column[0], 0)).profile(column[1]), name))
+        return float(self._places[column[0]].profile(name)[column[1]])
+
+    def _rows(self, column: SegmentRef) -> float:
+        if is_external(column):
+            return float(self.tables.rows((column[0], 0)))
+        return float(self._segments[column[0]].column_rows[column[1]])
+
+    def _text(self, name: str, column: SegmentRef) -> str:
+        if is_external(column):
+            table = self.tables.table((column[0], 0))
+            is_name = name == "name"
+            return table.names[column[1]] if is_name else str(table.profile(column[1]).type)
+        if (name, column[0]) not in self._texts:
+            columns = self._segments[column[0]].catalog.columns
+            self._texts[name, column[0]] = columns[name].cast("string").to_pylist()
+        return self._texts[name, column[0]][column[1]]
+
+
+def _best(hops: Iterable[Hop | None]) -> list[Hop]:
+    joins = [hop for hop in hops if hop is not None]
+    return sorted(joins, key=lambda hop: (-hop.survives, -hop.shared, hop.other, hop.column))
+
+
+class GraphHops:
+    """Joins from the graph that `lakejoin graph` built."""
+
+    widest = 40
+
+    def __init__(self, searcher: Searcher, tables: PathTables, graph: JoinGraph) -> None:
+        self._searcher = searcher
+        self._graph = graph
+        self._known = _Known(tables)
+        self._found: dict[SegmentRef, list[Hop]] = {}
+
+    def of(self, table: SegmentRef) -> list[Hop]:
+        """The joins of a table; those of a table outside the lake are searched for."""
+        if table not in self._found:
+            own = is_external(table)
+            hops = _searched(self._searcher, self._known, table) if own else self._of(table)
+            self._found[table] = _best(hops)
+        return self._found[table]
+
+    def _of(self, table: SegmentRef) -> Iterable[Hop | None]:
+        nodes = self._graph.nodes
+        entry = nodes.snapshot.segments[table[0]].catalog.table(table[1])
+        columns = np.arange(entry.first, entry.first + entry.width)
+        pairs = self._graph.pairs_of(table[0], columns)
+        mine = nodes.columns(pairs.segment, pairs.column)
+        other = nodes.columns(pairs.other_segment, pairs.other_column)
+        unique = np.maximum(nodes.profile("uniqueness", mine), nodes.profile("uniqueness", other))
+        pairs, mine = pairs.take(unique >= _UNIQUE), mine[unique >= _UNIQUE]
+        # Those that most rows survive, then the tightest: of two columns that hold all values, the
+        # smaller is more likely the one referred to.
+        numbers = nodes.is_number(mine)
+        order = np.lexsort((pairs.other_size, -pairs.shared / pairs.size))
+        texts = _ends(pairs.take(order[~numbers[order]][:_TEXTS]))
+        # Very many columns hold the same numbers: most are skipped because of their names.
+        named = (
+            pair
+            for pair in _ends(pairs.take(order[numbers[order]]))
+            if self._known.of_one_thing(pair[0], pair[1])
+        )
+        for pair in chain(texts, islice(named, _OF_NUMBERS)):
+            yield self._known.hop(*pair)
+
+
+def _ends(pairs: ColumnPairs) -> Iterable[tuple[SegmentRef, SegmentRef, int]]:
+    """The columns of each pair, and how many values both hold."""
+    return zip(
+        zip(pairs.segment.tolist(), pairs.column.tolist(), strict=True),
+        zip(pairs.other_segment.tolist(), pairs.other_column.tolist(), strict=True),
+        pairs.shared.tolist(),
+        strict=True,
+    )
+
+
+class SearchedHops:
+    """Joins that are searched for on demand, by the columns that may be keys."""
+
+    widest = 6
+
+    def __init__(self, searcher: Searcher, tables: PathTables) -> None:
+        self._searcher = searcher
+        self._known = _Known(tables)
+        self._found: dict[SegmentRef, list[Hop]] = {}
+
+    def of(self, table: SegmentRef) -> list[Hop]:
+        """The joins of a table."""
+        if table not in self._found:
+            self._found[table] = _best(_searched(self._searcher, self._known, table))
+        return self._found[table]
+
+
+def _searched(searcher: Searcher, known: _Known, table: SegmentRef) -> Iterable[Hop | None]:
+    """The joins of a table, found by searching with its columns."""
+    query_table = known.tables.table(table)
+    try:
+        keys = find_plausible_keys(query_table, searcher)
+    except InputError:
+        return
+    for key in keys:
+        if not len(query_table.query(key)):
+            continue
+        is_number = query_table.profile(key).type in _NUMBERS
+        options = _BY_NUMBERS if is_number else _BY_TEXTS
+        for result in searcher.results(query_table, key, options)[0]:
+            assert result.found is not None, "a result of a search has a location"
+            other = result.found.number, result.found.columns[0]
+            yield known.hop(known.tables.column(table, key), other, result.matched)
+
+
+def open_hops(searcher: Searcher, tables: PathTables) -> GraphHops | SearchedHops:
+    """Joins from the graph if it covers all tables of the index, else by searching."""
+    snapshot = searcher.snapshot
+    if snapshot.manifest.graph is not None:
+        graph = JoinGraph(snapshot)
+        if graph.knows_all:
+            return GraphHops(searcher, tables, graph)
+    return SearchedHops(searcher, tables)

@@ -1,0 +1,134 @@
+"""The tables of a path: tables of the lake and, at its ends, files and frames of the caller.
+
+A table or column is referred to by its segment's index and its index in the segment. Tables outside
+the lake have a segment index below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from lakejoin.search.table_lookup import IndexedTable
+from lakejoin.store.dictionary import NOT_FOUND
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.store.segment import Segment
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+SegmentRef = tuple[int, int]  # the index of a segment, and of a table or a column in it
+
+
+def is_external(place: SegmentRef) -> bool:
+    """Whether a table or column is outside the lake."""
+    return place[0] < 0
+
+
+class PathTables:
+    """The tables of the lake, and those of the caller."""
+
+    def __init__(self, snapshot: Snapshot, ends: Sequence[QueryTable] = ()) -> None:
+        self.snapshot = snapshot
+        self._own = {(-n, 0): table for n, table in enumerate(ends, 1) if table.home is None}
+        self._known: dict[SegmentRef, IndexedTable] = {}
+        #: Both ends.
+        self.ends = [table.home or (-n, 0) for n, table in enumerate(ends, 1)]
+
+    def table(self, place: SegmentRef) -> QueryTable:
+        """Look up a table."""
+        if is_external(place):
+            return self._own[place]
+        if place not in self._known:
+            entry = self.snapshot.segments[place[0]].catalog.table(place[1])
+            self._known[place] = IndexedTable(self.snapshot, place[0], entry)
+        return self._known[place]
+
+    def column(self, table: SegmentRef, place: int) -> SegmentRef:
+        """A column by its index in its table."""
+        return table[0], self._first(table) + place
+
+    def place(self, table: SegmentRef, column: SegmentRef) -> int:
+        """The index of a column in its table."""
+        return column[1] - self._first(table)
+
+    def names(self, table: SegmentRef, column: SegmentRef) -> tuple[str, str]:
+        """The names of a table and of one of its columns."""
+        found = self.table(table)
+        return found.name, found.names[self.place(table, column)]
+
+    def _first(self, table: SegmentRef) -> int:
+        if is_external(table):
+            return 0
+        return self.snapshot.segments[table[0]].catalog.table(table[1]).first
+
+    def rows(self, table: SegmentRef) -> int:
+        """How many rows a table has."""
+        return self.table(table).rows()
+
+    def cells(self, table: SegmentRef, column: SegmentRef) -> ColumnCells:
+        """The cells of a column."""
+        if is_external(table):
+            return _OwnCells(table[0], *self._own[table].cells(column[1]))
+        return _LakeCells(table[0], self.snapshot.segments[table[0]], column[1])
+
+
+class ColumnCells(Protocol):
+    """The cells of a column as codes; empty cells are `lakejoin.store.rows.NULL`."""
+
+    @property
+    def segment(self) -> int:
+        """The index of the segment that the codes belong to."""
+
+    @property
+    def codes(self) -> Array:
+        """The code of each row."""
+
+    def texts(self, codes: Array) -> pa.LargeStringArray:
+        """The canonical values that codes stand for."""
+
+    def find(self, texts: pa.LargeStringArray) -> Array:
+        """The codes of canonical values; `NOT_FOUND` for unknown ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LakeCells:
+    """A column of the lake."""
+
+    segment: int
+    _of: Segment
+    _column: int
+
+    @property
+    def codes(self) -> Array:
+        return self._of.rows.codes(self._column, int(self._of.column_rows[self._column]))
+
+    def texts(self, codes: Array) -> pa.LargeStringArray:
+        return self._of.dictionary.texts.take(codes)
+
+    def find(self, texts: pa.LargeStringArray) -> Array:
+        return self._of.dictionary.find(texts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OwnCells:
+    """A column of the caller: codes are positions among its distinct values."""
+
+    segment: int
+    _tokens: pa.LargeStringArray
+    codes: Array
+
+    def texts(self, codes: Array) -> pa.LargeStringArray:
+        return self._tokens.take(codes)
+
+    def find(self, texts: pa.LargeStringArray) -> Array:
+        import pyarrow.compute as pc
+
+        found = pc.index_in(texts, value_set=self._tokens).to_numpy(zero_copy_only=False)
+        return np.where(np.isnan(found), NOT_FOUND, found).astype(np.uint32)

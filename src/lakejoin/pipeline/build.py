@@ -1,0 +1,343 @@
+"""Builds or refreshes an index: lists the lake, runs the tasks, commits one new version."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import BuildFailed, InputError, LakejoinError
+from lakejoin.sources.lake_files import list_files
+from lakejoin.model import Skipped, SourceFile
+from lakejoin.pipeline.encoder_handoff import send_encoder
+from lakejoin.pipeline.job_more import Job, Outcome
+from lakejoin.pipeline.options_more import BuildOptions, index_options
+from lakejoin.pipeline.options import (
+    choose_features,
+    index_components,
+    lack_vectors,
+    segment_memory,
+    drop_unused_components,
+)
+from lakejoin.pipeline.read_plan import read_lake
+from lakejoin.spark.session import open_session
+from lakejoin.spark.task_runner import Listener, Progress
+from lakejoin.locations import Location
+from lakejoin.store.commit import (
+    check_index_folder,
+    clean_index,
+    clean_after_failure,
+    commit,
+    current_manifest,
+)
+from lakejoin.store.lock import build_lock
+from lakejoin.store.manifest import Manifest, Totals, mark_dead
+from lakejoin.store.segment import SegmentRecord, missing_components
+from lakejoin.store.snapshot import Snapshot
+from lakejoin.store.sources import SourceState, read_sources
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakejoin.encoders import Encoder
+    from lakejoin.store.components import Component
+
+
+_UNLISTED = -1  # the size recorded for what could not be listed
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where to run: the caller's Spark session, or how to start one."""
+
+    spark: SparkSession | None = None
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build did, in numbers of files; `totals` are those of the index after it.
+
+    `seconds` has the wall time of the stages `list`, `encoder` (opening it), `start` (Spark),
+    `tasks`, `commit`, `costs` (measuring the cost of reading the index here) and `total`, and,
+    summed over the tasks, `read` (parsing and encoding) and `build` (segments). A stage that did
+    not run has no key. `notes` are sentences about default decisions and rebuilt components.
+    """
+
+    version: int
+    new: int
+    changed: int
+    gone: int
+    unchanged: int
+    segments: int
+    totals: Totals
+    skipped: tuple[Skipped, ...]
+    seconds: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """The lake compared with the index: which files to read, and whose old tables to remove."""
+
+    new: tuple[SourceFile, ...]
+    changed: tuple[SourceFile, ...]
+    gone: tuple[str, ...]
+    kept: Mapping[str, SourceState]
+
+    @property
+    def read(self) -> tuple[SourceFile, ...]:
+        return self.new + self.changed
+
+    @property
+    def dropped(self) -> set[str]:
+        return {f.name for f in self.changed} | set(self.gone)
+
+
+def build_index(
+    lakes: Sequence[str],
+    index: Location,
+    options: BuildOptions,
+    cluster: Cluster,
+    listener: Listener,
+) -> BuildReport:
+    """Bring the index up to date: read new and changed files, remove tables of deleted ones."""
+    clock = _Clock()
+    check_index_folder(index)
+    with build_lock(index, options.wait):
+        old = current_manifest(index, replacing=options.full and bool(lakes))
+        try:
+            return _build(lakes, index, old, options, cluster, listener, clock)
+        except BaseException:
+            clean_after_failure(index)
+            raise
+
+
+def _build(
+    lakes: Sequence[str],
+    index: Location,
+    old: Manifest,
+    options: BuildOptions,
+    cluster: Cluster,
+    listener: Listener,
+    clock: _Clock,
+) -> BuildReport:
+    lakes = _same_lakes(lakes, old, options)
+    settings = index_options(old, options)
+    listener(Progress("listing files"))
+    unlisted: list[Skipped] = []
+    files = list_files(lakes, unlisted, exclude=index)
+    clean_index(index, old)
+    known = {} if options.full else read_sources(index, old.files)
+    difference = _compare(files, known, unlisted)
+    clock.lap("list")
+    new = old.version == 0 or options.full
+    chosen = choose_features(settings, options, new, sum(file.size for file in files))
+    settings = chosen.options
+    records = () if options.full else _mark_dead(index, old, difference.dropped)
+    records = tuple(drop_unused_components(record, settings) for record in records)
+    components = index_components(settings, chosen.opened)
+    behind = [r for r in records if missing_components(r, components)]
+    outcomes: list[Outcome] = []
+    if difference.read or behind:
+        memory = segment_memory(settings, options.memory)
+        job = Job(index.uri, build_name(old), settings, options.limits, memory)
+        encode = settings.meaning is not None and (
+            difference.read or lack_vectors(behind, components)
+        )
+        encoder = chosen.opened() if encode else None
+        if encoder is not None:
+            clock.lap("encoder")
+        work = _Work(difference.read, behind, options.piece_bytes, encoder)
+        outcomes = _run(job, work, cluster, listener, clock)
+    sources = _sources(difference, outcomes)
+    if options.strict:
+        _raise_if_skipped(sources)
+    notes = (*chosen.notes, *_note_rebuilt(behind, components))
+    same = settings == old.options and tuple(records) == old.segments
+    if not outcomes and same and not (new or difference.gone):
+        return _report(old, difference, sources, clock, notes)
+    listener(Progress("committing"))
+    segments = _segments(records, outcomes)
+    committed = commit(index, old, lakes, settings, segments, sources)
+    clean_index(index, committed)
+    clock.lap("commit")
+    _measure(index)
+    clock.lap("costs")
+    return _report(committed, difference, sources, clock, notes)
+
+
+def _note_rebuilt(
+    behind: Sequence[SegmentRecord], components: Sequence[Component]
+) -> Iterator[str]:
+    names = sorted({missing.name for record in behind for missing in missing_components(record, components)})
+    if names:
+        yield f"added to existing segments without reading files again: {', '.join(names)}"
+
+
+def _measure(index: Location) -> None:
+    """Measure the cost of reading the index on this machine; a search works without it."""
+    from lakejoin.engines.overlap import OverlapIndex
+    from lakejoin.engines.overlap.read_costs import save_costs, load_costs, measure_costs
+
+    try:
+        if load_costs(index) is None:
+            opened = OverlapIndex([segment.postings for segment in Snapshot(index).segments])
+            save_costs(index, measure_costs(opened))
+    except (OSError, LakejoinError):
+        return
+
+
+class _Clock:
+    """Wall time by stage, and the times that tasks report."""
+
+    def __init__(self) -> None:
+        self._begin = self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = now - self._last
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        return {**self.seconds, "total": time.perf_counter() - self._begin}
+
+
+def _same_lakes(lakes: Sequence[str], old: Manifest, options: BuildOptions) -> list[str]:
+    """The lakes as absolute URIs; raises if they are not the index's own, without --full."""
+    if not lakes:
+        if not old.lakes:
+            raise InputError("name the files or folders to index: lakejoin index LAKE")
+        return list(old.lakes)
+    named = [Location.of(lake).uri for lake in lakes]
+    if old.lakes and not options.full and sorted(named) != sorted(old.lakes):
+        raise InputError(
+            f"this index was built from {', '.join(old.lakes)}: name the same files or folders, "
+            "choose another --index, or replace it with --full"
+        )
+    return named
+
+
+def build_name(old: Manifest) -> str:
+    """A name for the next build, which is also the prefix of its segments' names."""
+    return f"{old.version + 1:06d}{secrets.token_hex(2)}"
+
+
+def _compare(
+    files: Sequence[SourceFile], known: Mapping[str, SourceState], unlisted: Sequence[Skipped]
+) -> _Difference:
+    """Find new, changed and deleted files; what could not be listed is recorded as skipped."""
+    new, changed = [], []
+    unchanged = {s.name: SourceState(_UNLISTED, 0, (s,)) for s in unlisted}
+    for file in files:
+        before = known.get(file.name)
+        if before is None:
+            new.append(file)
+        elif before.same_as(file):
+            unchanged[file.name] = before
+        else:
+            changed.append(file)
+    names = {f.name for f in files} | set(unchanged)
+    gone = tuple(n for n, s in known.items() if n not in names and s.size != _UNLISTED)
+    return _Difference(tuple(new), tuple(changed), gone, unchanged)
+
+
+def _mark_dead(index: Location, old: Manifest, dropped: set[str]) -> tuple[SegmentRecord, ...]:
+    """The old segments with the tables of dropped sources marked dead, without empty segments."""
+    if not dropped:
+        return old.segments
+    alive = []
+    for segment in Snapshot(index).segments:
+        sources = segment.catalog.tables["source"].to_pylist()
+        dead = {table_id for table_id, source in enumerate(sources) if source in dropped}
+        record = mark_dead(segment.record, dead)
+        if len(record.dead) < record.tables:
+            alive.append(record)
+    return tuple(alive)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The work of the tasks: files to read, segments to complete; `encoder` computes vectors."""
+
+    files: Sequence[SourceFile]
+    behind: Sequence[SegmentRecord]
+    piece_bytes: int
+    encoder: Encoder | None
+
+
+def _run(
+    job: Job, work: _Work, cluster: Cluster, listener: Listener, clock: _Clock
+) -> list[Outcome]:
+    listener(Progress("starting Spark", total=len(work.files)))
+    with open_session(cluster.spark, cluster.master, cluster.conf) as spark:
+        clock.lap("start")
+        if work.encoder is not None:
+            send_encoder(job, work.encoder)
+        outcomes = read_lake(spark, job, work.files, work.behind, work.piece_bytes, listener)
+        clock.lap("tasks")
+    for outcome in outcomes:
+        if outcome.kind == "seconds":
+            for name, seconds in outcome.value.items():
+                clock.seconds[name] = clock.seconds.get(name, 0.0) + seconds
+    return outcomes
+
+
+def _sources(difference: _Difference, outcomes: Sequence[Outcome]) -> dict[str, SourceState]:
+    skipped: dict[str, list[Skipped]] = {}
+    for outcome in outcomes:
+        if outcome.kind == "skipped":
+            source, item = outcome.value
+            skipped.setdefault(source, []).append(item)
+    fresh = {
+        f.name: SourceState(f.size, f.mtime_ns, tuple(skipped.get(f.name, ())))
+        for f in difference.read
+    }
+    sources = {**difference.kept, **fresh}
+    return dict(sorted(sources.items()))
+
+
+def _raise_if_skipped(sources: Mapping[str, SourceState]) -> None:
+    bad = [str(s) for state in sources.values() for s in state.skipped]
+    if bad:
+        more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
+        raise BuildFailed(f"{bad[0]}{more}; nothing was changed, because of --strict")
+
+
+def _segments(records: Sequence[SegmentRecord], outcomes: Sequence[Outcome]) -> list[SegmentRecord]:
+    renewed = {}
+    fresh = []
+    for outcome in outcomes:
+        if outcome.kind == "segment":
+            fresh.append(outcome.value)
+        elif outcome.kind == "components":
+            renewed[outcome.value.id] = outcome.value
+    kept = [replace(r, components=renewed[r.id].components) if r.id in renewed else r
+            for r in records]  # fmt: skip
+    return [*kept, *fresh]
+
+
+def _report(
+    manifest: Manifest,
+    difference: _Difference,
+    sources: Mapping[str, Any],
+    clock: _Clock,
+    notes: tuple[str, ...],
+) -> BuildReport:
+    skipped = tuple(s for state in sources.values() for s in state.skipped)
+    return BuildReport(
+        manifest.version,
+        len(difference.new),
+        len(difference.changed),
+        len(difference.gone),
+        sum(state.size != _UNLISTED for state in difference.kept.values()),
+        len(manifest.segments),
+        manifest.totals,
+        skipped,
+        clock.total(),
+        notes,
+    )

@@ -1,0 +1,171 @@
+"""The tasks for a huge file: its pieces are parsed in parallel, then assembled to one table.
+
+Three rounds: *scan* finds where records begin near each cut (see `lakejoin.formats.file_chunks`); *parse*
+writes each piece to a file in the scratch folder, with its columns encoded on their own; *assemble*
+builds the table column by column, with one column in memory at a time. If a piece fails, the file
+is read as a whole instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import is_disk_full
+from lakejoin.model import ColumnData, Dialect, Loss, Skipped, SourceFile, TableData
+from lakejoin.pipeline.job_more import Job
+from lakejoin.pipeline.job import ProgressReporter, find_suspects
+from lakejoin.pipeline.segment_tasks import SegmentWriter, encode_stream, watch_reader
+from lakejoin.locations import Location
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, FileRecord
+from lakejoin.store.dictionary import string_buffers
+
+if TYPE_CHECKING:
+    from lakejoin.values.column_encoder import ColumnChunk
+    from lakejoin.formats.file_chunks import FileChunk, ChunkPlan
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedChunk:
+    """A parsed piece, and the file with its columns."""
+
+    source: SourceFile
+    number: int
+    count: int
+    place: str
+    record: FileRecord
+    rows: int
+    names: tuple[str, ...]
+    format: str
+    dialect: Dialect | None
+    losses: tuple[Loss, ...]
+    notes: tuple[str, ...] = ()
+
+
+def scan_cut(job: Job, batch: int, item: tuple[ChunkPlan, int]) -> Iterator[tuple[str, Any]]:
+    """Find where records begin near one cut of a file."""
+    from lakejoin.formats.file_chunks import scan_chunk
+
+    split, cut = item
+    if find_suspects(job.scratch, batch):
+        yield "broken", split.source.name
+        return
+    reporter = ProgressReporter(job.scratch, batch)
+    reporter.begin_file(0, split.source.name)
+    try:
+        (scan,) = watch_reader(job, (scan_chunk(split, n) for n in (cut,)))
+        yield "scan", (split.source.name, cut, scan)
+    except Exception:  # noqa: BLE001 (reading the whole file reports the problem)
+        yield "broken", split.source.name
+    reporter.finish()
+
+
+def parse_chunk(job: Job, batch: int, piece: FileChunk) -> Iterator[tuple[str, Any]]:
+    """Parse one piece and write its columns to the scratch folder."""
+    if find_suspects(job.scratch, batch):
+        yield "broken", piece.source.name
+        return
+    reporter = ProgressReporter(job.scratch, batch)
+    reporter.begin_file(0, piece.source.name)
+    begin = time.perf_counter()
+    try:
+        parsed = _parse(job, batch, piece, reporter.note.attempt)
+        yield "piece", parsed
+        reporter.add_cells(parsed.rows * len(parsed.names))
+    except Exception as problem:
+        if is_disk_full(problem):
+            raise
+        yield "broken", piece.source.name
+    yield "seconds", {"read": time.perf_counter() - begin}
+    reporter.finish()
+
+
+def _parse(job: Job, batch: int, piece: FileChunk, attempt: str) -> ParsedChunk:
+    from lakejoin.formats.file_chunks import open_chunk
+
+    stream = open_chunk(piece, job.limits)
+    encoders, rows = encode_stream(job, stream, watch_reader)
+    location = job.scratch / f"piece-{batch:06d}-{attempt}.lj"
+    with ArrayFileWriter(location) as out:
+        for index, encoder in enumerate(encoders):
+            part = encoder.part()
+            offsets, data = string_buffers(part.dictionary)
+            out.add(f"{index}.offsets", offsets - offsets[0])
+            out.add(f"{index}.bytes", data[int(offsets[0]) : int(offsets[-1])])
+            out.add(f"{index}.cells", part.cells)
+    return ParsedChunk(
+        piece.source,
+        piece.number,
+        piece.count,
+        location.uri,
+        out.record,
+        rows,
+        stream.column_names,
+        stream.format,
+        stream.dialect,
+        tuple(stream.losses),
+        stream.notes,
+    )
+
+
+def assemble_table(job: Job, batch: int, pieces: Sequence[ParsedChunk]) -> Iterator[tuple[str, Any]]:
+    """Assemble the pieces of one table into a segment of its own."""
+    reporter = ProgressReporter(job.scratch, batch)
+    begin = time.perf_counter()
+    segments = SegmentWriter(job, batch)
+    try:
+        segments.add(_table(job, sorted(pieces, key=lambda p: p.number)))
+    except (MemoryError, ValueError) as problem:  # one bad file must not stop the job
+        segments.abandon()
+        name = pieces[0].source.name
+        detail = f"{type(problem).__name__}: {problem}"[:300]
+        yield "skipped", (name, Skipped(name, "could not be assembled", detail))
+    reading = time.perf_counter() - begin - segments.seconds
+    yield from segments.outcomes()
+    yield "seconds", {"read": reading, "build": segments.seconds}
+    reporter.end_file(0, 0)
+    reporter.finish()
+
+
+def _table(job: Job, pieces: Sequence[ParsedChunk]) -> TableData:
+    first = pieces[0]
+    counted: dict[str, Loss] = {}
+    for loss in (loss for piece in pieces for loss in piece.losses):
+        total = counted.get(loss.reason, Loss(loss.reason, 0, loss.detail))
+        counted[loss.reason] = Loss(loss.reason, total.count + loss.count, total.detail)
+    return TableData(
+        first.source.name,
+        first.source.name,
+        sum(p.rows for p in pieces),
+        (_column(job, name, index, pieces) for index, name in enumerate(first.names)),
+        first.format,
+        first.dialect,
+        tuple(counted.values()),
+        first.notes,
+    )
+
+
+def _column(job: Job, name: str, index: int, pieces: Sequence[ParsedChunk]) -> ColumnData:
+    from lakejoin.values.column_encoder import ColumnEncoder
+
+    encoder = ColumnEncoder(name, job.options.rules)
+    for piece in pieces:
+        # Reopened for each column: mapped pages count as this worker's memory.
+        encoder.append_part(_part(ArrayFile(Location.of(piece.place), piece.record), index))
+    return encoder.finish()
+
+
+def _part(file: ArrayFile, index: int) -> ColumnChunk:
+    import pyarrow as pa
+
+    from lakejoin.values.column_encoder import ColumnChunk
+
+    offsets, data, cells = (
+        file.array(f"{index}.{name}").all() for name in ("offsets", "bytes", "cells")
+    )
+    dictionary = pa.LargeStringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data)
+    )
+    return ColumnChunk(dictionary, cells)

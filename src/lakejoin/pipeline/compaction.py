@@ -1,0 +1,118 @@
+"""Compaction: merges small segments and drops removed tables, without reading the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakejoin.pipeline.build import Cluster, build_name
+from lakejoin.pipeline.encoder_handoff import send_encoder
+from lakejoin.pipeline.job_more import Job, write_work
+from lakejoin.pipeline.options import reopen_encoder, segment_memory
+from lakejoin.spark.session import open_session
+from lakejoin.spark.task_runner import Listener, Progress, run_tasks
+from lakejoin.locations import Location
+from lakejoin.store.commit import clean_index, clean_after_failure, commit
+from lakejoin.store.segment_builder import PAIR_BYTES
+from lakejoin.store.known_texts import all_store_vectors
+from lakejoin.store.lock import build_lock
+from lakejoin.store.manifest import Manifest, read_manifest
+from lakejoin.store.segment import SegmentRecord
+from lakejoin.store.sources import read_sources
+
+_MEMORY = 1600 << 20
+_TEXT_BYTES = 24  # expected bytes of a value's text and spelling
+
+
+@dataclass(frozen=True, slots=True)
+class CompactReport:
+    """What a compaction did: segments merged, segments written, and segments in the index now."""
+
+    version: int
+    merged: int
+    made: int
+    segments: int
+    bytes_before: int
+    bytes_after: int
+
+
+def compact_index(
+    index: Location,
+    cluster: Cluster,
+    listener: Listener,
+    wait: float = 0.0,
+    memory: int = _MEMORY,
+) -> CompactReport:
+    """Merge segments as far as a worker's memory allows; readers keep the previous version."""
+    with build_lock(index, wait):
+        old = read_manifest(index)
+        clean_index(index, old)
+        try:
+            return _merge(index, old, cluster, listener, memory)
+        except BaseException:
+            clean_after_failure(index)
+            raise
+
+
+def _merge(
+    index: Location, old: Manifest, cluster: Cluster, listener: Listener, memory: int
+) -> CompactReport:
+    before = old.totals.bytes
+    memory = segment_memory(old.options, memory)
+    groups = choose_merges(old.segments, memory)
+    if not groups:
+        count = len(old.segments)
+        return CompactReport(old.version, 0, 0, count, before, before)
+    job = Job(index.uri, build_name(old), old.options, memory=memory)
+    meaning = old.options.meaning
+    reuse = meaning is None or all(all_store_vectors(group) for group in groups)
+    encoder = None if meaning is None or reuse else reopen_encoder(meaning)
+    listener(Progress("starting Spark"))
+    with open_session(cluster.spark, cluster.master, cluster.conf) as spark:
+        job.scratch.make_folder()
+        if encoder is not None:
+            send_encoder(job, encoder)
+        for batch, group in enumerate(groups):
+            write_work(job, batch, "merge", group)
+        stage = Progress("merging segments")
+        outcomes = run_tasks(spark, job, range(len(groups)), stage, listener)
+    fresh = [o.value for o in outcomes if o.kind == "segment"]
+    gone = {record.id for group in groups for record in group}
+    kept = [record for record in old.segments if record.id not in gone]
+    listener(Progress("committing"))
+    sources = read_sources(index, old.files)
+    new = commit(index, old, old.lakes, old.options, [*kept, *fresh], sources)
+    clean_index(index, new)
+    return CompactReport(
+        new.version, len(gone), len(fresh), len(new.segments), before, new.totals.bytes
+    )
+
+
+def choose_merges(records: Sequence[SegmentRecord], memory: int) -> list[list[SegmentRecord]]:
+    """Choose groups of segments to rewrite: small ones together, and those with dead tables.
+
+    >>> from dataclasses import replace
+    >>> small = SegmentRecord("a", 1, 1, 1, 1, 1, 1, {})
+    >>> [[s.id for s in g] for g in choose_merges([small, replace(small, id="b")], 1 << 30)]
+    [['a', 'b']]
+    >>> choose_merges([small], 1 << 30)
+    []
+    """
+    groups: list[list[SegmentRecord]] = []
+    room = 0
+    for record in sorted(records, key=lambda r: (_need(r), r.id)):
+        need = _need(record)
+        if need > memory // 2 and not record.dead:
+            continue
+        if not groups or need > room:
+            groups.append([])
+            room = memory
+        groups[-1].append(record)
+        room -= need
+    return [g for g in groups if len(g) > 1 or g[0].dead]
+
+
+def _need(record: SegmentRecord) -> int:
+    """The estimated memory to finish such a segment; see `SegmentBuilder.memory`."""
+    alive = 1 - len(record.dead) / max(1, record.tables)
+    return int(max(record.pairs, record.values) * (PAIR_BYTES + _TEXT_BYTES) * alive)

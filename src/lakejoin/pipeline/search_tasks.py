@@ -1,0 +1,241 @@
+"""The tasks of a batch search; this module and everything it imports is free of Spark.
+
+First every group of segments is searched for a chunk of queries and returns column ids with their
+scores. The driver merges them for each query, and a second task collects the evidence for the best
+ones from the few segments that have it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.errors import LakejoinError
+from lakejoin.search.detached_answer import detach_answer
+from lakejoin.search.query_columns import choose_columns
+from lakejoin.search.table_lookup import ForeignIndexedTable, IndexedTable
+from lakejoin.search.meant import ambiguous_name_note, open_file_table, resolve_table
+from lakejoin.search.partitioned_search import (
+    CompletingSearcher,
+    PartitionHits,
+    PartitionSearcher,
+    merge_partitions,
+)
+from lakejoin.search.searcher import Searcher
+from lakejoin.locations import Location
+from lakejoin.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lakejoin.ranking.answer_more import FusedAnswer
+    from lakejoin.search.answer import Answer
+    from lakejoin.search.query_columns import ColumnSelection
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.options_more import SearchOptions
+    from lakejoin.store.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class BatchQuery:
+    """A query table: a file at `path`, or a table of the lake, given by `home` (segment and table
+    index); a `problem` if it is neither. `name` is what the caller wrote."""
+
+    name: str
+    on: ColumnSelection
+    options: SearchOptions
+    path: str = ""
+    home: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()
+    problem: LakejoinError | None = None
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether groups of segments are searched separately."""
+        return self.options.by != "fused" and self.problem is None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVersion:
+    """The version of the index that all tasks of a batch search."""
+
+    index: str
+    manifest: Manifest
+
+
+# The hits of a query in one group of segments, or why it cannot be answered.
+GroupHits = list[PartitionHits] | LakejoinError
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOutcome:
+    """The outcome of a query: its detached answers, or the JSON and text of a fused answer; or why
+    it failed."""
+
+    answers: tuple[Answer, ...] = ()
+    fused: tuple[dict[str, Any], str] | None = None
+    error: LakejoinError | None = None
+
+
+def locate_queries(asked: Sequence[tuple[str, ColumnSelection, SearchOptions]], snapshot: Snapshot) -> list[BatchQuery]:
+    """Locate the table of each query."""
+    from lakejoin.formats.file_reader import split_part
+
+    homes = _homes([name for name, _, _ in asked], snapshot)
+    queries: list[BatchQuery] = []
+    for name, on, options in asked:
+        path, part = split_part(name)
+        home = homes.get(name)
+        if path:
+            uri = Location.of(path).uri + (f"#{part}" if part else "")
+            notes = (ambiguous_name_note(name),) if home else ()
+            queries.append(BatchQuery(name, on, options, path=uri, notes=notes))
+        elif home:
+            queries.append(BatchQuery(name, on, options, home=home))
+        else:
+            problem = _explain_missing(name, snapshot)
+            queries.append(BatchQuery(name, on, options, problem=problem))
+    return queries
+
+
+def _homes(names: Sequence[str], snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """The (segment index, table index) of the live tables with these names, like `find_table`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    homes: dict[str, tuple[int, int]] = {}
+    left = pa.array(dict.fromkeys(names), pa.string())
+    for segment_index in reversed(range(len(snapshot.segments))):
+        segment = snapshot.segments[segment_index]
+        tables = pc.index_in(left, value_set=segment.catalog.tables["name"].combine_chunks())
+        tables = np.asarray(tables.fill_null(-1))
+        tables = np.where(np.isin(tables, segment.record.dead), -1, tables)
+        for at in np.flatnonzero(tables >= 0).tolist():
+            homes[left[at].as_py()] = (segment_index, int(tables[at]))
+        left = left.filter(pa.array(tables < 0))
+    return homes
+
+
+def _explain_missing(name: str, snapshot: Snapshot) -> LakejoinError:
+    try:
+        resolve_table(name, snapshot)
+    except LakejoinError as problem:
+        return problem
+    return LakejoinError(f"{name} appeared during the search; search again")
+
+
+# -- what a task does ------------------------------------------------------------------------------
+
+
+def find_hits(searched: IndexVersion, numbers: Sequence[int], queries: Sequence[BatchQuery]) -> list[GroupHits]:
+    """Search the segments with these indexes for each query."""
+    return [_find_one(searched, tuple(numbers), query) for query in queries]
+
+
+def _find_one(searched: IndexVersion, numbers: tuple[int, ...], query: BatchQuery) -> GroupHits:
+    searcher = _opened(searched, numbers).part
+    try:
+        table = _query_table(searched, numbers, query)
+        choice = choose_columns(table, query.on, searched.manifest.options.all_columns, query.options.by)
+        return list(searcher.gather(table, choice, query.options))
+    except LakejoinError as problem:
+        return problem
+
+
+def merge_hits(
+    query: BatchQuery, parts: Sequence[GroupHits], numbers: Sequence[Sequence[int]]
+) -> GroupHits:
+    """Merge the hits of all groups of segments for a query."""
+    for part in parts:
+        if isinstance(part, LakejoinError):
+            return part
+    groups = [np.array(group, dtype=np.int64) for group in numbers]
+    by_search = zip(*[part for part in parts if isinstance(part, list)], strict=True)
+    return [merge_partitions(hits, groups, query.options) for hits in by_search]
+
+
+def complete_answers(searched: IndexVersion, queries: Sequence[tuple[BatchQuery, GroupHits]]) -> Iterator[QueryOutcome]:
+    """Complete the answers with their evidence."""
+    for query, part in queries:
+        if isinstance(part, LakejoinError):
+            yield QueryOutcome(error=part)
+            continue
+        try:
+            table = _query_table(searched, None, query)
+            yield _complete_one(searched, query, part, table)
+        except LakejoinError as problem:
+            yield QueryOutcome(error=problem)
+
+
+def _complete_one(searched: IndexVersion, query: BatchQuery, part: Any, table: QueryTable) -> QueryOutcome:
+    opened = _opened(searched)
+    if not query.in_parts:
+        answer = _fused(opened.plain, query, table)
+        return QueryOutcome(fused=(answer.to_dict(), repr(answer)))
+    choice = choose_columns(table, query.on, searched.manifest.options.all_columns, query.options.by)
+    notes = (*query.notes, *([choice.said] if choice.said else []))
+    answers = opened.whole.complete(table, choice, query.options, notes, part)
+    return QueryOutcome(tuple(map(detach_answer, answers)))
+
+
+def _fused(searcher: Searcher, query: BatchQuery, table: QueryTable) -> FusedAnswer:
+    from lakejoin.ranking.fused_search import FusedOptions, search_fused
+
+    all_columns = searcher.snapshot.manifest.options.all_columns
+    choice = None if query.on is None else choose_columns(table, query.on, all_columns)
+    asked = FusedOptions(choice, query.options.k, query.notes, time.perf_counter())
+    return search_fused(searcher, table, asked)
+
+
+def _query_table(searched: IndexVersion, numbers: tuple[int, ...] | None, query: BatchQuery) -> QueryTable:
+    """The table of a query, for a search in the segments with these indexes, or in all."""
+    if query.home is None:
+        return open_file_table(query.path, searched.manifest.options.rules, query.name)
+    segment, table = query.home
+    if numbers is not None and segment not in numbers:
+        elsewhere = _opened(searched, (segment,)).snapshot
+        return ForeignIndexedTable(elsewhere, 0, elsewhere.segments[0].catalog.table(table))
+    snapshot = _opened(searched, numbers).snapshot
+    at = segment if numbers is None else numbers.index(segment)
+    return IndexedTable(snapshot, at, snapshot.segments[at].catalog.table(table))
+
+
+class _Opened:
+    """Some segments of an index, with the searchers for them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    @cached_property
+    def part(self) -> PartitionSearcher:
+        return PartitionSearcher(self.snapshot)
+
+    @cached_property
+    def whole(self) -> CompletingSearcher:
+        return CompletingSearcher(self.snapshot)
+
+    @cached_property
+    def plain(self) -> Searcher:
+        return Searcher(self.snapshot)
+
+
+# A worker process runs many tasks, mostly on the same segments.
+_KEPT = 8
+_OPENED: dict[tuple[Any, ...], _Opened] = {}
+
+
+def _opened(searched: IndexVersion, numbers: tuple[int, ...] | None = None) -> _Opened:
+    """Open the segments with these indexes, or all; recently opened ones are reused."""
+    manifest = searched.manifest
+    key = (searched.index, manifest.version, manifest.created, numbers)
+    if key not in _OPENED:
+        if numbers is not None:
+            records = tuple(manifest.segments[index] for index in numbers)
+            manifest = replace(manifest, segments=records)
+        while len(_OPENED) >= _KEPT:
+            _OPENED.pop(next(iter(_OPENED)))
+        _OPENED[key] = _Opened(Snapshot(Location.of(searched.index), manifest))
+    return _OPENED[key]

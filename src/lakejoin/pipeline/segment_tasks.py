@@ -1,0 +1,206 @@
+"""The tasks that read files, encode their columns and write segments.
+
+Each attempt of a task writes to its own segment folders, and only segments that it returns get into
+the manifest. So a task that dies leaves no trace in the result.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from lakejoin.errors import MissingDependency, UnreadableFile
+from lakejoin.model import Skipped, SourceFile, TableData
+from lakejoin.pipeline.encoder_handoff import receive_encoder
+from lakejoin.pipeline.job_more import Job
+from lakejoin.pipeline.options import index_components
+from lakejoin.pipeline.job import ProgressReporter, find_suspects
+from lakejoin.store.segment_builder import SegmentBuilder
+
+if TYPE_CHECKING:
+    from lakejoin.values.column_encoder import ColumnEncoder
+    from lakejoin.formats.table_stream import TableStream
+    from lakejoin.store.meaning_vectors import TextEncoder
+    from lakejoin.store.segment import SegmentRecord
+
+# Even with one more table of 20,000 columns (the widest allowed), column ids fit 16 bits: that
+# halves the posting lists and keeps the counts of a search in the processor's cache.
+_ENOUGH_COLUMNS = 45_000
+
+
+class SegmentWriter:
+    """Collects tables into segments, and starts a new one when the limit is reached.
+
+    `encoder` opens the encoder for vectors; by default the one handed over by the driver.
+    """
+
+    def __init__(
+        self, job: Job, batch: int, encoder: Callable[[], TextEncoder] | None = None
+    ) -> None:
+        self._job = job
+        self._batch = batch
+        self._encoder = encoder or partial(receive_encoder, job)
+        self._builder: SegmentBuilder | None = None
+        self.records: list[SegmentRecord] = []
+        self.seconds = 0.0
+
+    def add(self, table: TableData) -> int:
+        """Add a table; returns its number of cells."""
+        if self._builder is None:
+            name = f"{self._job.build}-{self._batch:06d}-{secrets.token_hex(4)}"
+            self._builder = SegmentBuilder(self._job.segments / name, self._job.options.all_columns)
+        cells = self._builder.add(table)
+        if self._builder.memory > self._job.memory or self._builder.columns > _ENOUGH_COLUMNS:
+            self.close()
+        return cells
+
+    def close(self) -> None:
+        """Finish the current segment, if there is one."""
+        if self._builder is not None:
+            begin = time.perf_counter()
+            components = index_components(self._job.options, self._encoder)
+            self.records.append(self._builder.finish(components))
+            self._builder = None
+            self.seconds += time.perf_counter() - begin
+
+    def abandon(self) -> None:
+        """Drop the current segment, because a table could not be added completely."""
+        if self._builder is not None:
+            self._builder.abandon()
+            self._builder = None
+
+    def outcomes(self) -> Iterator[tuple[str, Any]]:
+        """Finish, and yield the outcomes for the segments."""
+        self.close()
+        for record in self.records:
+            yield "segment", record
+
+
+def read_files(job: Job, batch: int, files: list[SourceFile]) -> Iterator[tuple[str, Any]]:
+    """Read whole files into segments."""
+    deadly = find_suspects(job.scratch, batch)
+    reporter = ProgressReporter(job.scratch, batch)
+    segments = SegmentWriter(job, batch)
+    begin = time.perf_counter()
+    for position, file in enumerate(files):
+        reporter.begin_file(position, file.name)
+        cells = skipped = 0
+        for table in tables_of(job, file, deadly.holds(position)):
+            if isinstance(table, Skipped):
+                skipped += 1
+                yield "skipped", (file.name, table)
+            else:
+                cells += segments.add(table)
+        reporter.end_file(cells, skipped)
+    reading = time.perf_counter() - begin - segments.seconds
+    yield from segments.outcomes()
+    yield "seconds", {"read": reading, "build": segments.seconds}
+    reporter.finish()
+
+
+def tables_of(job: Job, file: SourceFile, deadly: bool) -> Iterator[TableData | Skipped]:
+    """Read the tables of a file; a failure is retried in a child process, then skipped.
+
+    A `deadly` file killed an earlier attempt at its batch: it is read in a child right away.
+    """
+    from lakejoin.formats.isolate import open_tables_isolated
+    from lakejoin.formats.file_reader import open_tables
+
+    done: set[str] = set()
+    if not deadly:
+        try:
+            for stream in watch_reader(job, open_tables(file, job.limits)):
+                yield (table := _encode(job, file, stream, watch_reader))
+                done.add(table.name)
+            return
+        except (UnreadableFile, MissingDependency) as problem:
+            yield _skipped(file, problem)
+            return
+        except Exception:  # noqa: BLE001 (any failure: the child reports more)
+            pass
+    try:
+        for stream in open_tables_isolated(file, job.limits):
+            if stream.name not in done:
+                yield _encode(job, file, stream, pass_through)
+    except (UnreadableFile, MissingDependency) as problem:
+        yield _skipped(file, problem)
+    except Exception as problem:  # noqa: BLE001 (one bad file must not stop the job)
+        yield Skipped(file.name, "reader failed", f"{type(problem).__name__}: {problem}"[:300])
+
+
+def _skipped(file: SourceFile, problem: UnreadableFile | MissingDependency) -> Skipped:
+    if isinstance(problem, UnreadableFile):
+        return Skipped(problem.path, problem.reason, problem.detail)
+    return Skipped(file.name, "a library is missing", str(problem))
+
+
+def _encode(
+    job: Job, file: SourceFile, stream: TableStream | Skipped, guard: Guard
+) -> TableData | Skipped:
+    if isinstance(stream, Skipped):
+        return stream
+    try:
+        encoders, rows = encode_stream(job, stream, guard)
+    except UnreadableFile as problem:
+        return Skipped(stream.name, problem.reason, problem.detail)
+    encoders.reverse()  # frees each encoder's memory when its column is finished
+    columns = tuple(encoders.pop().finish() for _ in range(len(encoders)))
+    about = (stream.format, stream.dialect, tuple(stream.losses), stream.notes)
+    return TableData(stream.name, file.name, rows, columns, *about)
+
+
+def encode_stream(job: Job, stream: TableStream, guard: Guard) -> tuple[list[ColumnEncoder], int]:
+    """Read a table into one encoder per column; returns them with the number of rows."""
+    from lakejoin.values.column_encoder import ColumnEncoder
+
+    encoders = [ColumnEncoder(name, job.options.rules) for name in stream.column_names]
+    rows = 0
+    for batch in guard(job, stream.batches()):
+        rows += batch.num_rows
+        for encoder, column in zip(encoders, batch.columns, strict=True):
+            encoder.append(column)
+    return encoders, rows
+
+
+Item = TypeVar("Item")
+_GRACE = 30.0
+
+
+class Guard(Protocol):
+    """Passes on a reader's items, and may end the worker if the reader hangs."""
+
+    def __call__(self, job: Job, items: Iterator[Item]) -> Iterator[Item]:
+        """The same items."""
+
+
+def pass_through(job: Job, items: Iterator[Item]) -> Iterator[Item]:
+    """For items read by a child process, which has its own limits."""
+    del job
+    return items
+
+
+def watch_reader(job: Job, items: Iterator[Item]) -> Iterator[Item]:
+    """End this worker if a reader hangs in native code; the retry then isolates the file.
+
+    The clock runs only while the reader works, and longer than a child process may take, since the
+    reader may itself be waiting for one.
+    """
+    source = iter(items)
+    while True:
+        patience = 2 * job.limits.child_seconds + _GRACE
+        faulthandler.dump_traceback_later(patience, exit=True, file=_NOWHERE)
+        try:
+            item = next(source)
+        except StopIteration:
+            return
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        yield item
+
+
+_NOWHERE = open(os.devnull, "w")  # noqa: SIM115, PTH123 (kept open: the watchdog writes to it)

@@ -1,0 +1,46 @@
+"""Runs a batch by its kind; this module and everything it imports is free of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakejoin.errors import LakejoinError, is_disk_full
+from lakejoin.pipeline.graph_tasks import (
+    count_pairs,
+    find_lost,
+    find_shared,
+    gather_pairs,
+    reverse_pairs,
+)
+from lakejoin.pipeline.job_more import Job, Outcome, Worker, read_work
+from lakejoin.pipeline.chunk_tasks import assemble_table, parse_chunk, scan_cut
+from lakejoin.pipeline.segment_tasks import read_files
+from lakejoin.pipeline.upkeep import complete_segment, merge_segments
+
+_WORKERS: dict[str, Worker] = {
+    "files": read_files,
+    "scan": scan_cut,
+    "piece": parse_chunk,
+    "assemble": assemble_table,
+    "components": complete_segment,
+    "merge": merge_segments,
+    "lost": find_lost,
+    "shared": find_shared,
+    "counted": count_pairs,
+    "gathered": gather_pairs,
+    "turned": reverse_pairs,
+}
+
+
+def run_batch(job: Job, batch: int) -> Iterator[Outcome]:
+    """Run a batch and yield its outcomes; the outcome `failed` ends the whole build."""
+    kind, items = read_work(job, batch)
+    try:
+        for outcome, value in _WORKERS[kind](job, batch, items):
+            yield Outcome(batch, outcome, value)
+    except OSError as problem:
+        if not is_disk_full(problem):
+            raise
+        yield Outcome(batch, "failed", f"the disk is full: {problem}")
+    except LakejoinError as problem:
+        yield Outcome(batch, "failed", str(problem))

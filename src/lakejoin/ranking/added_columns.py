@@ -1,0 +1,198 @@
+"""List the columns a table would add to the query table, and how full they would be.
+
+A query row gets a value if one of its matching rows has a value in that column. A column without
+nulls is as full as query rows match; for other columns the matching rows are counted, of all
+matching values or of a sample. For joins on unequal values, nulls are assumed to be spread evenly.
+
+Columns that add nothing new come last: constant ones, and those that the query table already has
+according to the matching rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.ranking.holding import first_row_of_each, find_rows
+from lakejoin.model import null_id
+from lakejoin.engines.composite.query import KeyQuery
+from lakejoin.engines.mine import NO_CELL
+from lakejoin.engines.query import Query
+from lakejoin.store.rows import NULL
+
+if TYPE_CHECKING:
+    from lakejoin.ranking.join_candidates import JoinCandidate
+    from lakejoin.search.result import ResultLocation
+    from lakejoin.store.catalog import ColumnEntry
+
+Array = np.ndarray[Any, Any]
+
+_CELLS = 1_000_000  # lake cells to read per table, but at least those of one query value
+_VALUES = 2_000  # query values to sample
+_ROWS = 64  # matching rows to compare
+_COLUMNS = 40  # query columns to compare with
+_SAME = 0.9  # of the rows must be equal in a column that both tables have
+_FEWEST = 3  # rows needed to compare
+
+
+@dataclass(frozen=True, slots=True)
+class AddedColumn:
+    """A column that a table would add, and the share of query rows that would get a value.
+
+    `full` is None if it was not measured.
+    """
+
+    name: str
+    full: float | None = None
+
+
+def list_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
+    """The columns apart from the joined ones, not measured."""
+    return tuple(AddedColumn(column.name) for column in _other_columns(_location(candidate)))
+
+
+def measure_added_columns(candidate: JoinCandidate) -> tuple[AddedColumn, ...]:
+    """The columns apart from the joined ones, measured; those that add nothing new last."""
+    location, covered = _location(candidate), candidate.result.row_coverage
+    others = _other_columns(location)
+    if covered is None:
+        return list_added_columns(candidate)
+    if candidate.kind == "equal" and isinstance(location.query, Query | KeyQuery):
+        rows = _MetRows(location, sum(_partly_null(column) for column in others))
+        filled = [covered * rows.filled(column) for column in others]
+        known = rows.known(others)
+    else:
+        filled = [covered * (1 - _null_share(column)) for column in others]
+        known = [False] * len(others)
+    added = list(map(AddedColumn, (column.name for column in others), filled))
+    stale = [old or column.profile.distinct <= 1 for column, old in zip(others, known, strict=True)]
+    order = sorted(range(len(added)), key=lambda position: stale[position])
+    return tuple(added[position] for position in order)
+
+
+class _MetRows:
+    """The lake rows that match some query values, and the first query row of each value."""
+
+    def __init__(self, location: ResultLocation, partly_filled: int) -> None:
+        self._location = location
+        self._total = location.entry.rows
+        meeting = location.meeting()
+        chosen = _sample_positions(meeting.theirs, _CELLS // max(1, partly_filled))
+        self._weights = location.query.counts[meeting.places[chosen]]
+        cells = [location.mine.cells(column_index) for column_index in location.places]
+        cell_ids = _cell_ids(location, meeting.places[chosen])
+        find, codes = location.segment.dictionary.find, location.segment.rows.codes
+        self._mine = first_row_of_each(find_rows([own for _, own in cells], cell_ids), len(chosen))
+        self._rows, self._value = find_rows(
+            [codes(column, self._total) for column in location.columns],
+            [find(tokens.take(own)) for (tokens, _), own in zip(cells, cell_ids, strict=True)],
+        )
+        self._theirs = first_row_of_each((self._rows, self._value), len(chosen))
+
+    def filled(self, column: ColumnEntry) -> float:
+        """The share of matching query rows that get a value from a column."""
+        if not _partly_null(column):
+            return 1.0 - _null_share(column)
+        there = ~self._is_null(column.number)
+        got = np.bincount(self._value[there], minlength=len(self._weights)) > 0
+        return float(self._weights[got].sum() / max(1, self._weights.sum()))
+
+    def known(self, columns: Sequence[ColumnEntry]) -> list[bool]:
+        """Whether the query table already has each column: one of its own is equal in matching
+        rows."""
+        both = np.flatnonzero((self._mine >= 0) & (self._theirs >= 0))[:_ROWS]
+        mine = self._codes_of_mine(self._mine[both])
+        known = []
+        for column in columns:
+            theirs = self._codes_at(column.number, self._theirs[both])
+            here = (mine != NO_CELL) & (theirs != NO_CELL)
+            same = ((mine == theirs) & here).sum(axis=1)
+            enough = here.sum(axis=1) >= _FEWEST
+            known.append(bool((enough & (same >= _SAME * here.sum(axis=1))).any()))
+        return known
+
+    def _is_null(self, column: int) -> Array:
+        """Which of the rows are null in a column."""
+        cells, ids = self._location.segment.rows.local(column, self._total)
+        if cells is None:
+            return np.asarray(ids[self._rows] == NULL)
+        return np.asarray(cells[self._rows] == null_id(cells.dtype))
+
+    def _codes_at(self, column: int, rows: Array) -> Array:
+        """The codes of a few rows of a column, decoding only those."""
+        theirs = self._location.segment.rows
+        cells, ids = theirs.local(column, self._total)
+        if cells is None:
+            return theirs.codes_of(ids[rows]).astype(np.int64)
+        codes = np.full(len(rows), np.int64(NO_CELL))
+        known = cells[rows] != null_id(cells.dtype)
+        codes[known] = theirs.codes_of(ids[cells[rows][known]])
+        return codes
+
+    def _codes_of_mine(self, rows: Array) -> Array:
+        """The codes of some query rows in the lake segment, one array row per query column.
+
+        A value that the segment lacks gets -1, which is not a code.
+        """
+        import pyarrow as pa
+
+        from lakejoin.store.dictionary import NOT_FOUND
+
+        query_table = self._location.mine
+        columns = [
+            query_table.cells(column_index)
+            for column_index in range(min(_COLUMNS, len(query_table.names)))
+        ]
+        known = np.stack([cells[rows] != NO_CELL for _, cells in columns])
+        texts = [
+            tokens.take(cells[rows][there])
+            for (tokens, cells), there in zip(columns, known, strict=True)
+        ]
+        # One lookup for all columns, as a lookup has a fixed cost.
+        codes = self._location.segment.dictionary.find(pa.chunked_array(texts).combine_chunks())
+        by_column = np.full(known.shape, np.int64(NO_CELL))
+        by_column[known] = np.where(codes == NOT_FOUND, -1, codes.astype(np.int64))
+        return by_column
+
+
+def _cell_ids(location: ResultLocation, positions: Array) -> list[Array]:
+    """The query values at some positions as ids of the query table's cells, by column."""
+    import pyarrow.compute as pc
+
+    query = location.query
+    if isinstance(query, KeyQuery):
+        return list(query.combinations[positions].T)
+    assert isinstance(query, Query), "equal values come from columns"
+    tokens, _ = location.mine.cells(location.places[0])
+    return [pc.index_in(query.tokens.take(positions), value_set=tokens).to_numpy()]
+
+
+def _sample_positions(rows: Array, most: int) -> Array:
+    """Positions of values with these row counts: all, or a sample with about `most` rows."""
+    if len(rows) <= _VALUES and rows.sum() <= most:
+        return np.arange(len(rows))
+    order = np.random.default_rng(0).permutation(len(rows))[:_VALUES]
+    few = int(np.searchsorted(np.cumsum(rows[order]), most))
+    return np.sort(order[: max(1, few)])
+
+
+def _other_columns(location: ResultLocation) -> list[ColumnEntry]:
+    entries = location.segment.catalog.columns_of(location.entry)
+    return [column for column in entries if column.number not in location.columns]
+
+
+def _null_share(column: ColumnEntry) -> float:
+    return column.profile.nulls / max(1, column.profile.rows)
+
+
+def _partly_null(column: ColumnEntry) -> bool:
+    """Whether a column has both values and nulls."""
+    return 0 < column.profile.nulls < column.profile.rows
+
+
+def _location(candidate: JoinCandidate) -> ResultLocation:
+    assert candidate.result.found is not None, "a search result has a location"
+    return candidate.result.found

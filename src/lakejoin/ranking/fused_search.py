@@ -1,0 +1,371 @@
+"""Fused search: search for every plausible key of the query table and rank the tables that join.
+
+For each column that may be a key, sketches give a first answer at once; then the exact engine finds
+the lake columns that share the most values. The best are compared with chance, and the best of
+these row by row (`ranking/join_score.py` weighs it all). Composite keys follow, then rewritten values,
+near coordinates, and texts with the same meaning. Several candidates of one table are one result.
+
+Time grows with the number of query columns and of results compared in detail; with the size of the
+lake only as the engines do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakejoin.ranking.added_columns import measure_added_columns, list_added_columns
+from lakejoin.ranking.answer_more import FusedAnswer, FusedResult
+from lakejoin.ranking.beside_equal import find_almost_equal, keep_beyond_equal
+from lakejoin.ranking.composite_candidates import (
+    find_composite_candidates,
+    make_key,
+    filter_composites,
+)
+from lakejoin.search.lake_names import get_lake_names
+from lakejoin.ranking.meaning_candidates import (
+    find_meaning_candidates,
+    is_meaningful,
+    find_unmatched_positions,
+)
+from lakejoin.ranking.coordinate_candidates import find_coordinate_candidates
+from lakejoin.ranking.rewritten_candidates import MAX_REWRITTEN_TABLES, find_rewritten_candidates
+from lakejoin.ranking.composite_keys import find_composite_keys
+from lakejoin.search.table_versions import TableVersions
+from lakejoin.ranking.join_candidates import ColumnCandidates, JoinCandidate, get_location
+from lakejoin.errors import InputError, MissingDependency
+from lakejoin.model import ColumnType
+from lakejoin.engines.mine import is_searched
+from lakejoin.search.options_more import DEFAULT_K, SearchOptions
+from lakejoin.engines.rewritten.engine import find_rewritable_columns, missing_rare_tokens_note
+from lakejoin.signals.name_similarity import CONTAINED
+
+if TYPE_CHECKING:
+    from lakejoin.search.query_columns import ColumnChoice
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.result import Result
+    from lakejoin.search.searcher import Searcher
+
+_KEYS = 10  # query columns to search for if none is named
+_FETCHED = 150  # lake columns for each query column
+# How many of these are compared with chance, and row by row; fewer if many columns are searched.
+_AGAINST_CHANCE, _OF_EACH = 40, 28
+_BY_ROWS, _ROWS_OF_EACH = 10, 6
+_COMPOSITES = 2
+_LIKELY = 400  # pairs of columns that share pieces; only the best are examined
+_NAMED = 50  # lake columns with the name of a query column
+_FEWEST = 2  # values that must match
+_ALL = 0.95  # of the values
+_NO_KEY = (ColumnType.BOOLEAN, ColumnType.EMPTY, ColumnType.DECIMAL)
+_EXACT = SearchOptions("overlap", k=_FETCHED, others=True)
+_SKETCHED = SearchOptions("containment", min=0.3, others=True, verified=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FusedOptions:
+    """Options of a fused search: the columns (None: every one that may be a key) and the number of
+    tables. `since` is when the caller began to wait, by `time.perf_counter`."""
+
+    choice: ColumnChoice | None
+    k: int | None = None
+    notes: tuple[str, ...] = ()
+    since: float = 0.0
+
+
+def search_fused(searcher: Searcher, query_table: QueryTable, options: FusedOptions) -> FusedAnswer:
+    """Find the tables that join with the query table."""
+    run = _Run(searcher, query_table, options)
+    for _ in run.exact():
+        pass
+    return run.answer(final=True)
+
+
+def stream_fused_answers(
+    searcher: Searcher, query_table: QueryTable, options: FusedOptions
+) -> Iterator[FusedAnswer]:
+    """Yield ever better answers, the first at once from sketches."""
+    run = _Run(searcher, query_table, options)
+    if run.sketched():
+        yield run.answer()
+    for _ in run.exact():
+        yield run.answer()
+    yield run.answer(final=True)
+
+
+def find_plausible_keys(query_table: QueryTable, searcher: Searcher) -> tuple[int, ...]:
+    """The indexes of the columns that may be keys, most key-like first, texts before others."""
+    every = searcher.snapshot.manifest.options.all_columns
+    profiles = query_table.profiles()
+    usable = [
+        column_index
+        for column_index, profile in enumerate(profiles)
+        if is_searched(profile.type, every) and profile.type not in _NO_KEY
+    ]
+    if not usable:
+        raise InputError(
+            f"{query_table.name} has no column that looks like a key; name the column to search for"
+        )
+    # Texts say most, but foreign keys are often numbers and must not all come last.
+    usable.sort(key=lambda column_index: -profiles[column_index].key_likeness)
+    texts = [
+        column_index for column_index in usable if profiles[column_index].type is ColumnType.TEXT
+    ]
+    others = [
+        column_index
+        for column_index in usable
+        if profiles[column_index].type is not ColumnType.TEXT
+    ]
+    few = max(_KEYS // 2, _KEYS - len(others))
+    return tuple([*texts[:few], *others, *texts[few:]][:_KEYS])
+
+
+class _Run:
+    """One fused search: the candidates found so far, the time of each stage, and notes."""
+
+    def __init__(self, searcher: Searcher, query_table: QueryTable, options: FusedOptions) -> None:
+        self._searcher = searcher
+        self._query_table = query_table
+        self._options = options
+        self._begin = options.since or time.perf_counter()
+        self._names = get_lake_names(searcher.snapshot)
+        self._key = options.choice if options.choice and options.choice.is_key else None
+        self._column_indexes = _column_indexes(searcher, query_table, options.choice)
+        self._candidates: list[JoinCandidate] = []
+        self._versions = TableVersions()
+        self._seconds: dict[str, float] = {}
+        self._notes: list[str] = [*options.notes]
+
+    # -- stages --------------------------------------------------------------------------------
+
+    def sketched(self) -> bool:
+        """Run the sketches, skipping integer columns if there are others, as integers match
+        anything."""
+        begin = time.perf_counter()
+        telling = [
+            i
+            for i in self._column_indexes
+            if self._query_table.profile(i).type is not ColumnType.INTEGER
+        ]
+        for column_index in () if self._key else telling or self._column_indexes:
+            results, _ = self._searcher.results(self._query_table, column_index, _SKETCHED)
+            candidates = ColumnCandidates(self._query_table, column_index, self._names).quick(results)
+            self._candidates += map(self._with_row_uniqueness, candidates)
+        self._add_time("sketches", begin)
+        return bool(self._candidates)
+
+    def exact(self) -> Iterator[None]:
+        """Run one stage after the other; there is a better answer after each."""
+        self._candidates = []
+        if self._key is not None:
+            self._timed("composite", self._by_key(self._key))
+            yield
+            self._timed("places", self._by_place(self._column_indexes))
+            return
+        for column_index in self._column_indexes:
+            self._candidates += map(self._with_row_uniqueness, self._by_column(column_index))
+        yield
+        if self._options.choice is None:
+            self._timed("composite", self._by_composites())
+            yield
+        self._timed("rewritten", self._by_rewriting())
+        yield
+        if self._options.choice is None:
+            self._timed("places", self._by_place(None))
+        self._timed("meaning", self._by_meaning())
+
+    def _timed(self, stage: str, candidates: Iterable[JoinCandidate]) -> None:
+        """Compute the candidates of a stage and add its time."""
+        begin = time.perf_counter()
+        self._candidates += [self._with_row_uniqueness(candidate) for candidate in candidates]
+        self._add_time(stage, begin)
+
+    def _with_row_uniqueness(self, candidate: JoinCandidate) -> JoinCandidate:
+        """Add how unique the query columns are, if none were named."""
+        location = candidate.result.found
+        if self._options.choice is not None or location is None:
+            return candidate
+        rows = max(1, int(location.query.counts.sum()))
+        share = min(1.0, len(location.query) / rows)
+        return replace(candidate, signals=replace(candidate.signals, tells_apart=share))
+
+    def _by_column(self, column_index: int) -> list[JoinCandidate]:
+        """The candidates on one query column."""
+        begin = time.perf_counter()
+        results, notes = self._searcher.results(self._query_table, column_index, _EXACT)
+        self._notes += notes
+        if len(results) == _FETCHED:
+            results += self._of_the_same_name(column_index, results)
+        begin = self._add_time("overlap", begin)
+        column = ColumnCandidates(self._query_table, column_index, self._names)
+        candidates = column.quick([result for result in results if result.matched >= _FEWEST])
+        few = self._options.choice is not None and not self._options.choice.every
+        closely, by_rows = (_AGAINST_CHANCE, _BY_ROWS) if few else (_OF_EACH, _ROWS_OF_EACH)
+        candidates = [
+            column.against_chance(candidate)
+            for candidate in _choose_to_compare(candidates, closely)
+        ]
+        begin = self._add_time("chance", begin)
+        # Also the best before chance: if all codes are in use, only the rows can tell.
+        examined = {*_best(candidates)[:by_rows], *candidates[:by_rows]}
+        candidates = [
+            column.with_agreement(candidate) if candidate in examined else candidate
+            for candidate in candidates
+        ]
+        self._add_time("rows", begin)
+        return candidates
+
+    def _of_the_same_name(self, column_index: int, known: Sequence[Result]) -> tuple[Result, ...]:
+        """Results of columns with the same name, if too many columns share values."""
+        found = {(result.found.number, result.found.columns[0]) for result in known if result.found}
+        named = self._names.named(self._query_table.names[column_index], _NAMED)
+        others = [result for result in named if result not in found]
+        return self._searcher.results_of(self._query_table, column_index, others)
+
+    def _by_key(self, key: ColumnChoice) -> Iterator[JoinCandidate]:
+        """The candidates on the composite key that the caller named."""
+        candidates, notes = find_composite_candidates(self._searcher, self._query_table, key, _FETCHED)
+        self._notes += notes
+        yield from candidates
+
+    def _by_composites(self) -> Iterator[JoinCandidate]:
+        """The candidates on composite keys that add something to single columns."""
+        alone = list(self._candidates)
+        every = self._searcher.snapshot.manifest.options.all_columns
+        for column_indexes in find_composite_keys(self._query_table, every, _COMPOSITES):
+            candidates, _ = find_composite_candidates(
+                self._searcher, self._query_table, make_key(column_indexes)
+            )
+            yield from filter_composites(candidates, alone)
+
+    def _by_rewriting(self) -> Iterator[JoinCandidate]:
+        """The candidates on rewritten values that match more than equal values do."""
+        segments = self._searcher.snapshot.segments
+        self._notes += [note for note in [missing_rare_tokens_note(segments)] if note]
+        excluded = self._searcher.excluded(self._query_table, self._column_indexes[0])
+        known = _nearly_equal_columns(self._candidates)
+        likely = find_rewritable_columns(
+            self._query_table, self._column_indexes, segments, excluded, _LIKELY, known
+        )
+        almost = find_almost_equal(self._candidates)
+        tables = MAX_REWRITTEN_TABLES * (3 if self._options.choice else 1) + len(almost)
+        try:
+            candidates = list(
+                find_rewritten_candidates(self._searcher, self._query_table, [*almost, *likely], tables)
+            )
+        except MissingDependency as missing:  # the other candidates are useful without it
+            self._notes.append(f"joins on rewritten values were not searched: {missing}")
+            return
+        yield from keep_beyond_equal(candidates, self._candidates)
+
+    def _by_place(self, named: Sequence[int] | None) -> Iterator[JoinCandidate]:
+        yield from find_coordinate_candidates(self._searcher, self._query_table, named)
+
+    def _by_meaning(self) -> Iterator[JoinCandidate]:
+        """The candidates by meaning, on the most key-like column of words."""
+        for column_index in self._column_indexes:
+            if is_meaningful(self._query_table, column_index):
+                name = self._query_table.names[column_index]
+                known = [
+                    candidate for candidate in self._candidates if candidate.columns == (name,)
+                ]
+                unmet = find_unmatched_positions(
+                    self._query_table.query(column_index),
+                    [candidate for candidate in known if candidate.believed],
+                )
+                yield from find_meaning_candidates(self._searcher, self._query_table, column_index, unmet)
+                return
+
+    def _add_time(self, stage: str, begin: float) -> float:
+        now = time.perf_counter()
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - begin
+        return now
+
+    # -- the answer ----------------------------------------------------------------------------
+
+    def answer(self, final: bool = False) -> FusedAnswer:
+        """The answer so far."""
+        tables = _by_table(self._candidates)
+        limit = self._options.k or DEFAULT_K
+        joined = [candidates for candidates in tables if candidates[0].believed]
+        missed = [candidates for candidates in tables if not candidates[0].believed]
+        begin = time.perf_counter()
+        # An accidental match may be a version of a table that joins.
+        ordered = joined + missed[:limit]
+        groups = self._versions.grouped([get_location(candidates[0]) for candidates in ordered])
+        begin = self._add_time("versions", begin)
+        results = [
+            _result(rank, [ordered[position] for position in group], final)
+            for rank, group in enumerate(
+                [group for group in groups if group[0] < len(joined)][:limit], 1
+            )
+        ]
+        misses = [ordered[group[0]] for group in groups if group[0] >= len(joined)]
+        if final:
+            self._add_time("adds", begin)
+        return FusedAnswer(
+            table=self._query_table.name,
+            columns=self._columns,
+            results=tuple(results),
+            misses=tuple(_result(rank, [candidates]) for rank, candidates in enumerate(misses, 1)),
+            k=limit,
+            seconds=time.perf_counter() - self._begin,
+            seconds_by=dict(self._seconds),
+            notes=tuple(dict.fromkeys(self._notes)),
+            final=final,
+        )
+
+    @property
+    def _columns(self) -> tuple[tuple[str, ...], ...]:
+        names = tuple(
+            self._query_table.names[column_index] for column_index in self._column_indexes
+        )
+        return (names,) if self._key else tuple((name,) for name in names)
+
+
+def _column_indexes(
+    searcher: Searcher, query_table: QueryTable, choice: ColumnChoice | None
+) -> tuple[int, ...]:
+    return choice.places if choice else find_plausible_keys(query_table, searcher)
+
+
+def _nearly_equal_columns(candidates: Sequence[JoinCandidate]) -> set[tuple[int, int, int]]:
+    """Pairs of query and lake columns with nearly all values equal."""
+    locations = [location.result.found for location in candidates if location.signals.share >= _ALL]
+    return {
+        (column_index, location.number, column)
+        for location in locations
+        if location is not None
+        for column_index, column in zip(location.places, location.columns, strict=False)
+    }
+
+
+def _choose_to_compare(candidates: Sequence[JoinCandidate], most: int) -> list[JoinCandidate]:
+    """The best candidates, and those with the best names, as hundreds of numbers look good."""
+    named = [candidate for candidate in candidates if candidate.signals.names >= CONTAINED]
+    named.sort(key=lambda candidate: -candidate.signals.names * candidate.signals.telling)
+    return list(dict.fromkeys([*named[: most // 4], *_best(candidates)]))[:most]
+
+
+def _best(candidates: Sequence[JoinCandidate]) -> list[JoinCandidate]:
+    return sorted(
+        candidates, key=lambda candidate: (-candidate.weighed.score, candidate.result.rank)
+    )
+
+
+def _by_table(candidates: Sequence[JoinCandidate]) -> list[list[JoinCandidate]]:
+    """The candidates of each table, best first; tables by their best candidate."""
+    tables: dict[str, list[JoinCandidate]] = {}
+    for candidate in candidates:
+        tables.setdefault(candidate.result.table, []).append(candidate)
+    ordered = [sorted(group, key=lambda candidate: candidate.order) for group in tables.values()]
+    return sorted(ordered, key=lambda group: (group[0].order[1:], group[0].result.rank))
+
+
+def _result(rank: int, tables: Sequence[Sequence[JoinCandidate]], final: bool = False) -> FusedResult:
+    """Make the result of a table and its versions; added columns are measured only at the end."""
+    candidates, *versions = tables
+    adds = measure_added_columns(candidates[0]) if final else list_added_columns(candidates[0])
+    names = tuple(group[0].result.table for group in versions)
+    return FusedResult(rank, candidates[0].result.table, tuple(candidates), adds, names)

@@ -1,0 +1,290 @@
+"""Join candidates: how a lake table may join with the query table, with signals and score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from lakejoin.ranking.row_agreement import QueryWords, measure_agreement
+from lakejoin.search.lake_background import ChanceEstimator
+from lakejoin.ranking.ends import Ends, find_ends, compare_ends
+from lakejoin.joins.given import table_subject
+from lakejoin.model import ColumnType
+from lakejoin.ranking.join_score import Signals, JoinScore, score_join
+from lakejoin.engines.query import locate_codes
+from lakejoin.signals.chance import LEAST_CHANCE
+from lakejoin.signals.name_similarity import is_identifier_name, compare_names
+
+if TYPE_CHECKING:
+    from lakejoin.search.lake_names import LakeNames
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import Query
+    from lakejoin.search.result import ResultLocation
+
+Array = np.ndarray[Any, Any]
+
+_SOME = 8  # values that must match for their rarity to count in full
+_DENSE = 0.5  # chance, as a share of the matches, from which on numbers are compared by their ends
+
+Kind = Literal["equal", "rewritten", "meaning", "near"]
+
+
+class MatchFigures(Protocol):
+    """The figures of a match that a join candidate needs; engine results provide them."""
+
+    @property
+    def rank(self) -> int:
+        """Rank among the results for the same query columns."""
+
+    @property
+    def table(self) -> str:
+        """The lake table."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The lake columns, in the order of the query columns."""
+
+    @property
+    def matched(self) -> int:
+        """The number of query values with a match."""
+
+    @property
+    def containment(self) -> float:
+        """The share of query values with a match."""
+
+    @property
+    def query_size(self) -> int:
+        """The number of query values."""
+
+    @property
+    def column_size(self) -> int:
+        """The number of values of the lake columns."""
+
+    @property
+    def row_coverage(self) -> float | None:
+        """The share of query rows with a match."""
+
+    @property
+    def fan_out(self) -> float | None:
+        """The rows of the join per query row."""
+
+    @property
+    def found(self) -> ResultLocation | None:
+        """Where the columns are in the index."""
+
+    def sql(self) -> str:
+        """DuckDB SQL for the join."""
+
+
+@dataclass(frozen=True, eq=False)
+class JoinCandidate:
+    """One way to join: query columns with lake columns, their figures and signals.
+
+    `kind` says whether values are equal, equal once rewritten, equal in meaning, or near; `how` is
+    the program or the distance in words, empty for equal values. `beside_equal` if some values of
+    the same columns are equal without rewriting.
+    """
+
+    columns: tuple[str, ...]
+    result: MatchFigures
+    signals: Signals
+    kind: Kind = "equal"
+    how: str = ""
+    beside_equal: bool = False
+
+    @cached_property
+    def weighed(self) -> JoinScore:
+        """The score with its reasons."""
+        return score_join(replace(self.signals, plain=self.kind == "equal" or self.beside_equal))
+
+    @property
+    def order(self) -> tuple[bool, float, float]:
+        """The sort key: the best candidate has the smallest."""
+        return not self.believed, -self.weighed.score, -self.weighed.nats
+
+    @property
+    def believed(self) -> bool:
+        """Whether this is more than coincidental overlap."""
+        return not self.weighed.accidental
+
+    @property
+    def pairs(self) -> str:
+        """The pairs of joined columns, and how they join."""
+        mine, theirs = self.columns, self.result.columns
+        sign = "=" if self.kind == "equal" else "~"
+        if len(mine) == len(theirs):
+            both = zip(mine, theirs, strict=True)
+            text = " and ".join(f"{own} {sign} {partner}" for own, partner in both)
+        else:  # coordinates may be one column or two
+            text = f"{', '.join(mine)} {sign} {', '.join(theirs)}"
+        return f"{text} ({self.how})" if self.how else text
+
+    @property
+    def why(self) -> str:
+        """The evidence for the join, or why it is accidental, in words."""
+        reasons = "; ".join(reason.words for reason in self.weighed.reasons)
+        return self.weighed.accidental or reasons
+
+    def with_rows(self, nats: float) -> JoinCandidate:
+        """Add how much other columns agree, in nats."""
+        return replace(self, signals=replace(self.signals, rows=nats))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The candidate as a JSON object."""
+        return {
+            "kind": self.kind,
+            "how": self.how,
+            "mine": list(self.columns),
+            "theirs": list(self.result.columns),
+            "matched": self.result.matched,
+            "containment": self.result.containment,
+            "row_coverage": self.result.row_coverage,
+            "fan_out": self.result.fan_out,
+            "chance": self.signals.chance,
+            "score": self.weighed.score,
+            "reasons": [
+                {"what": reason.what, "nats": reason.nats, "words": reason.words}
+                for reason in self.weighed.reasons
+            ],
+            "accidental": self.weighed.accidental,
+        }
+
+
+def get_location(candidate: JoinCandidate) -> ResultLocation:
+    """The location of a candidate's columns in the index."""
+    assert candidate.result.found is not None, "a search result has a location"
+    return candidate.result.found
+
+
+def measure_uniqueness(result: MatchFigures) -> float:
+    """Distinct values per non-null row, of the side where it is larger."""
+    return min(1.0, max(_unique_sides(result)))
+
+
+def measure_reference(result: MatchFigures) -> float:
+    """Closeness to a foreign key: how much of one side is in the other, times how near that is to a
+    key. 1 if all values of one side are in a key of the other."""
+    mine, theirs = _unique_sides(result)
+    of_theirs = result.matched / max(1, result.column_size)
+    return min(1.0, max(mine * of_theirs, theirs * result.containment))
+
+
+def _unique_sides(result: MatchFigures) -> tuple[float, float]:
+    """Distinct values per non-null row, of the query and of the lake columns."""
+    location = result.found
+    assert location is not None, "a search result has a location"
+    mine = len(location.query) / max(1, int(location.query.counts.sum()))
+    if len(location.columns) == 1:
+        theirs = location.segment.catalog.columns["uniqueness"][location.columns[0]].as_py()
+    else:
+        theirs = result.column_size / max(1, location.entry.rows)
+    return mine, float(theirs)
+
+
+class ColumnCandidates:
+    """The candidates for joins on one query column."""
+
+    def __init__(self, query_table: QueryTable, column_index: int, lake: LakeNames) -> None:
+        self._query_table = query_table
+        self._column_index = column_index
+        self._lake = lake
+        self.query: Query = query_table.query(column_index)
+        self._chances = ChanceEstimator(self.query)
+        self._codes: dict[int, Array] = {}  # of the query, by segment index
+
+    @cached_property
+    def _words(self) -> QueryWords:
+        return QueryWords(self._query_table, self._column_index, self.query)
+
+    @cached_property
+    def _ends(self) -> Ends | None:
+        return find_ends(self.query.tokens)
+
+    def quick(self, results: Sequence[MatchFigures]) -> list[JoinCandidate]:
+        """Candidates from the figures of results alone, assuming low chance."""
+        matched = np.sort([result.matched for result in results])
+        return [self._quick(result, matched) for result in results]
+
+    def _quick(self, result: MatchFigures, matched: Array) -> JoinCandidate:
+        fewer = max(1, min(result.query_size, result.column_size))
+        theirs = result.columns[0]
+        tables = table_subject(self.query.table), table_subject(result.table)
+        alike = compare_names(self.query.column, theirs, *tables)
+        as_many = len(matched) - int(np.searchsorted(matched, result.matched / 2))
+        signals = Signals(
+            fewer,
+            min(1.0, result.matched / fewer),
+            LEAST_CHANCE,
+            result.containment,
+            alike.alike,
+            rarity=self._rarity(result.matched, as_many),
+            telling=self._telling(theirs),
+            identify=alike.say_identifier,
+            unique=measure_uniqueness(result),
+            refers=measure_reference(result),
+        )
+        return JoinCandidate((self.query.column,), result, signals)
+
+    def _telling(self, theirs: str) -> float:
+        """How specific the more specific of the two names is, as of `film_id` and `id`."""
+        if self.query.type is ColumnType.DATE:
+            return 0.0
+        return max(map(self._lake.telling, (self.query.column, theirs)))
+
+    def _rarity(self, matched: int, as_many: int) -> float:
+        """The rarity in nats: less if few values match, none for dates, which are everywhere."""
+        if self.query.type is ColumnType.DATE:
+            return 0.0
+        nats = max(0.0, math.log(self._lake.columns / max(1, as_many)))
+        return nats * min(1.0, matched / _SOME)
+
+    def against_chance(self, candidate: JoinCandidate) -> JoinCandidate:
+        """Add what chance would match."""
+        location = candidate.result.found
+        assert location is not None, "a search result has a location"
+        size = candidate.result.column_size
+        chance = self._chances.of(location.number, location.segment, location.columns[0], size)
+        signals = replace(candidate.signals, chance=chance)
+        # Ends and rarity count only if nearly all values of the smaller column match.
+        theirs = self._their_ends(location) if signals.nearly_all else None
+        if self._ends and theirs:
+            dense = chance >= _DENSE * signals.share
+            named = signals.telling * self._named(candidate, dense, self._ends.are_years)
+            signals = replace(
+                signals,
+                ends=compare_ends(self._ends, theirs) if dense else 0.0,
+                # That few columns hold a long count only means that few are as long.
+                rarity=0.0 if self._ends.are_common or theirs.are_common else signals.rarity,
+                telling=named,
+            )
+        return replace(candidate, signals=signals)
+
+    def _named(self, candidate: JoinCandidate, dense: bool, years: bool) -> float:
+        """How much the names of numbers count: nothing for years, half for dense numbers whose name
+        does not say identifier."""
+        if years:
+            return 0.0
+        return 0.5 if dense and not is_identifier_name(candidate.result.columns[0]) else 1.0
+
+    def _their_ends(self, location: ResultLocation) -> Ends | None:
+        if self._ends is None:
+            return None
+        codes = location.segment.postings.codes_of(location.columns[0])
+        return find_ends(location.segment.dictionary.texts.take(codes))
+
+    def with_agreement(self, candidate: JoinCandidate) -> JoinCandidate:
+        """Add whether other columns agree in matching rows."""
+        location = candidate.result.found
+        assert location is not None, "a search result has a location"
+        if location.number not in self._codes:
+            self._codes[location.number] = locate_codes(self.query, location.number, location.segment)
+        codes = self._codes[location.number]
+        entry, column = location.entry, location.columns[0]
+        return candidate.with_rows(
+            measure_agreement(self._words, self.query, codes, location.segment, entry, column)
+        )

@@ -1,0 +1,350 @@
+"""Join candidates by meaning.
+
+Search by meaning is slow, so it runs for a sample of the query's values, first those without an
+equal match. A column is a candidate if it has matches by meaning for clearly more of the sample
+than it has equal values.
+
+Chance is measured with texts that are certainly wrong: some are combined from the halves of two
+query values; others are values of other lake columns of about the same length; and each value of
+the column is wrong for its other values: for Ohio, Ohio State and Ohio Northern, meaning cannot
+tell the schools apart. The kind with the most matches counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.ranking.row_agreement import RowWords, compare_words, read_lake_words, split_words
+from lakejoin.search.lake_background import is_among
+from lakejoin.ranking.holding import find_first_rows
+from lakejoin.ranking.join_candidates import JoinCandidate, measure_uniqueness
+from lakejoin.search.wrong_texts import look_like_words, mix_texts, draw_lake_texts
+from lakejoin.errors import InputError
+from lakejoin.ranking.join_score import Signals
+from lakejoin.search.options import ByMeaning
+from lakejoin.search.options_more import SearchOptions
+from lakejoin.engines.query import Query, locate_codes
+from lakejoin.search.reach import format_tau
+from lakejoin.search.tau_choice import LARGEST_DISTANCE
+from lakejoin.signals.chance import LEAST_CHANCE
+from lakejoin.signals.name_similarity import compare_names
+from lakejoin.store.meaning_vectors import TEXT_TYPES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.encoders import Encoder
+    from lakejoin.search.meaning_search import MeaningSearch
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.result import ResultLocation, NearResult
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.engines.meaning.engine import VectorSearch
+    from lakejoin.engines.meaning.hits import NearPairs, VectorHits
+    from lakejoin.engines.meaning.space import Nearness
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+_SAMPLE = 24  # query values
+_FEWEST = 8  # values that make a search worthwhile
+_HALF = 0.5  # of the sample must have a match
+_FOUND = 40  # columns
+_CLOSELY = 6  # of them to compare with chance
+_MOST = 4  # candidates
+_TEXTS = 20_000  # to read for it
+_MORE = 0.2  # of the sample must match without an equal value, and this much more than wrong texts
+_EXACTLY = 1_000_000  # pairs of a query and a lake value; beyond, figures come from the sample
+
+
+def find_meaning_candidates(
+    searcher: Searcher, query_table: QueryTable, column_index: int, unmet: Array | None = None
+) -> list[JoinCandidate]:
+    """The candidates for a join by meaning on one query column; none if the index has no vectors or
+    the column no texts of some length.
+
+    `unmet` are the positions of the values without an equal match in earlier candidates: these are
+    searched for first, and nothing is if there are few.
+    """
+    if not is_meaningful(query_table, column_index):
+        return []
+    query = query_table.query(column_index)
+    if unmet is not None and len(unmet) < max(_FEWEST, len(query) // 10):
+        return []
+    probe = _make_probe(searcher, query_table, column_index, query, unmet)
+    if probe is None:
+        return []
+    compared = (replace(gain, chance=probe.chance(gain)) for gain in _most_promising(probe.gains()))
+    kept = [gain for gain in compared if gain.share - gain.chance >= _MORE]
+    best: dict[tuple[int, int], _Gain] = {}
+    for gain in kept:  # one column per table
+        best.setdefault((gain.segment, probe.table_of(gain)), gain)
+    candidates = probe.candidates(list(best.values())[:_MOST])
+    return [candidate for candidate in candidates if not candidate.weighed.accidental]
+
+
+def is_meaningful(query_table: QueryTable, column_index: int) -> bool:
+    """Whether a query column has words, not codes or dates."""
+    if query_table.profile(column_index).type not in TEXT_TYPES:
+        return False
+    tokens = query_table.query(column_index).tokens
+    return len(tokens) >= _FEWEST and look_like_words(tokens)
+
+
+def _most_promising(gains: Iterable[_Gain]) -> Iterator[_Gain]:
+    """The gains that add most, as many as can be compared quickly; at least the first."""
+    texts = 0
+    for rank, gain in enumerate(sorted(gains, key=lambda gain: -gain.more)):
+        texts += gain.size
+        if rank and (rank >= _CLOSELY or texts > _TEXTS):
+            return
+        yield gain
+
+
+def find_unmatched_positions(query: Query, candidates: Sequence[JoinCandidate]) -> Array:
+    """The positions of the values that match in none of the candidates."""
+    matched = np.zeros(len(query), dtype=bool)
+    for candidate in candidates:
+        if candidate.result.found is not None and candidate.kind == "equal":
+            matched[candidate.result.found.meeting().places] = True
+    return np.flatnonzero(~matched)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gain:
+    """A lake column with the matching `pairs` of the sample.
+
+    `more` is the share of the sample that has a match but no equal value. Of the `differing` values
+    without an equal one, a `share` has a match; of wrong texts, a share `chance` has.
+    """
+
+    segment: int
+    column: int
+    size: int
+    pairs: NearPairs
+    more: float
+    differing: int
+    share: float
+    chance: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedMatch:
+    """A result with figures estimated from a sample of values; implements `MatchFigures`."""
+
+    result: NearResult
+    matched: int
+    rank: int
+    table: str
+    columns: tuple[str, ...]
+    query_size: int
+    column_size: int
+    found: ResultLocation | None
+    row_coverage: None = None
+    fan_out: None = None
+
+    @classmethod
+    def of(cls, result: NearResult, matched: int) -> EstimatedMatch:
+        """Estimate a result from the number of values with a match."""
+        known = result.rank, result.table, result.columns, result.query_size, result.column_size
+        return cls(result, matched, *known, result.found)
+
+    @property
+    def containment(self) -> float:
+        """The estimated share of query values with a match."""
+        return self.matched / self.query_size
+
+    def sql(self) -> str:
+        """DuckDB SQL for the join; computes all pairs."""
+        return self.result.sql()
+
+
+@dataclass(frozen=True, eq=False)
+class _MeaningProbe:
+    """A sample of query values with wrong texts, and the engine to search for them."""
+
+    search: MeaningSearch
+    query: Query
+    encoder: Encoder
+    engine: VectorSearch
+    nearness: Nearness
+    chosen: Array
+    vectors: Array
+    wrong: Array  # vectors: mixed texts before those of the lake
+    wrong_texts: pa.LargeStringArray
+    mixed: int
+
+    def gains(self) -> Iterator[_Gain]:
+        """Yield the columns with matches for clearly more of the values than are equal there."""
+        least = max(1, int(np.ceil(_HALF * len(self.chosen))))
+        nearness = replace(self.nearness, least=least, k=_FOUND)
+        hits = self.engine.search(self.vectors, nearness, self.search.excluded)
+        for segment, column in zip(hits.segment.tolist(), hits.column.tolist(), strict=True):
+            gain = self._gain(segment, column, hits)
+            if gain.more >= _MORE:
+                yield gain
+
+    def _gain(self, segment: int, column: int, hits: VectorHits) -> _Gain:
+        pairs = self.engine.pairs(self.vectors, self.nearness, segment, column, hits)
+        differing = np.flatnonzero(~self._held(segment, column)[self.chosen])
+        near = len(np.intersect1d(pairs.place, differing))
+        size = self.search.places[segment].size_of(column)
+        more, share = near / len(self.chosen), near / max(1, len(differing))
+        return _Gain(segment, column, size, pairs, more, len(differing), share)
+
+    def _held(self, segment: int, column: int) -> Array:
+        """Which of all query values a column holds."""
+        opened = self._segment(segment)
+        return is_among(locate_codes(self.query, segment, opened), opened.postings.codes_of(column))
+
+    def chance(self, gain: _Gain) -> float:
+        """The share of wrong texts with a match in a column, of the kind that has most."""
+        segment = self._segment(gain.segment)
+        theirs = segment.postings.codes_of(gain.column)
+        own = theirs[sample_query_positions(len(theirs))]
+        codes = np.concatenate([segment.dictionary.find(self.wrong_texts), own])
+        vectors = self.encoder.encode(segment.dictionary.texts.take(own))
+        vectors = np.concatenate([self.wrong, vectors])
+        pairs = self.engine.pairs(vectors, self.nearness, gain.segment, gain.column)
+        others = segment.meaning.codes.take(pairs.id) != codes[pairs.place]
+        matched = np.zeros(len(codes), dtype=bool)
+        matched[pairs.place[others]] = True
+        kind = np.repeat([0, 1, 2], [self.mixed, len(self.wrong) - self.mixed, len(own)])
+        # Lake texts that the column holds itself are not wrong there.
+        counted = (kind == 2) | ~is_among(codes, theirs)
+        shares = np.bincount(kind[counted & matched], minlength=3) / np.bincount(
+            kind[counted], minlength=3
+        ).clip(1)
+        return float(shares.max())
+
+    def table_of(self, gain: _Gain) -> int:
+        """The table of a column."""
+        return self.search.places[gain.segment].table_of(gain.column)
+
+    def candidates(self, gains: Sequence[_Gain]) -> Iterator[JoinCandidate]:
+        """Yield the candidates for some columns."""
+        for gain, result in zip(gains, self._results(gains), strict=True):
+            candidate = self._make_candidate(gain, result)
+            yield candidate.with_rows(self._agreement(gain, result))
+
+    def _results(self, gains: Sequence[_Gain]) -> Sequence[NearResult]:
+        from lakejoin.search.copies import Copies
+        from lakejoin.engines.meaning.hits import VectorCounters, VectorHits
+
+        search = self.search
+        segment, column = (
+            np.array([(g.segment, g.column) for g in gains], np.int64).reshape(-1, 2)
+        ).T
+        matched = np.array([self._estimated(gain) for gain in gains], np.int64)
+        none = [None] * len(search.snapshot.segments)
+        hits = VectorHits(segment, column, matched, matched, VectorCounters(), none)
+        copies = Copies(search.snapshot.segments, search.places, search.mine, search.place)
+        return search.results(hits, copies)
+
+    def _estimated(self, gain: _Gain) -> int:
+        """The estimated number of query values with a match: the equal ones, and the sampled share
+        of the others."""
+        held = self._held(gain.segment, gain.column)
+        equal = int(held.sum())
+        return equal + round(gain.share * (len(held) - equal))
+
+    def _make_candidate(self, gain: _Gain, result: NearResult) -> JoinCandidate:
+        assert self.search.reach.tau is not None
+        how = f"by meaning, within {format_tau(self.search.reach.tau)}"
+        estimate: NearResult | EstimatedMatch
+        if len(self.query) * result.column_size <= _EXACTLY and result.partners is not None:
+            pairs = result.partners()
+            matched = len(pairs.first)
+            share = matched / len(self.query)
+            estimate = replace(result, matched=matched, containment=share, pairs=len(pairs))
+        else:
+            estimate = EstimatedMatch.of(result, result.matched)
+            how += f"; from {len(self.chosen)} values"
+        signals = Signals(
+            gain.differing,
+            gain.share,
+            max(LEAST_CHANCE, gain.chance),
+            estimate.containment,
+            compare_names(self.query.column, result.columns[0]).alike,
+            unique=measure_uniqueness(estimate),
+        )
+        return JoinCandidate((self.query.column,), estimate, signals, "meaning", how)
+
+    def _agreement(self, gain: _Gain, result: NearResult) -> float:
+        """How much other columns agree in rows of values and their nearest match."""
+        location, pairs = result.found, gain.pairs
+        assert location is not None, "a search result has a location"
+        first = np.flatnonzero(np.diff(pairs.place, prepend=-1))
+        segment, tokens = location.segment, self.query.tokens
+        codes = segment.meaning.codes.take(pairs.id[first])
+        values = tokens.take(self.chosen[pairs.place[first]])
+        own, cells = location.mine.cells(location.places[0])
+        mine = find_first_rows([cells], [_positions_in(own, values)])
+        theirs = find_first_rows([segment.rows.codes(gain.column, location.entry.rows)], [codes])
+        if len(first) < 2 or (mine < 0).any() or (theirs < 0).any():
+            return 0.0
+        partners = segment.dictionary.texts.take(codes).to_pylist()
+        joined = [
+            split_words(a) | split_words(b) for a, b in zip(values.to_pylist(), partners, strict=True)
+        ]
+        ours = RowWords(location.mine, location.places).at(mine)
+        others = read_lake_words(segment, location.entry, location.columns, theirs)
+        return compare_words(
+            [words - both for words, both in zip(ours, joined, strict=True)],
+            [words - both for words, both in zip(others, joined, strict=True)],
+        )
+
+    def _segment(self, segment_index: int) -> Segment:
+        return self.search.snapshot.segments[segment_index]
+
+
+def _make_probe(
+    searcher: Searcher, query_table: QueryTable, column_index: int, query: Query, unmet: Array | None
+) -> _MeaningProbe | None:
+    """Sample the query and make wrong texts; None if the index has no vectors or no encoder."""
+    import pyarrow as pa
+
+    from lakejoin.search.meaning_search import MeaningSearch
+    from lakejoin.engines.meaning.space import Nearness
+
+    options = SearchOptions("meaning", k=_FOUND, others=True, near=ByMeaning())
+    search = searcher.near(query_table, (column_index,), options)
+    assert isinstance(search, MeaningSearch)
+    try:
+        encoder = search.meanings.encoder()
+    except InputError:
+        return None
+    chosen = sample_query_positions(len(query), unmet)
+    some = query.tokens.take(chosen)
+    mixed = mix_texts(some.to_pylist(), frozenset(query.tokens.to_pylist()))
+    drawn = draw_lake_texts(search.snapshot.segments, some)
+    wrong = pa.array([*mixed, *drawn], pa.large_string())
+    assert search.reach.tau is not None
+    nearness = Nearness(LARGEST_DISTANCE * search.reach.tau)
+    vectors, others = encoder.encode(some), encoder.encode(wrong)
+    engine = search.meanings.engine(encoder)
+    return _MeaningProbe(
+        search, query, encoder, engine, nearness, chosen, vectors, others, wrong, len(mixed)
+    )
+
+
+def _positions_in(tokens: pa.LargeStringArray, values: pa.LargeStringArray) -> Array:
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.index_in(values, value_set=tokens).to_numpy())
+
+
+def sample_query_positions(size: int, first: Array | None = None, most: int = _SAMPLE) -> Array:
+    """A sample of `size` positions, ascending, taken from `first` as far as possible.
+
+    >>> sample_query_positions(3).tolist(), sample_query_positions(9, np.array([4, 5]), 2).tolist()
+    ([0, 1, 2], [4, 5])
+    """
+    random = np.random.default_rng(0)
+    before = np.zeros(0, np.int64) if first is None else random.permutation(first)[:most]
+    rest = np.setdiff1d(np.arange(size), before)
+    more = random.permutation(rest)[: most - len(before)]
+    return np.sort(np.concatenate([before, more]))

@@ -1,0 +1,238 @@
+"""Measure whether other columns agree in matching rows, as they do if the rows are about one thing.
+
+Codes of airports and of languages match by the thousand, but only in a list of airports do the town
+names agree too. Some query rows are compared word by word with their matching rows, without the
+joined columns. A shared word counts log(1 / p), where p is the share of lake rows that have it; the
+rarest word counts for a row, less the log of the number of words tried. What rows that do not match
+would score is subtracted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.lake_background import is_among
+from lakejoin.model import null_id
+from lakejoin.engines.mine import NO_CELL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.engines.query import Query
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+Words = frozenset[str]
+
+_ROWS = 64
+_COLUMNS = 40  # columns to compare
+_SHIFTS = (1, 2, 3, 5, 8, 13)
+_BESIDE = (1, -1, 3)
+_ENOUGH = 0.25  # of the rows must have a neighbour with another key
+_MORE = 1.5  # times what non-matching rows score, as that varies
+_WORD = re.compile(r"\w{2,}")
+
+
+class RowWords:
+    """The words of query rows, without the joined columns."""
+
+    def __init__(self, query_table: QueryTable, joined: Sequence[int]) -> None:
+        self._query_table = query_table
+        self._others = [i for i in range(len(query_table.names)) if i not in joined][:_COLUMNS]
+
+    @cached_property
+    def _columns(self) -> list[tuple[pa.LargeStringArray, Array]]:
+        self._query_table.read(self._others)  # together, so that a file is read once
+        return [self._query_table.cells(column_index) for column_index in self._others]
+
+    def at(self, rows: Array) -> list[Words]:
+        """The words of some rows."""
+        words: list[set[str]] = [set() for _ in rows]
+        for tokens, cells in self._columns:
+            cell_ids = cells[rows]
+            known = np.flatnonzero(cell_ids != NO_CELL)
+            texts = tokens.take(cell_ids[known]).to_pylist()
+            for position, text in zip(known.tolist(), texts, strict=True):
+                words[position].update(_WORD.findall(text))
+        return list(map(frozenset, words))
+
+
+class QueryWords:
+    """The words of query rows, by the values of the joined column."""
+
+    def __init__(self, query_table: QueryTable, column_index: int, query: Query) -> None:
+        import pyarrow.compute as pc
+
+        self._words = RowWords(query_table, (column_index,))
+        tokens, cells = query_table.cells(column_index)
+        known = np.flatnonzero(cells != NO_CELL)
+        first = np.zeros(len(tokens), np.int64)
+        first[cells[known][::-1]] = known[::-1]
+        # The first row of each value of the query.
+        self._row = first[pc.index_in(query.tokens, value_set=tokens).to_numpy()]
+
+    def of(self, positions: Array, values: Sequence[str]) -> list[Words]:
+        """The words of the first row of some query values, given by position and value."""
+        words = self._words.at(self._row[positions])
+        return [remove_words(row, value) for row, value in zip(words, values, strict=True)]
+
+
+def split_words(text: str) -> Words:
+    """The words of a text, and the text itself.
+
+    >>> sorted(split_words("new york 7"))
+    ['new', 'new york 7', 'york']
+    """
+    return frozenset(_WORD.findall(text)) | {text}
+
+
+def remove_words(words: Words, value: str) -> Words:
+    """The words of a row without those of its value, ignoring leading zeros.
+
+    >>> sorted(remove_words(frozenset({"bern", "007", "70"}), "7"))
+    ['70', 'bern']
+    """
+    joined = split_words(value)
+    numbers = {word.lstrip("0") for word in joined}
+    return frozenset(word for word in words - joined if word.lstrip("0") not in numbers)
+
+
+def measure_agreement(
+    mine: QueryWords, query: Query, codes: Array, segment: Segment, entry: TableEntry, column: int
+) -> float:
+    """How much matching rows agree in other columns, in nats.
+
+    `codes` are the codes of the query's values in the segment.
+    """
+    matched = np.flatnonzero(is_among(codes, segment.postings.codes_of(column)))
+    if len(matched) > _ROWS:
+        matched = matched[np.linspace(0, len(matched) - 1, _ROWS).astype(np.int64)]
+    if len(matched) < 2:
+        return 0.0
+    values = query.tokens.take(matched).to_pylist()
+    ours = mine.of(matched, values)
+    rows = _first_rows(segment, entry, column, codes[matched])
+    theirs, beside = read_neighbouring_words(segment, entry, (column,), rows)
+    matched_words = [remove_words(*pair) for pair in zip(theirs, values, strict=True)]
+    return compare_words(ours, matched_words, beside)
+
+
+def read_neighbouring_words(
+    segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
+) -> tuple[list[Words], list[list[Words | None]]]:
+    """The words of some lake rows, and of neighbouring rows with another key; None if the key is
+    the same or there is no such row.
+
+    Two tables in the same order, for example by time, also agree in neighbouring rows.
+    """
+    keys = segment.rows.codes(joined[0], entry.rows)
+    shifted = [rows + by for by in _BESIDE]
+    valid = [(row >= 0) & (row < entry.rows) for row in shifted]
+    inside = [np.where(ok, row, rows) for ok, row in zip(valid, shifted, strict=True)]
+    differs = [ok & (keys[row] != keys[rows]) for ok, row in zip(valid, inside, strict=True)]
+    words = read_lake_words(segment, entry, joined, np.concatenate([rows, *inside]))
+    size = len(rows)
+    beside = [
+        [
+            word if is_other else None
+            for word, is_other in zip(words[size * n :], usable, strict=False)
+        ]
+        for n, usable in enumerate(differs, 1)
+    ]
+    return words[:size], beside
+
+
+def compare_words(
+    ours: Sequence[Words],
+    theirs: Sequence[Words],
+    beside: Sequence[Sequence[Words | None]] = (),
+) -> float:
+    """How much rows agree, beyond rows that do not match: other lake rows, and their neighbours
+    (`beside`).
+
+    >>> towns = [frozenset({"bern", "bear"}), frozenset({"ulm", "spire"}), frozenset({"oslo"})]
+    >>> round(compare_words(towns, towns), 1), compare_words(towns, [frozenset({"x"})] * 3)
+    (2.6, 0.0)
+    """
+    rows = len(theirs)
+    # Words of neighbouring rows say nothing, such as the state in a sorted list of counties.
+    distinctive = [
+        words.difference(*filter(None, others))
+        for words, *others in zip(theirs, *beside, strict=True)
+    ]
+    counts = Counter(word for words in distinctive for word in words)
+
+    def of_row(words: Words, their_row: Words) -> float:
+        both = words & their_row
+        if not both:
+            return 0.0
+        rarest = max(1, min(counts[word] for word in both))
+        return max(0.0, math.log(rows / rarest) - math.log1p(len(words) - 1) / 2)
+
+    matched = sum(map(of_row, ours, distinctive))
+    shifted = [
+        sum(of_row(ours[i], distinctive[(i + by) % rows]) for i in range(rows))
+        for by in _SHIFTS
+        if by % rows
+    ]
+    for others in beside:
+        pairs = zip(ours, theirs, others, strict=True)
+        pairs_with_other = [
+            (words, their_row - matching)
+            for words, matching, their_row in pairs
+            if their_row is not None
+        ]
+        if len(pairs_with_other) >= _ENOUGH * rows:
+            shifted.append(
+                sum(of_row(*pair) for pair in pairs_with_other) * rows / len(pairs_with_other)
+            )
+    return max(0.0, matched - _MORE * max(shifted, default=matched))
+
+
+def read_lake_words(
+    segment: Segment, entry: TableEntry, joined: Sequence[int], rows: Array
+) -> list[Words]:
+    """The words of some rows of a lake table, without the joined columns."""
+    words: list[set[str]] = [set() for _ in rows]
+    columns = range(entry.first, entry.first + entry.width)
+    others = [column for column in columns if column not in joined][:_COLUMNS]
+    if not others or not len(rows):
+        return list(map(frozenset, words))
+    # One lookup for all columns, as a lookup has a fixed cost.
+    ids = np.concatenate([_codes_at(segment, other, entry.rows, rows) for other in others])
+    texts = segment.rows.texts(ids, segment.dictionary.texts).to_pylist()
+    for position, text in enumerate(texts):
+        if text is not None:
+            words[position % len(rows)].update(_WORD.findall(text))
+    return list(map(frozenset, words))
+
+
+def _first_rows(segment: Segment, entry: TableEntry, column: int, codes: Array) -> Array:
+    """The first row of each code; the column has them all."""
+    of_rows = segment.rows.codes(column, entry.rows)
+    places = np.flatnonzero(np.isin(of_rows, codes))
+    found, first = np.unique(of_rows[places], return_index=True)
+    return np.asarray(places[first[np.searchsorted(found, codes)]])
+
+
+def _codes_at(segment: Segment, column: int, total: int, rows: Array) -> Array:
+    """The codes of a few of the `total` rows of a column, decoding only those."""
+    from lakejoin.store.rows import NULL
+
+    cells, ids = segment.rows.local(column, total)
+    if cells is None:
+        return segment.rows.codes_of(ids[rows])
+    some = cells[rows]
+    known = some != null_id(cells.dtype)
+    found = np.full(len(rows), NULL)
+    found[known] = ids[some[known]]
+    return segment.rows.codes_of(found)

@@ -1,0 +1,232 @@
+"""A file or a frame of the caller as the query table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from lakejoin.model import ColumnProfile, ColumnType, ValueRules, null_id
+from lakejoin.engines.mine import FRAME_NAME, NO_CELL, ColumnSpellings
+from lakejoin.engines.origins import TableOrigin, is_stored_as_text
+from lakejoin.engines.query import Query, make_query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.formats.table_stream import TableStream
+    from lakejoin.model import ColumnData
+
+Array = np.ndarray[Any, Any]
+
+
+class ExternalTable:
+    """A frame or a file of the caller. Columns are encoded on demand and cached.
+
+    A file is read in batches: only the distinct texts of the requested columns, and 1 to 4 bytes
+    per cell, stay in memory.
+    """
+
+    home = None
+
+    def __init__(self, source: RowSource, rules: ValueRules) -> None:
+        self._source = source
+        self._rules = rules
+        self._data: dict[int, ColumnData] = {}
+
+    @property
+    def name(self) -> str:
+        """The file's name, or `my_table`."""
+        return self._source.name
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The column names."""
+        return self._source.names
+
+    @property
+    def origin(self) -> TableOrigin:
+        """The file, if there is one."""
+        return self._source.origin
+
+    def rows(self) -> int:
+        """The number of rows."""
+        column_index = next(iter(self._data), 0)
+        return len(self._encoded([column_index])[0].cells)
+
+    def notes(self) -> tuple[str, ...]:
+        """What was left out while the file was read."""
+        return self._source.losses()
+
+    def profiles(self) -> Sequence[ColumnProfile]:
+        """The profiles of all columns; reads them all."""
+        return [data.profile for data in self._encoded(range(len(self.names)))]
+
+    def profile(self, column_index: int) -> ColumnProfile:
+        """The profile of one column."""
+        return self._encoded([column_index])[0].profile
+
+    def read(self, column_indexes: Sequence[int]) -> None:
+        """Encode some columns, reading the file once."""
+        self._encoded(column_indexes)
+
+    def query(self, column_index: int) -> Query:
+        """One column as a query."""
+        return make_query(self.name, self.names[column_index], self._encoded([column_index])[0])
+
+    def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
+        """The tokens of a column, and the token id of each row."""
+        data = self._encoded([column_index])[0]
+        token_of = np.arange(len(data.tokens), dtype=np.uint32)
+        token_of = np.concatenate([token_of, data.spelling_token.astype(np.uint32)])
+        null = data.cells == null_id(data.cells.dtype)
+        return data.tokens, np.where(
+            null, NO_CELL, np.append(token_of, NO_CELL)[np.where(null, len(token_of), data.cells)]
+        )
+
+    def is_text(self, column_index: int) -> bool:
+        """Whether a column is stored as text in the frame or file."""
+        return self._source.is_text(column_index, self.profile(column_index).type)
+
+    def types(self) -> Sequence[pa.DataType]:
+        """The column types in the frame or file."""
+        return self._source.types()
+
+    def originals(self, column_index: int) -> ColumnSpellings:
+        """The distinct texts of a column as spelled in the table."""
+        import pyarrow as pa
+
+        data = self._encoded([column_index])[0]
+        ids = len(data.tokens) + len(data.spellings)
+        ids_of_rows = np.minimum(data.cells, ids)
+        rows = np.bincount(ids_of_rows, minlength=ids + 1)[:ids]
+        texts = pa.chunked_array([data.tokens, data.spellings]).combine_chunks()
+        token = np.concatenate([np.arange(len(data.tokens)), data.spelling_token])
+        used = np.flatnonzero(rows)
+        index_of_id = np.full(ids + 1, NO_CELL)
+        index_of_id[used] = np.arange(len(used))
+        tokens = data.tokens.take(token[used])
+        return ColumnSpellings(texts.take(used), tokens, rows[used], index_of_id[ids_of_rows])
+
+    def forget(self) -> None:
+        """Drop the encoded columns."""
+        self._data = {}
+
+    def _encoded(self, column_indexes: Iterable[int]) -> list[ColumnData]:
+        requested = list(column_indexes)
+        missing = [column_index for column_index in requested if column_index not in self._data]
+        if missing:
+            self._data.update(zip(missing, self._encode(missing), strict=True))
+        return [self._data[column_index] for column_index in requested]
+
+    def _encode(self, column_indexes: Sequence[int]) -> list[ColumnData]:
+        from lakejoin.values.column_encoder import ColumnEncoder
+
+        encoders = [
+            ColumnEncoder(self.names[column_index], self._rules) for column_index in column_indexes
+        ]
+        for batch in self._source.batches():
+            for column_index, encoder in zip(column_indexes, encoders, strict=True):
+                encoder.append(batch.column(column_index))
+        encoders.reverse()  # free each encoder's memory as its column is finished
+        return [encoders.pop().finish() for _ in range(len(encoders))]
+
+
+class RowSource(Protocol):
+    """Rows that can be read repeatedly."""
+
+    name: str
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The column names."""
+
+    @property
+    def origin(self) -> TableOrigin:
+        """Where SQL can read the rows."""
+
+    def types(self) -> Sequence[pa.DataType]:
+        """The column types."""
+
+    def batches(self) -> Iterable[Any]:
+        """All rows, from the start."""
+
+    def losses(self) -> tuple[str, ...]:
+        """What was left out in the last read."""
+
+    def is_text(self, column_index: int, kind: ColumnType) -> bool:
+        """Whether a column with values of this type is stored as text."""
+
+
+@dataclass(slots=True)
+class FrameRows:
+    """Rows in memory."""
+
+    table: pa.Table
+    name: str = FRAME_NAME
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self.table.column_names)
+
+    @property
+    def origin(self) -> TableOrigin:
+        return TableOrigin()
+
+    def types(self) -> Sequence[pa.DataType]:
+        return list(self.table.schema.types)
+
+    def batches(self) -> Iterable[Any]:
+        return [self.table]
+
+    def losses(self) -> tuple[str, ...]:
+        return ()
+
+    def is_text(self, column_index: int, kind: ColumnType) -> bool:
+        from lakejoin.values.printing import is_text
+
+        del kind
+        return is_text(self.table.schema.field(column_index).type)
+
+
+@dataclass(slots=True)
+class FileRows:
+    """Rows in a file, or in one part of a container."""
+
+    stream: TableStream
+    name: str
+    path: str  # empty for a part of a file
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.stream.column_names
+
+    @property
+    def origin(self) -> TableOrigin:
+        plain = not self.stream.notes and not self.stream.losses
+        return TableOrigin(self.path, self.stream.format, self.stream.dialect, plain)
+
+    def types(self) -> Sequence[pa.DataType]:
+        import pyarrow as pa
+
+        for batch in self.batches():
+            return list(batch.schema.types)
+        return [pa.large_string()] * len(self.names)
+
+    def batches(self) -> Iterable[Any]:
+        from lakejoin.formats.file_reader import wrap_reader_errors
+
+        with wrap_reader_errors(self.name):
+            yield from self.stream.batches()
+
+    def losses(self) -> tuple[str, ...]:
+        return tuple(
+            f"while reading {self.name}: {loss.count:,} × {loss.reason}"
+            for loss in self.stream.losses
+        )
+
+    def is_text(self, column_index: int, kind: ColumnType) -> bool:
+        del column_index
+        return is_stored_as_text(self.origin, kind)

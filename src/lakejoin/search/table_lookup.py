@@ -1,0 +1,131 @@
+"""A table of the index as the query table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.model import ColumnProfile
+from lakejoin.engines.mine import NO_CELL, ColumnSpellings, read_spellings
+from lakejoin.engines.origins import TableOrigin, find_origin, is_stored_as_text
+from lakejoin.engines.query import Query, make_lake_query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.catalog import TableEntry
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+
+
+class IndexedTable:
+    """A table of the index whose columns are searched for in the same index."""
+
+    def __init__(self, snapshot: Snapshot, segment_index: int, entry: TableEntry) -> None:
+        self._snapshot = snapshot
+        self._segment = snapshot.segments[segment_index]
+        self._number = segment_index
+        self._entry = entry
+        self._columns = self._segment.catalog.columns_of(entry)
+        # A search that compares rows needs both repeatedly.
+        self._queries: dict[int, Query] = {}
+        self._cells: dict[int, tuple[pa.LargeStringArray, Array]] = {}
+
+    @property
+    def name(self) -> str:
+        """Its name in the lake."""
+        return self._entry.name
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of its columns."""
+        return [column.name for column in self._columns]
+
+    @property
+    def origin(self) -> TableOrigin:
+        """The file of the lake that it came from."""
+        return find_origin(self._snapshot.manifest.lakes, self._entry)
+
+    @property
+    def home(self) -> tuple[int, int] | None:
+        """(segment index, table index)."""
+        return self._number, self._entry.number
+
+    def rows(self) -> int:
+        """The number of rows."""
+        return self._entry.rows
+
+    def notes(self) -> tuple[str, ...]:
+        """Nothing: the catalog has the notes about reading the table."""
+        return ()
+
+    def profiles(self) -> Sequence[ColumnProfile]:
+        """The profiles of all columns."""
+        return [column.profile for column in self._columns]
+
+    def profile(self, column_index: int) -> ColumnProfile:
+        """The profile of one column."""
+        return self._columns[column_index].profile
+
+    def read(self, column_indexes: Sequence[int]) -> None:
+        """Do nothing: the columns are encoded in the index."""
+
+    def query(self, column_index: int) -> Query:
+        """One column as a query."""
+        if column_index not in self._queries:
+            segment_column = self._columns[column_index].number
+            query = make_lake_query(self._snapshot, self._number, segment_column, self.name)
+            self._queries[column_index] = query
+        return self._queries[column_index]
+
+    def cells(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
+        """The tokens of a column, and the token id of each row."""
+        if column_index not in self._cells:
+            self._cells[column_index] = self._cells_of(column_index)
+        return self._cells[column_index]
+
+    def _cells_of(self, column_index: int) -> tuple[pa.LargeStringArray, Array]:
+        from lakejoin.store.rows import NULL
+
+        codes = self._segment.rows.codes(self._columns[column_index].number, self._entry.rows)
+        distinct, cells = np.unique(codes, return_inverse=True)
+        if len(distinct) and distinct[-1] == NULL:
+            cells = np.where(cells == len(distinct) - 1, NO_CELL, cells)
+            distinct = distinct[:-1]
+        return self._segment.dictionary.texts.take(distinct), cells.astype(np.uint32)
+
+    def is_text(self, column_index: int) -> bool:
+        """Whether a column is stored as text in its file."""
+        return is_stored_as_text(self.origin, self._columns[column_index].profile.type)
+
+    def types(self) -> Sequence[pa.DataType]:
+        """All text: the index stores no other type."""
+        import pyarrow as pa
+
+        return [pa.large_string()] * len(self._columns)
+
+    def originals(self, column_index: int) -> ColumnSpellings:
+        """The distinct texts of a column as spelled in the table."""
+        return read_spellings(self._segment, self._columns[column_index].number)
+
+    def forget(self) -> None:
+        """Drop cached columns; they are read again on demand."""
+        self._queries.clear()
+        self._cells.clear()
+
+
+class ForeignIndexedTable(IndexedTable):
+    """A table of the index, searched for in segments that do not include its own."""
+
+    @property
+    def home(self) -> tuple[int, int] | None:
+        """None: the table is in none of the segments."""
+        return None
+
+    def query(self, column_index: int) -> Query:
+        """One column as a query."""
+        return replace(super().query(column_index), home=None)

@@ -1,0 +1,225 @@
+"""One child process: start it, send it jobs, watch its memory, kill it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lakejoin.server.problems import Problem
+
+Message = dict[str, Any]
+Listener = Callable[[str, Any], None]  # called with ("progress" or "partial", data)
+
+_LENGTH = struct.Struct(">I")
+_MAX_MESSAGE = 1 << 28  # bytes
+_READY_SECONDS = 60.0
+_LOOK_SECONDS = 0.2  # between two checks of a child's memory
+_ENDED = "the worker process ended unexpectedly"
+# A child inherits only what Python, its libraries and lakejoin need of the environment.
+_INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT", "NUMBA_CACHE_DIR", "LAKEJOIN_DEBUG")
+_INHERITED_PREFIXES = ("LC_", "XDG_")
+
+
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """The module that the children of a pool run, and their limits.
+
+    A pool keeps `size` children. A child is replaced after `jobs_each` jobs, and killed once its
+    own memory (without mapped files) exceeds `memory` bytes. `grace` is how many seconds a
+    cancelled job has to stop by itself before its child is killed. `explain_long_wait` is how many jobs may
+    wait for a child. `environment` is added to what children inherit. `ended` is called with the
+    process id of each child that has gone, to remove its unfinished files.
+    """
+
+    module: str
+    setup: Mapping[str, Any] = field(default_factory=dict)
+    size: int = 2
+    jobs_each: int = 1_000
+    memory: int | None = None
+    grace: float = 0.0
+    patience: int = 64
+    environment: Mapping[str, str] = field(default_factory=dict)
+    ended: Callable[[int], None] | None = None
+
+
+class Child:
+    """One child process."""
+
+    def __init__(self, process: asyncio.subprocess.Process, memory: int | None) -> None:
+        self._process = process
+        self._memory = memory
+        self._reading: asyncio.Task[Message] | None = None
+        self.jobs = 0
+        self.followed = False  # its successor has been started
+        self.subject: str | None = None  # of its last job
+
+    @classmethod
+    async def started(cls, kind: ChildSpec) -> Child:
+        """Start a child and send it its setup, without waiting for it to finish that."""
+        python_path = os.pathsep.join(path for path in sys.path if path)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            kind.module,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**_environment(), "PYTHONPATH": python_path, **kind.environment},
+            start_new_session=True,  # a process group, which can be killed at once
+        )
+        child = cls(process, kind.memory)
+        with suppress(ConnectionError):
+            await child._send({"setup": dict(kind.setup)})
+        return child
+
+    async def ready(self) -> None:
+        """Wait until its setup is done or has failed, but not for ever."""
+        with suppress(Problem, TimeoutError):
+            async with asyncio.timeout(_READY_SECONDS):
+                await self._next_message()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.returncode is None
+
+    async def run(self, job: Message, seconds: float, listener: Listener | None) -> Any:
+        """Run a job and return its answer."""
+        self.jobs += 1
+        watcher = asyncio.ensure_future(self._watch_memory())
+        work = asyncio.ensure_future(self._exchange(job, listener))
+        try:
+            await asyncio.wait(
+                {watcher, work}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if work.done():
+                return work.result()
+            if watcher.done():
+                watcher.result()
+            raise Problem("time", f"stopped after {seconds:g} seconds, the time limit")
+        finally:
+            watcher.cancel()
+            work.cancel()
+
+    async def stopped(self, grace: float) -> bool:
+        """Ask it to stop its job; returns whether it did in time and can be used again."""
+        if not grace or not self.alive:
+            return False
+        try:
+            async with asyncio.timeout(grace):
+                await self._send({"stop": True})
+                while True:
+                    message = await self._next_message()
+                    if "done" in message or "problem" in message:
+                        return True
+        except (TimeoutError, ConnectionError, Problem, asyncio.CancelledError):
+            return False
+
+    def kill(self) -> None:
+        """Kill it and all that it has started."""
+        if self.alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def end(self) -> None:
+        """Kill it and wait until it has gone."""
+        self.kill()
+        if self._reading is not None:
+            self._reading.cancel()
+        with suppress(BrokenPipeError, ConnectionError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        await self._process.wait()
+
+    async def _exchange(self, job: Message, listener: Listener | None) -> Any:
+        try:
+            await self._send({"job": job})
+            while True:
+                message = await self._next_message()
+                if "done" in message:
+                    return message["done"]
+                if "problem" in message:
+                    raise Problem.of(message["problem"])
+                for event, data in message.items():
+                    if listener is not None and event != "ready":
+                        listener(event, data)
+        except ConnectionError:
+            raise Problem("died", _ENDED) from None
+
+    async def _send(self, message: Message) -> None:
+        writer = self._process.stdin
+        assert writer is not None
+        data = json.dumps(message).encode()
+        writer.write(_LENGTH.pack(len(data)) + data)
+        await writer.drain()
+
+    async def _next_message(self) -> Message:
+        """The next message. A cancelled read goes on, so that no message is read halfway."""
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._read())
+        try:
+            message = await asyncio.shield(self._reading)
+        except asyncio.CancelledError:
+            if (
+                self._reading.cancelled()
+            ):  # because the child ended, not because the caller was cancelled
+                raise Problem("died", _ENDED) from None
+            raise
+        self._reading = None
+        return message
+
+    async def _read(self) -> Message:
+        reader = self._process.stdout
+        assert reader is not None
+        try:
+            (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+            if length > _MAX_MESSAGE:  # a child that runs a stranger's SQL may send anything
+                raise Problem("died", "the worker process sent an invalid message")
+            message: Message = json.loads(await reader.readexactly(length))
+        except asyncio.IncompleteReadError:
+            raise Problem("died", _ENDED) from None
+        return message
+
+    async def _watch_memory(self) -> None:
+        """Raise a problem once the child's own memory exceeds the limit."""
+        status = Path(f"/proc/{self._process.pid}/status")
+        if self._memory is None or not status.exists():
+            await asyncio.Event().wait()
+        assert self._memory is not None
+        while True:
+            if _own_memory(status) > self._memory:
+                limit = f"{self._memory / 1e9:.1f} GB"
+                raise Problem("memory", f"stopped: this used more than {limit} of memory")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _own_memory(status: Path) -> int:
+    """The bytes of a process that are not mapped from files; 0 if it has gone."""
+    try:
+        for line in status.read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
+def _environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+    }

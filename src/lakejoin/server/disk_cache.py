@@ -1,0 +1,151 @@
+"""Files stored by id in a folder of limited size; the least recently used are removed first.
+
+An entry is one or more files with the same id, written under another name and then renamed, so that
+it is never half there. The modification time of its first file is when it was last used.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_ABANDONED = 3_600.0  # seconds after which an unfinished file is removed
+
+
+class DiskCache:
+    """Entries of at most `bytes` bytes and `most` entries in all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shelf = DiskCache(Path(folder) / "notes", (".txt",), bytes=10)
+    ...     shelf.put("a", {".txt": b"12345"})
+    ...     shelf.put("b", {".txt": b"123456"})
+    ...     shelf.get("a"), shelf.get("b").read_text()
+    (None, '123456')
+    """
+
+    def __init__(
+        self, folder: Path, endings: tuple[str, ...], bytes: int, most: int | None = None
+    ) -> None:
+        self.folder = folder
+        self.endings = endings
+        self.bytes = bytes
+        self.most = most
+        self._lock = threading.Lock()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, id: str, ending: str | None = None) -> Path:
+        """Where a file of an entry is or would be; by default its first file."""
+        return self.folder / f"{id}{ending or self.endings[0]}"
+
+    def get(self, id: str) -> Path | None:
+        """The first file of an entry, which counts as used now; None if there is none."""
+        if not all(self.path(id, ending).exists() for ending in self.endings):
+            return None
+        first = self.path(id)
+        with suppress(OSError):
+            os.utime(first)
+        return first
+
+    def read(self, id: str) -> bytes | None:
+        """The bytes of an entry's first file; None if there is none."""
+        first = self.get(id)
+        try:
+            return None if first is None else first.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, id: str, files: Mapping[str, bytes]) -> None:
+        """Store an entry, as bytes by file ending."""
+        with self.making() as made:
+            for ending, data in files.items():
+                made.with_suffix(ending).write_bytes(data)
+            self.keep(id, made)
+
+    @contextmanager
+    def making(self) -> Iterator[Path]:
+        """A temporary path without ending, for files to write; leftovers are removed."""
+        made = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}"
+        try:
+            yield made
+        finally:
+            for ending in self.endings:
+                made.with_suffix(ending).unlink(missing_ok=True)
+
+    @contextmanager
+    def held(self, id: str) -> Iterator[Path]:
+        """The first file of an entry under a name that stays even if the entry is removed; raises
+        `FileNotFoundError` if it has gone."""
+        link = self.folder / f"making-{os.getpid()}-{secrets.token_hex(8)}{self.endings[0]}"
+        try:
+            os.link(self.path(id), link)
+        except FileNotFoundError:
+            raise
+        except OSError:  # no hard links here: the file may be removed while it is read
+            yield self.path(id)
+            return
+        try:
+            yield link
+        finally:
+            link.unlink(missing_ok=True)
+
+    def keep(self, id: str, made: Path) -> None:
+        """Rename what was written to its id, the first file last, so that it appears as a whole."""
+        for ending in reversed(self.endings):
+            made.with_suffix(ending).replace(self.path(id, ending))
+        self.tidy(keep=id)
+
+    def drop(self, id: str) -> None:
+        """Remove an entry."""
+        for ending in self.endings:
+            self.path(id, ending).unlink(missing_ok=True)
+
+    def size(self) -> int:
+        """The bytes of all entries."""
+        return sum(size for _, size, _ in self._entries())
+
+    def tidy(self, keep: str = "") -> None:
+        """Remove the least recently used entries until the rest is within the limits."""
+        with self._lock:
+            entries = sorted(self._entries())
+            total, count = sum(size for _, size, _ in entries), len(entries)
+            for _, size, id in entries:
+                if total <= self.bytes and (self.most is None or count <= self.most):
+                    break
+                if id != keep:
+                    self.drop(id)
+                    total, count = total - size, count - 1
+            self._remove_abandoned()
+
+    def _entries(self) -> list[tuple[float, int, str]]:
+        """Time of last use, bytes and id of each entry."""
+        found: dict[str, tuple[float, int]] = {}
+        with os.scandir(self.folder) as files:
+            for file in files:
+                ending = next((e for e in self.endings if file.name.endswith(e)), None)
+                if ending is None or file.name.startswith("making-"):
+                    continue
+                with suppress(OSError):
+                    status = file.stat()
+                    id = file.name.removesuffix(ending)
+                    used, size = found.get(id, (0.0, 0))
+                    used = status.st_mtime if ending == self.endings[0] else used
+                    found[id] = used, size + status.st_size
+        return [(used, size, id) for id, (used, size) in found.items()]
+
+    def sweep_of(self, pid: int) -> None:
+        """Remove the unfinished files of a process that has ended."""
+        for path in self.folder.glob(f"making-{pid}-*"):
+            path.unlink(missing_ok=True)
+
+    def _remove_abandoned(self) -> None:
+        """Remove old unfinished files of any process."""
+        for path in self.folder.glob("making-*"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()

@@ -1,0 +1,260 @@
+"""Decide which requests are let through: by Host, by origin, by token and by size.
+
+A page of another site must not be able to use the server through its visitor's browser: it can send
+requests and, with a host name of its own that resolves to this server (DNS rebinding), even read
+the responses. So the `Host` must be a known one, cross-site requests are refused, and any
+address other than loopback requires a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from lakejoin.server.problems import Problem
+from lakejoin.server.settings import LOOPBACK, Settings
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "lakejoin_token"
+UPLOADS = "/api/v1/uploads"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_BODY_SECONDS = 30.0
+_UPLOAD_SECONDS = 300.0
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+        "form-action 'none'; object-src 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+
+
+class Guard:
+    """ASGI middleware: checks requests, and sets security headers on every response."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+        self._hosts = _hosts(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        respond = _with_headers(send, scope["path"])
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in
+                   scope["headers"]}  # fmt: skip
+        try:
+            self._check_host(headers.get("host", ""))
+            _check_origin(scope, headers)
+            if token := self._page_token(scope):
+                await _set_cookie(respond, token, scope)
+                return
+            self._check_token(scope, headers)
+            max_bytes = self._max_bytes(scope)
+            _check_length(headers, max_bytes)
+        except Problem as problem:
+            await _refuse(respond, problem)
+            return
+        try:
+            limited = _limit_body(receive, max_bytes, _max_seconds(scope))
+            await self._app(scope, limited, respond)
+        except _TooLong:
+            await _refuse(respond, _too_large(max_bytes))
+        except _TooSlow:
+            await _refuse(respond, Problem("slow", "the request took too long to arrive"))
+
+    def _check_host(self, host: str) -> None:
+        name = _host_name(host)
+        if name not in self._hosts and not (self._settings.token and _is_address(name)):
+            raise Problem(
+                "forbidden",
+                f"{host[:100]!r} is not a name of this server: use the address that lakejoin "
+                "serve printed, or allow this name with --allow-host",
+            )
+
+    def _page_token(self, scope: Scope) -> str | None:
+        """The token in the page's address, if it is correct."""
+        if self._settings.token is None or scope["path"] != "/" or scope["method"] != "GET":
+            return None
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        return token if token and self._is_token(token) else None
+
+    def _check_token(self, scope: Scope, headers: dict[str, str]) -> None:
+        if self._settings.token is None or scope["path"] == "/api/v1/health":
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._is_token(token.strip()):
+            return
+        if self._is_token(_cookie(headers.get("cookie", ""))):
+            return
+        raise Problem(
+            "token",
+            "this server requires a token: open the address with ?token=… that lakejoin serve "
+            "printed, or send the header Authorization: Bearer TOKEN",
+        )
+
+    def _is_token(self, text: str) -> bool:
+        token = self._settings.token or ""
+        return bool(text) and hmac.compare_digest(text.encode(), token.encode())
+
+    def _max_bytes(self, scope: Scope) -> int:
+        limits = self._settings.limits
+        return limits.upload_bytes if scope["path"] == UPLOADS else limits.body_bytes
+
+
+def _hosts(settings: Settings) -> frozenset[str]:
+    """The host names that the server accepts."""
+    names = {*LOOPBACK, *settings.hosts}
+    if settings.host not in ("0.0.0.0", "::", ""):
+        names.add(settings.host)
+    return frozenset(name.lower() for name in names)
+
+
+def _host_name(host: str) -> str:
+    """A `Host` header without its port.
+
+    >>> _host_name("LocalHost:8000"), _host_name("[::1]:80"), _host_name("evil.example")
+    ('localhost', '::1', 'evil.example')
+    """
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    """Whether the host is an IP address, which DNS rebinding cannot fake."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_origin(scope: Scope, headers: dict[str, str]) -> None:
+    """Refuse requests that a browser sends for a page of another site."""
+    site = headers.get("sec-fetch-site")
+    navigates = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
+    api = scope["path"].startswith("/api/")
+    if site not in (None, "same-origin", "none") and not (navigates and not api):
+        raise Problem("forbidden", "requests from pages of another site are not allowed")
+    origin = headers.get("origin")
+    if origin is not None and scope["method"] not in _SAFE:
+        sender, host = urlsplit(origin), headers.get("host", "").lower()
+        if sender.scheme not in ("http", "https") or sender.netloc.lower() != host:
+            raise Problem("forbidden", "requests from pages of another site are not allowed")
+
+
+def _check_length(headers: dict[str, str], max_bytes: int) -> None:
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
+        raise _too_large(max_bytes)
+
+
+def _too_large(max_bytes: int) -> Problem:
+    return Problem("too_large", f"this request is larger than {max_bytes:,} bytes, the limit here")
+
+
+def _max_seconds(scope: Scope) -> float:
+    """How long a body may take to arrive."""
+    return _UPLOAD_SECONDS if scope["path"] == UPLOADS else _BODY_SECONDS
+
+
+class _TooLong(BaseException):
+    """The body is too long. Not an `Exception`, which FastAPI would report as a malformed body."""
+
+
+class _TooSlow(BaseException):
+    """The body takes too long to arrive."""
+
+
+def _limit_body(receive: Receive, max_bytes: int, seconds: float) -> Receive:
+    """Wrap `receive` so that a body that is too long or too slow is aborted, whatever its headers
+    claim. Once the body has arrived there is no time limit: only a disconnect can follow."""
+    received = 0
+    deadline: float | None = time.monotonic() + seconds
+
+    async def receive_limited() -> Message:
+        nonlocal received, deadline
+        try:
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+            async with asyncio.timeout(wait):
+                message = await receive()
+        except TimeoutError:
+            raise _TooSlow from None
+        if not message.get("more_body"):
+            deadline = None
+        received += len(message.get("body", b""))
+        if received > max_bytes:
+            raise _TooLong
+        return message
+
+    return receive_limited
+
+
+def _cookie(text: str) -> str:
+    """Our cookie among those that other servers on this host have set, in whatever format.
+
+    >>> _cookie('theirs={"a": 1}; lakejoin_token=secret')
+    'secret'
+    """
+    pairs = (pair.strip().partition("=") for pair in text.split(";"))
+    return next((value for name, _, value in pairs if name == COOKIE), "")
+
+
+def _with_headers(send: Send, path: str) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", []))
+            present = {name.lower() for name, _ in headers}
+            extra = dict(_HEADERS)
+            extra["cache-control"] = (
+                "public, max-age=31536000, immutable"
+                if path.startswith("/assets/") and message["status"] == 200
+                else "no-store"
+            )
+            headers += [
+                (name.encode(), value.encode())
+                for name, value in extra.items()
+                if name.encode() not in present
+            ]
+            message = {**message, "headers": headers}
+        await send(message)
+
+    return send_with_headers
+
+
+async def _set_cookie(send: Send, token: str, scope: Scope) -> None:
+    """Set the cookie, and redirect to the page without the token in its address."""
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
+    headers = [(b"location", b"/"), (b"set-cookie", cookie.encode("latin-1"))]
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _refuse(send: Send, problem: Problem) -> None:
+    body = json.dumps({"error": problem.to_dict()}).encode()
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,74 @@
+"""A requested join: its settings, and how to compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakejoin import api
+from lakejoin.server.job_loop import ProgressReporter
+from lakejoin.server.desk import Workspace
+
+if TYPE_CHECKING:
+    from lakejoin.joins.join import Join
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """How to join two tables, given by id; `columns` are those to keep in the result."""
+
+    left: str
+    right: str
+    on: tuple[tuple[str, str], ...] | None = None
+    how: str = "inner"
+    by: str | None = None
+    within: str | float | None = None
+    tau: float | None = None
+    precision: float = 0.9
+    one_to_one: bool = False
+    aggregate: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> JoinRequest:
+        """From the JSON of a request, ignoring unknown and null fields.
+
+        >>> fields = {"left": "lake:a", "right": "lake:b", "on": [{"left": "x", "right": "y"}]}
+        >>> JoinRequest.of({**fields, "rows": 5, "tau": None}).on
+        (('x', 'y'),)
+        """
+        settings = {name: fields[name] for name in cls.__slots__ if fields.get(name) is not None}
+        if "on" in settings:
+            settings["on"] = tuple((p["left"], p["right"]) for p in settings["on"]) or None
+        for name in ("aggregate", "columns"):
+            if name in settings:
+                settings[name] = tuple(settings[name])
+        return cls(**settings)
+
+    def settings(self) -> dict[str, Any]:
+        """Everything except the tables, for the id of the result."""
+        return {key: value for key, value in asdict(self).items() if key not in ("left", "right")}
+
+
+def compute_join(workspace: Workspace, asked: JoinRequest, tell: ProgressReporter | None = None) -> Join:
+    """Join two tables; the result is falsy if there is no join."""
+    left, right = workspace.tables.open(asked.left), workspace.tables.open(asked.right)
+
+    def progress(doing: str) -> None:
+        if tell is not None:
+            tell("progress", {"doing": doing})
+
+    return api.join(
+        left.given(),
+        right.given(),
+        list(asked.on) if asked.on else None,
+        asked.how,
+        asked.by,
+        one_to_one=asked.one_to_one,
+        aggregate=asked.aggregate,
+        precision=asked.precision,
+        within=asked.within,
+        tau=asked.tau,
+        progress=progress,
+    )

@@ -1,0 +1,243 @@
+"""Jobs that search for tables to join, and list matched and unmatched values."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.server.job_loop import ProgressReporter
+from lakejoin.server.desk import Workspace
+from lakejoin.server.problems import Problem
+from lakejoin.server.workspace import ServedTable
+from lakejoin.server.jobs.chain_steps import JoinRequest, compute_join
+from lakejoin.server.jobs.meeting import match_columns
+from lakejoin.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.ranking.answer_more import FusedAnswer, FusedResult
+    from lakejoin.ranking.join_candidates import JoinCandidate
+    from lakejoin.search.answer import Answer
+    from lakejoin.search.result import Result
+
+_OPTIONS = ("k", "min", "tau", "within", "measure", "metric")
+_MAX_RECENT = 4  # answers kept to explain results without another search
+_EXPLAIN_LIMIT = 50
+_recent: OrderedDict[str, Any] = OrderedDict()
+
+
+def search_tables(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+    """Search, and answer with the keys of `lakejoin search --json` plus ids and join requests."""
+    request = job["search"]
+    query_table = workspace.tables.open(request["table"])
+    for answer in _answers(workspace, query_table, request, tell, job["partial"]):
+        fields = _answer_fields(answer, query_table)
+        if not fields["final"]:
+            tell("partial", fields)
+    _remember(job["key"], answer)
+    return fields
+
+
+def explain_result(workspace: Workspace, job: dict[str, Any], tell: ProgressReporter) -> dict[str, Any]:
+    """List the matched and unmatched values of one result."""
+    request, rank = job["search"], int(job["rank"])
+    limit = int(job.get("limit") or _EXPLAIN_LIMIT)
+    query_table = workspace.tables.open(request["table"])
+    answer = _recent.get(job["key"])
+    if answer is None and (values := _equal_values(workspace, query_table, job, limit)) is not None:
+        return values
+    if answer is None:
+        *_, answer = _answers(workspace, query_table, request, tell)
+        _remember(job["key"], answer)
+    results = list(answer.misses if job.get("miss") and answer.by == "fused" else answer)
+    if not 1 <= rank <= len(results):
+        raise InputError(f"result {rank} not found: the search has {len(results):,} results")
+    result = results[rank - 1]
+    tell("progress", {"doing": "comparing values"})
+    if answer.by == "fused":
+        return _candidate_values(workspace, query_table, result, int(job.get("way") or 0), limit)
+    return {
+        "result": _result_fields(result, request),
+        **_values(result, limit),
+        "sql": _sql(result),
+    }
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+def _answers(
+    workspace: Workspace,
+    query_table: ServedTable,
+    request: dict[str, Any],
+    tell: ProgressReporter,
+    partial: bool = False,
+) -> Iterator[Any]:
+    """Answers, each better than the previous one; only the last one unless `partial`."""
+    lake = workspace.lake()
+    on = request.get("on") or None
+    by = request.get("by") or "fused"
+    options = {key: request[key] for key in _OPTIONS if request.get(key) is not None}
+    tell("progress", {"doing": "reading the table"})
+    if by == "fused":
+        if extra := set(options) - {"k"}:
+            raise InputError(f"{', '.join(sorted(extra))}: not available in a fused search")
+        if not partial:
+            yield lake.search(query_table.given(), on, options.get("k"), by="fused")
+            return
+        tell("progress", {"doing": "searching"})
+        for answer in lake.search_progressively(query_table.given(), on, options.get("k")):
+            yield answer
+            tell("progress", {"doing": "verifying results"})
+        return
+    tell("progress", {"doing": "searching"})
+    others = bool(request.get("others", True))
+    yield lake.search(query_table.given(), on, by=by, others=others, **options)
+
+
+def _answer_fields(answer: FusedAnswer | Answer, query_table: ServedTable) -> dict[str, Any]:
+    from lakejoin.ranking.answer_more import FusedAnswer
+
+    fields = answer.to_dict()
+    fields["query"]["id"] = str(query_table.id)
+    if isinstance(answer, FusedAnswer):
+        for key, results in (("results", answer.results), ("misses", answer.misses)):
+            fields[key] = [_fused_result_fields(result) for result in results]
+        return {**fields, "final": answer.final}
+    fields["results"] = [_result_fields(result, fields) for result in answer]
+    return {**fields, "final": True}
+
+
+def _fused_result_fields(result: FusedResult) -> dict[str, Any]:
+    fields = result.to_dict()
+    right = f"lake:{result.table}"
+    for candidate, candidate_fields in zip(result.ways, fields["ways"], strict=True):
+        candidate_fields["join"] = _join_request(candidate, right)
+    return {**fields, "id": right}
+
+
+def _join_request(candidate: JoinCandidate, right: str) -> dict[str, Any]:
+    """The request that joins by a candidate."""
+    from lakejoin.ranking.join_arguments import join_arguments
+
+    options = join_arguments(candidate)
+    names, lake_names = candidate.columns, candidate.result.columns
+    pairs = None
+    if len(names) == len(lake_names) and options.on:
+        pairs = [{"left": a, "right": b} for a, b in zip(names, lake_names, strict=True)]
+    request: dict[str, Any] = {"right": right, "on": pairs, "by": options.by}
+    return {**request, "within": options.within} if options.within else request
+
+
+def _result_fields(result: Result, request: dict[str, Any]) -> dict[str, Any]:
+    right = f"lake:{result.table}"
+    names = request["query"]["columns"] if "query" in request else request.get("on") or []
+    pairs = None
+    if len(names) == len(result.columns):
+        pairs = [{"left": a, "right": b} for a, b in zip(names, result.columns, strict=True)]
+    join: dict[str, Any] = {"right": right, "on": pairs, "by": None}
+    if request.get("by") == "meaning":
+        join |= {"by": "meaning", "tau": request.get("tau")}
+    elif request.get("by") == "distance":
+        join |= {"by": "nearest", "within": request.get("within")}
+    return {**result.to_dict(), "id": right, "join": join}
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+def _candidate_values(
+    workspace: Workspace, query_table: ServedTable, result: FusedResult, index: int, limit: int
+) -> dict[str, Any]:
+    if not 0 <= index < len(result.ways):
+        raise InputError(f"join {index} not found: {result.table} has {len(result.ways)} joins")
+    candidate = result.ways[index]
+    fields = _fused_result_fields(result)
+    if hasattr(candidate.result, "matches"):
+        return {"result": fields, **_values(candidate.result, limit), "sql": _sql(candidate.result)}
+    join = fields["ways"][index]["join"]
+    return {"result": fields, **_joined_values(workspace, query_table, join, limit)}
+
+
+def _equal_values(
+    workspace: Workspace, query_table: ServedTable, job: dict[str, Any], limit: int
+) -> dict[str, Any] | None:
+    """The same without another search, if the answer is stored (another worker may have searched)
+    and the result is an equal match of one column."""
+    stored = None if job.get("miss") else workspace.answer(job["key"])
+    results = stored["results"] if stored else []
+    index = int(job.get("way") or 0)
+    if not 1 <= int(job["rank"]) <= len(results):
+        return None
+    fields = results[int(job["rank"]) - 1]
+    candidates = fields.get("ways", [])
+    if not index < len(candidates):
+        return None
+    candidate = candidates[index]
+    if candidate["kind"] != "equal" or len(candidate["mine"]) > 1:
+        return None
+    column, lake_column = candidate["mine"][0], candidate["theirs"][0]
+    result = match_columns(workspace.lake().snapshot, query_table, column, fields["table"], lake_column)
+    if result is None:
+        return None
+    return {"result": fields, **_values(result, limit), "sql": _sql(result)}
+
+
+def _values(result: Any, limit: int) -> dict[str, Any]:
+    return {
+        "matches": _value_rows(result.matches(limit)),
+        "unmatched": _value_rows(result.unmatched(limit)),
+        "matched": result.matched,
+        "unmatched_total": result.query_size - result.matched,
+    }
+
+
+def _value_rows(values: pa.Table) -> list[dict[str, Any]]:
+    """Values as JSON; `value` of a composite key is an object of its columns."""
+    measures = ("partner", "distance", "mine", "theirs")
+    rows: list[dict[str, Any]] = values.to_pylist()
+    if "value" in values.column_names:
+        return rows
+    combined = []
+    for row in rows:
+        key = {name: text for name, text in row.items() if name not in measures}
+        combined.append({"value": key, **{name: row[name] for name in measures if name in row}})
+    return combined
+
+
+def _joined_values(
+    workspace: Workspace, query_table: ServedTable, join: dict[str, Any], limit: int
+) -> dict[str, Any]:
+    """The same by running the join, for joins that rewrite values."""
+    left = str(query_table.id)
+    done = compute_join(workspace, JoinRequest.of({**join, "left": left, "how": "inner"}))
+    if not done:
+        raise Problem("input", done.no_join)
+    pairs = [
+        {"value": example.before, "partner": example.partner, "after": example.after}
+        for example in done.examples(limit)
+    ]
+    missing = done.unmatched("left", limit, nearest=False).to_pylist()
+    return {
+        "matches": pairs[:limit],
+        "unmatched": [{"value": row["value"]} for row in missing],
+        "matched": done.left_joined,
+        "unmatched_total": done.left.num_rows - done.left_joined,
+        "sql": None,
+    }
+
+
+def _sql(result: Any) -> str | None:
+    try:
+        return str(result.sql())
+    except InputError:  # some similarity matches have no SQL
+        return None
+
+
+def _remember(key: str, answer: Any) -> None:
+    _recent[key] = answer
+    _recent.move_to_end(key)
+    while len(_recent) > _MAX_RECENT:
+        _recent.popitem(last=False)

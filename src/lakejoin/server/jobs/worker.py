@@ -1,0 +1,57 @@
+"""The worker process, which searches and joins for the server, one job at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from lakejoin.server.job_loop import Message, ProgressReporter, JobHandler, serve_jobs
+from lakejoin.server.desk import Workspace
+from lakejoin.server.jobs import coding, describing, join_jobs, relation_jobs, search_jobs
+
+Job = Callable[[Workspace, Message, ProgressReporter], Any]
+
+JOBS: dict[str, Job] = {
+    "search": search_jobs.search_tables,
+    "explain": search_jobs.explain_result,
+    "preview": join_jobs.preview_join,
+    "join": join_jobs.store_join,
+    "predicate": relation_jobs.suggest_predicates,
+    "union": relation_jobs.find_unions,
+    "paths": relation_jobs.find_paths,
+    "graph": relation_jobs.describe_graph,
+    "around": relation_jobs.find_neighbors,
+    "describe": describing.describe_result,
+    "arrow": describing.write_arrow,
+    "code": coding.export_code,
+}
+_NICENESS = 5  # the server itself goes first
+
+
+def prepare(setup: Message) -> JobHandler:
+    """Open the lake, and warm up while the first jobs run."""
+    with suppress(OSError, AttributeError):
+        os.nice(_NICENESS)
+    workspace = Workspace.of(setup)
+    threading.Thread(target=_warm_up, args=[workspace], daemon=True).start()
+
+    def work(job: Message, tell: ProgressReporter) -> Any:
+        return JOBS[job["job"]](workspace, job, tell)
+
+    return work
+
+
+def _warm_up(workspace: Workspace) -> None:
+    """Load what a search needs by searching with a small table; real jobs report what fails."""
+    with suppress(Exception):
+        lake = workspace.lake()
+        small = {"warm": ["up", "one", "two", "three", "four", "five"], "n": [1, 2, 3, 4, 5, 6]}
+        for _ in lake.search_progressively(small, k=3):
+            pass
+
+
+if __name__ == "__main__":
+    serve_jobs(prepare)

@@ -1,0 +1,158 @@
+"""Routes for long requests: search, join, SQL and chains, as JSON or as events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from lakejoin.server import response_models, request_models
+from lakejoin.server.child_pool import Listener
+from lakejoin.server.ids import hash_id
+from lakejoin.server.services import ServicesDependency, Services
+from lakejoin.server.event_stream import respond, ignore_progress
+from lakejoin.server.jobs.chain_steps import JoinRequest
+
+router = APIRouter(tags=["work"])
+
+
+@router.post("/search", responses=response_models.SEARCH)
+async def search(request: Request, services: ServicesDependency, body: request_models.SearchRequest) -> Response:
+    """Tables that join with this one, best first; as events, with partial answers on the way."""
+
+    async def work(listener: Listener) -> dict[str, Any]:
+        plain = body.plain()
+        key = await services.quick(_search_key, services, plain)
+        if (stored := await services.quick(services.desk.answer, key)) is not None:
+            return {**stored, "cached": True}
+
+        def forward(event: str, data: Any) -> None:
+            listener(event, {**data, "cached": False} if event == "partial" else data)
+
+        partial = listener is not ignore_progress
+        answer = await services.job("search", forward, search=plain, key=key, partial=partial)
+        await services.quick(services.desk.keep_answer, key, answer)
+        return {**answer, "cached": False}
+
+    return await respond(request, work)
+
+
+@router.post("/explain", responses=response_models.EXPLAIN)
+async def explain(request: Request, services: ServicesDependency, body: request_models.ExplainRequest) -> Response:
+    """Matched and unmatched values of one search result."""
+
+    async def work(listener: Listener) -> Any:
+        plain = body.search.plain()
+        key = await services.quick(_search_key, services, plain)
+        about = body.model_dump(exclude={"search"})
+        return await services.job("explain", listener, search=plain, key=key, **about)
+
+    return await respond(request, work)
+
+
+@router.post("/join", responses=response_models.JOIN)
+async def join(request: Request, services: ServicesDependency, body: request_models.JoinPreviewRequest) -> Response:
+    """Preview a join: how the tables join, and some rows; nothing is stored."""
+
+    async def work(listener: Listener) -> dict[str, Any]:
+        plain = body.plain()
+        key = await services.quick(_join_key, services, plain)
+        if (stored := await services.quick(services.desk.answer, key)) is not None:
+            return stored
+        answer: dict[str, Any] = await services.job("preview", listener, join=plain)
+        await services.quick(services.desk.keep_answer, key, answer)
+        return answer
+
+    return await respond(request, work)
+
+
+@router.post("/predicate", responses=response_models.PREDICATE)
+async def predicate(request: Request, services: ServicesDependency, body: request_models.PredicateRequest) -> Response:
+    """Suggest which columns of two tables to equate."""
+    return await respond(
+        request, lambda listener: services.job("predicate", listener, **body.plain())
+    )
+
+
+@router.post("/union", responses=response_models.UNION)
+async def union(request: Request, services: ServicesDependency, body: request_models.UnionRequest) -> Response:
+    """Tables whose rows can be appended to this one."""
+    return await respond(request, lambda listener: services.job("union", listener, **body.plain()))
+
+
+@router.post("/paths", responses=response_models.PATHS)
+async def paths(request: Request, services: ServicesDependency, body: request_models.PathsRequest) -> Response:
+    """Join paths from one table to another."""
+    return await respond(request, lambda listener: services.job("paths", listener, **body.plain()))
+
+
+@router.post("/sql", responses=response_models.SQL)
+async def sql(request: Request, services: ServicesDependency, body: request_models.SqlRequest) -> Response:
+    """Run one SELECT-like statement over a table, called `result`, and store the result."""
+
+    async def work(listener: Listener) -> dict[str, Any]:
+        table = await asyncio.to_thread(services.desk.tables.open, body.table)
+        made = await services.chains.made(table, {"kind": "sql", "sql": body.sql}, listener)
+        return made.info()
+
+    return await respond(request, work)
+
+
+@router.post("/chains", responses=response_models.CHAINS)
+async def chains(request: Request, services: ServicesDependency, body: request_models.ChainRequest) -> Response:
+    """The tables of a chain; only what is not stored is computed."""
+
+    async def work(listener: Listener) -> dict[str, Any]:
+        steps = [step.plain() for step in body.steps]
+        return {"tables": await services.chains.tables(body.start, steps, listener)}
+
+    return await respond(request, work)
+
+
+@router.post("/code", responses=response_models.CODE)
+async def code(request: Request, services: ServicesDependency, body: request_models.CodeRequest) -> Response:
+    """Export a chain as a Python script, a notebook, SQL or PySpark."""
+
+    async def work(listener: Listener) -> Any:
+        steps = [step.plain() for step in body.chain.steps]
+        tables = await services.chains.tables(body.chain.start, steps, listener)
+        about = {"start": body.chain.start, "steps": steps, "as": body.as_}
+        return await services.job(
+            "code", listener, tables=[table["id"] for table in tables], **about
+        )
+
+    return await respond(request, work)
+
+
+@router.get("/graph", responses=response_models.GRAPH)
+async def graph(
+    request: Request,
+    services: ServicesDependency,
+    table: Annotated[str | None, Query(min_length=1, max_length=4_100)] = None,
+    hops: Annotated[int, Query(ge=1, le=4)] = 1,
+    limit: Annotated[int, Query(ge=1, le=200)] = 30,
+) -> Response:
+    """Statistics of the join graph; with a table, the joins around it."""
+
+    async def work(listener: Listener) -> Any:
+        if table is None:
+            return await services.job("graph", listener)
+        return await services.job("around", listener, table=table, hops=hops, limit=limit)
+
+    return await respond(request, work)
+
+
+def _search_key(services: Services, plain: dict[str, Any]) -> str:
+    """Equal for the same search with the same rows in the same version of the index."""
+    workspace = services.desk
+    query_table = workspace.tables.open(plain["table"])
+    rest = {key: value for key, value in plain.items() if key != "table"}
+    return hash_id("search", 2, query_table.identity, rest, workspace.version)
+
+
+def _join_key(services: Services, plain: dict[str, Any]) -> str:
+    left, right = (services.desk.tables.open(plain[side]) for side in ("left", "right"))
+    settings = {**JoinRequest.of(plain).settings(), "rows": plain["rows"]}
+    return hash_id("preview", 1, left.identity, right.identity, settings)

@@ -1,0 +1,166 @@
+"""Routes that read: the lake, its tables, their columns and rows, and downloads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response, StreamingResponse
+
+from lakejoin.server import response_models
+from lakejoin.server.cells import column_to_json, rows_to_json
+from lakejoin.server.distributions import summarize_column
+from lakejoin.server.table_output import MEDIA_TYPES, ExportFormat, export_table, download_name
+from lakejoin.server.table_finder import find_by_text
+from lakejoin.server.ids import hash_id
+from lakejoin.server.problems import Problem
+from lakejoin.server.services import ServicesDependency, Services
+from lakejoin.server.workspace import ServedTable
+
+router = APIRouter(tags=["tables"])
+
+TableParam = Annotated[
+    str, Query(min_length=1, max_length=4_100, description="`lake:NAME`, `upload:ID`, `result:ID`")
+]
+ColumnIndex = Annotated[int, Query(ge=0, le=100_000, description="index of the column, from zero")]
+
+_MAX_ROWS = 1_000
+_MAX_CELLS = 500_000  # of one response, which the server builds in memory
+_MAX_CELL = 1_000_000  # characters of a single cell
+
+
+@router.get("/info", response_model=response_models.Info)
+async def info(services: ServicesDependency) -> Response:
+    """What is in the lake, and the limits of this server."""
+
+    def read_info() -> dict[str, Any]:
+        lake = services.desk.lake()
+        graph = lake.snapshot.manifest.graph is not None
+        return {**lake.info(), "graph": graph, "limits": services.settings.limits.shown()}
+
+    return await services.quick_answer(read_info)
+
+
+@router.get("/tables", response_model=response_models.TableList)
+async def tables(
+    services: ServicesDependency,
+    pattern: Annotated[str | None, Query(max_length=1_000)] = None,
+    begin: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+) -> Response:
+    """The tables of the lake, all or those whose name matches a glob or contains a text."""
+
+    def list_tables() -> dict[str, Any]:
+        named = services.desk.lake().snapshot.named(pattern or None)
+        shown = named[begin : begin + limit]
+        entries = (segment.catalog.table(index) for _, segment, index in shown)
+        rows = [
+            {
+                "id": f"lake:{entry.name}",
+                "table": entry.name,
+                "rows": entry.rows,
+                "columns": entry.width,
+            }
+            for entry in entries
+        ]
+        return {"tables": rows, "total": len(named)}
+
+    return await services.quick_answer(list_tables)
+
+
+@router.get("/find", response_model=response_models.FindAnswer)
+async def find_tables(
+    services: ServicesDependency,
+    text: Annotated[str, Query(max_length=200)],
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> Response:
+    """Tables whose name, column names or values contain a text."""
+    return await services.long_answer(lambda: find_by_text(services.desk.lake(), text, limit))
+
+
+@router.get("/table", response_model=response_models.Table)
+async def table(services: ServicesDependency, table: TableParam) -> Response:
+    """A table with the profiles of its columns."""
+    return await services.quick_answer(lambda: services.desk.tables.open(table).info())
+
+
+@router.get("/rows", response_model=response_models.Rows)
+async def rows(
+    services: ServicesDependency,
+    table: TableParam,
+    begin: Annotated[int, Query(ge=0, le=10**12)] = 0,
+    end: Annotated[int | None, Query(ge=0, le=10**12)] = None,
+    column: Annotated[list[ColumnIndex] | None, Query(max_length=20_000)] = None,
+) -> Response:
+    """Some rows of a table; long cells are cut and end in `…`."""
+
+    def read_rows() -> dict[str, Any]:
+        opened = services.desk.tables.open(table)
+        last = min(opened.rows, begin + _MAX_ROWS if end is None else min(end, begin + _MAX_ROWS))
+        names = list(opened.column_names)
+        indexes = None if column is None else [_check_index(names, i, opened) for i in column]
+        width = len(names) if indexes is None else len(indexes)
+        if width * max(0, last - begin) > _MAX_CELLS:
+            message = f"more than {_MAX_CELLS:,} cells requested: ask for fewer rows or columns"
+            raise Problem("too_large", message, limit="cells")
+        cells = rows_to_json(opened.part(begin, max(begin, last), indexes))
+        shown = names if indexes is None else [names[index] for index in indexes]
+        head = {"table": opened.name, "columns": shown, "rows": cells}
+        return {**head, "total": opened.rows, "begin": begin}
+
+    return await services.quick_answer(read_rows)
+
+
+@router.get("/cell", response_model=response_models.CellValue)
+async def cell(
+    services: ServicesDependency,
+    table: TableParam,
+    row: Annotated[int, Query(ge=0, le=10**12)],
+    column: ColumnIndex,
+) -> Response:
+    """One cell in full length."""
+
+    def read_cell() -> dict[str, Any]:
+        opened = services.desk.tables.open(table)
+        index = _check_index(list(opened.column_names), column, opened)
+        if row >= opened.rows:
+            raise Problem("input", f"row {row:,} not found: {opened.name} has {opened.rows:,} rows")
+        return {"value": column_to_json(opened.part(row, row + 1, [index]).column(0), _MAX_CELL)[0]}
+
+    return await services.quick_answer(read_cell)
+
+
+@router.get("/distribution", response_model=response_models.Distribution)
+async def column_distribution(services: ServicesDependency, table: TableParam, column: ColumnIndex) -> Response:
+    """The distribution of the values of a column."""
+    return await services.long_answer(_distribution, services, table, column)
+
+
+@router.get("/export", response_class=StreamingResponse, responses=response_models.EXPORT)
+async def export(services: ServicesDependency, table: TableParam, format: ExportFormat = "csv") -> StreamingResponse:
+    """Download a table. In CSV, texts that a spreadsheet would run as formulas start with `'`."""
+    opened = await services.quick(services.desk.tables.open, table)
+    name = download_name(opened.name, format)
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    chunks = await services.downloads.streamed(export_table(opened, format))
+    return StreamingResponse(chunks, media_type=MEDIA_TYPES[format], headers=headers)
+
+
+def _distribution(services: Services, table: str, column: int) -> dict[str, Any]:
+    opened = services.desk.tables.open(table)
+    key = hash_id("distribution", 1, opened.identity, column)
+    if (stored := services.desk.answer(key)) is not None:
+        return stored
+    _check_index(list(opened.column_names), column, opened)
+    profile = opened.info()["columns"][column]
+    summary = summarize_column(opened.part(0, opened.rows, [column]).column(0), profile)
+    services.desk.keep_answer(key, summary)
+    return summary
+
+
+def _check_index(names: list[str], index: int, table: ServedTable) -> int:
+    if not 0 <= index < len(names):
+        raise Problem(
+            "input", f"no column at index {index}: {table.name} has {len(names):,} columns"
+        )
+    return index

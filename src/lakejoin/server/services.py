@@ -1,0 +1,134 @@
+"""Long-lived services behind the routes: the workspace, child processes and thread lanes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar, cast
+
+from fastapi import Depends, Request
+from fastapi.responses import JSONResponse
+
+from lakejoin.server.chains import ChainRunner
+from lakejoin.server.child_pool import ChildSpec, Listener
+from lakejoin.server.children import ChildPool
+from lakejoin.server.desk import Workspace
+from lakejoin.server.downloads import Downloads
+from lakejoin.server.lanes import ThreadLane
+from lakejoin.server.metrics import Metrics
+from lakejoin.server.problems import Problem
+from lakejoin.server.settings import Settings
+from lakejoin.server.sql.statement_runner import SqlLimits, SqlRunner
+
+T = TypeVar("T")
+
+_MAX_UPLOADS = 16  # at once: each may take its full size on disk before it is parsed
+_QUICK_THREADS = 4
+_QUICK_SECONDS = 20.0
+_LONG_THREADS = 2
+_LONG_SECONDS = 60.0
+_GRACE = 1.0
+_JOBS_PER_WORKER = 200  # then it is replaced, so that no leak grows for ever
+_READER_MEMORY = 2_000_000_000
+
+
+class Services:
+    """Everything that lives as long as the server."""
+
+    def __init__(self, settings: Settings) -> None:
+        limits = settings.limits
+        self.settings = settings
+        self.measures = Metrics()
+        self.desk = Workspace(settings.index, settings.folder, limits)
+        rules = self.desk.lake().snapshot.manifest.options.rules
+        self.workers = ChildPool(
+            ChildSpec(
+                "lakejoin.server.jobs.worker",
+                self.desk.setup(),
+                settings.workers,
+                _JOBS_PER_WORKER,
+                limits.worker_memory,
+                _GRACE,
+                limits.waiting,
+                ended=self.desk.sweep_of,
+            )
+        )
+        reader_setup = {**self.desk.setup(), "rules": asdict(rules)}
+        self.readers = ChildPool(
+            ChildSpec(
+                "lakejoin.server.upload_reader",
+                reader_setup,
+                2,
+                1,
+                _READER_MEMORY,
+                patience=16,
+                ended=self.desk.sweep_of,
+            )
+        )
+        self.sql = SqlRunner(
+            SqlLimits(
+                memory=limits.sql_memory,
+                seconds=limits.sql_seconds,
+                rows=limits.result_rows,
+                bytes=limits.result_bytes,
+            )
+        )
+        self.chains = ChainRunner(self.desk, self.workers, self.sql)
+        self.downloads = Downloads()
+        self._quick = ThreadLane("quick", _QUICK_THREADS, _QUICK_SECONDS)
+        self._long = ThreadLane("long", _LONG_THREADS, _LONG_SECONDS)
+        self._uploads = 0
+
+    async def start(self) -> None:
+        """Start the child processes."""
+        await self.workers.start()
+        await self.readers.start()
+        await self.sql.start()
+
+    async def stop_work(self) -> None:
+        """Stop the child processes; waiting callers get an error."""
+        await asyncio.gather(self.workers.close(), self.readers.close(), self.sql.close())
+
+    async def close(self) -> None:
+        """Stop everything."""
+        await self.stop_work()
+        for lane in (self._quick, self._long, self.downloads):
+            lane.close()
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Count an upload while it arrives; raises `Problem` if there are too many."""
+        if self._uploads >= _MAX_UPLOADS:
+            raise Problem("busy", "too many uploads are in progress; try again in a moment")
+        self._uploads += 1
+        try:
+            yield
+        finally:
+            self._uploads -= 1
+
+    async def quick(self, work: Callable[..., T], *args: Any) -> T:
+        """Run a short read in a thread; it never waits for searches, joins or whole columns."""
+        return await self._quick.run(work, *args)
+
+    async def quick_answer(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
+        """Run a short read and serialize its result in the same thread, off the event loop."""
+        return await self._quick.run(lambda: JSONResponse(work(*args)))
+
+    async def long_answer(self, work: Callable[..., Any], *args: Any) -> JSONResponse:
+        """Like `quick_answer`, for work that may read whole columns."""
+        return await self._long.run(lambda: JSONResponse(work(*args)))
+
+    async def job(self, job: str, listener: Listener, **fields: Any) -> Any:
+        """Run a job in a worker, preferably the one that last had the same `key`."""
+        seconds = self.settings.limits.seconds
+        return await self.workers.run({"job": job, **fields}, seconds, listener, fields.get("key"))
+
+
+def get_services(request: Request) -> Services:
+    """The services of the server that received the request."""
+    return cast(Services, request.app.state.services)
+
+
+ServicesDependency = Annotated[Services, Depends(get_services)]

@@ -1,0 +1,242 @@
+"""Check with sqlglot that a text is exactly one statement that only reads the table.
+
+This is the first of several barriers: DuckDB's own parser checks again (`second_opinion.py`), and
+whatever passes both runs in a sandboxed process (`confinement.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+from lakejoin.server.sql.allowed_names import TABLE, TABLE_FUNCTIONS, may_call, may_name, fold_name
+from lakejoin.server.api_problems import TextPosition, SqlProblem, position_at
+
+MAX_SQL_LENGTH = 200_000  # characters
+
+_SELECT_LIKE = (
+    exp.Query, exp.Values, exp.Pivot, exp.Summarize, exp.Describe, exp.Paren, exp.Table,
+)  # fmt: skip
+# Nodes that do something other than read; refused wherever they are.
+_FORBIDDEN = (
+    exp.Command, exp.DDL, exp.DML, exp.Drop, exp.Alter, exp.Copy, exp.Attach, exp.Detach, exp.Set,
+    exp.Pragma, exp.Use, exp.Into, exp.Transaction, exp.Commit, exp.Rollback, exp.Kill, exp.Cache,
+    exp.Install, exp.Export, exp.Execute, exp.Show, exp.Analyze, exp.LoadData,
+)  # fmt: skip
+_DESCRIBABLE = (exp.Query, exp.Table, exp.Values, exp.Pivot)  # by SUMMARIZE and DESCRIBE
+_PARAMETERS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
+_ONLY = "only a single SELECT-like statement over the table `result` can run here"
+
+# sqlglot logs what it cannot parse.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStatement:
+    """A statement that may run: its text without the last semicolon, and the names in it.
+
+    `names` is None if the statement may use columns that it does not name, through `*` or a whole
+    row. Names are folded as DuckDB compares them.
+    """
+
+    sql: str
+    pivots: bool
+    names: frozenset[str] | None
+
+
+def check_statement(sql: str) -> CheckedStatement:
+    """Raises `SqlProblem` unless the text is exactly one SELECT-like statement over the table.
+
+    >>> check_statement("select count(*) from result;  -- all").sql
+    'select count(*) from result'
+    >>> check_statement("copy result to 'x.csv'")
+    Traceback (most recent call last):
+        ...
+    lakejoin.server.api_problems.SqlProblem: COPY is not allowed: only a single \
+SELECT-like statement over the table `result` can run here
+    """
+    if len(sql) > MAX_SQL_LENGTH:
+        raise SqlProblem(
+            f"the statement has {len(sql):,} characters; at most {MAX_SQL_LENGTH:,} are allowed"
+        )
+    if "\0" in sql:
+        raise SqlProblem("the statement contains a null character", position_at(sql, sql.index("\0")))
+    try:
+        return _check(sql)
+    except RecursionError:
+        raise SqlProblem("the statement is nested too deeply") from None
+
+
+def _check(sql: str) -> CheckedStatement:
+    tokens = _tokens(sql)
+    _refuse_functions(sql, tokens)
+    statement = _one_statement(sql, tokens)
+    if not isinstance(statement, _SELECT_LIKE):
+        raise _statement_problem(sql, tokens)
+    nodes = list(statement.walk())
+    for node in nodes:
+        if isinstance(node, _FORBIDDEN) and not isinstance(node, exp.Query):
+            raise _statement_problem(sql, tokens, node)
+        if isinstance(node, _PARAMETERS):
+            raise SqlProblem(
+                "parameters are not supported here: write the value itself", _position_of(sql, node)
+            )
+        if isinstance(node, exp.CTE) and not may_name(node.alias):
+            raise SqlProblem(f"WITH may not define the name {node.alias}", _position_of(sql, node))
+        if isinstance(node, exp.Summarize | exp.Describe) and not isinstance(
+            node.this, _DESCRIBABLE
+        ):
+            raise SqlProblem(
+                f"only the table {TABLE} can be described here", _position_of(sql, node)
+            )
+        if isinstance(node, exp.Table):
+            _check_table(sql, node)
+    pivots = any(isinstance(node, exp.Pivot) for node in nodes)
+    names = None if pivots or _uses_unnamed_columns(statement, nodes) else _names(tokens)
+    return CheckedStatement(_without_semicolon(sql, tokens), pivots, names)
+
+
+def _tokens(sql: str) -> list[Token]:
+    try:
+        return list(sqlglot.tokenize(sql, read="duckdb"))
+    except SqlglotError:
+        raise SqlProblem("not valid SQL: a quote or a comment is not closed") from None
+
+
+def _one_statement(sql: str, tokens: list[Token]) -> exp.Expression:
+    try:
+        parsed = [node for node in sqlglot.parse(sql, read="duckdb") if node is not None]
+    except ParseError as error:
+        raise _syntax_problem(sql, tokens, error) from None
+    except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError):
+        raise SqlProblem("this SQL cannot be checked") from None
+    statements = [node for node in parsed if not isinstance(node, exp.Semicolon)]
+    if not statements:
+        raise SqlProblem("no statement: try select * from result")
+    if len(statements) > 1:
+        inner = [token for token in tokens if token.token_type == TokenType.SEMICOLON]
+        position = position_at(sql, inner[0].start) if inner else None
+        raise SqlProblem(f"got {len(statements)} statements: {_ONLY}", position)
+    return statements[0]
+
+
+def _syntax_problem(sql: str, tokens: list[Token], error: ParseError) -> SqlProblem:
+    details = error.errors[0] if error.errors else {}
+    near = details.get("highlight") or ""
+    message = f"this SQL cannot be checked, near {near[:60]!r}" if near else "not valid SQL"
+    if tokens[0].token_type in (TokenType.PIVOT, TokenType.UNPIVOT):
+        word = tokens[0].text.upper()
+        message += f"; to add clauses after {word}, put it in brackets: FROM ({sql[:20]} …)"
+    return SqlProblem(message, _error_position(sql, details, len(near)))
+
+
+def _error_position(sql: str, details: dict[str, object], length: int) -> TextPosition | None:
+    """sqlglot reports the line, and the column at which the token ends."""
+    line, column = details.get("line"), details.get("col")
+    if not isinstance(line, int) or not isinstance(column, int):
+        return None
+    starts = [0, *(offset + 1 for offset, c in enumerate(sql) if c == "\n")]
+    return position_at(sql, starts[min(line, len(starts)) - 1] + max(column - length, 0))
+
+
+def _refuse_functions(sql: str, tokens: list[Token]) -> None:
+    """Check functions by token, since sqlglot may rewrite calls in its tree."""
+    for token, following in pairwise(tokens):
+        if following.token_type != TokenType.L_PAREN or may_call(token.text):
+            continue
+        if token.token_type != TokenType.STRING:
+            raise _function_problem(token.text, position_at(sql, token.start))
+
+
+def _function_problem(name: str, position: TextPosition | None) -> SqlProblem:
+    return SqlProblem(f"the function {fold_name(name)} is not allowed here", position)
+
+
+def _check_table(sql: str, table: exp.Table) -> None:
+    source = table.this
+    if isinstance(source, exp.Identifier):
+        name = source.name
+        if table.db or table.catalog or not (fold_name(name) == TABLE or _is_cte(table, name)):
+            full_name = ".".join(part for part in (table.catalog, table.db, name) if part)
+            message = f"table {full_name[:100]} not found: the table is called {TABLE}"
+            raise SqlProblem(message, _position_of(sql, source))
+    elif isinstance(source, exp.Func):
+        names = [source.name] if isinstance(source, exp.Anonymous) else source.sql_names()
+        if not any(fold_name(name) in _table_functions() for name in names):
+            raise _function_problem(names[0], _position_of(sql, source))
+    elif not isinstance(source, exp.Query | exp.Values | exp.Table | exp.Paren):
+        raise SqlProblem(f"only the table {TABLE} can be read here", _position_of(sql, table))
+
+
+@lru_cache(maxsize=1)
+def _table_functions() -> frozenset[str]:
+    """The allowed table functions, also under sqlglot's names for them."""
+    return TABLE_FUNCTIONS | {"explode", "exploding_generate_series"}
+
+
+def _is_cte(table: exp.Table, name: str) -> bool:
+    """Whether a WITH clause around the table defines the name."""
+    node: exp.Expression | None = table
+    while node is not None:
+        clause = node.args.get("with_") or node.args.get("with")
+        if clause is not None and any(fold_name(c.alias) == fold_name(name) for c in clause.expressions):
+            return True
+        node = node.parent
+    return False
+
+
+def _statement_problem(
+    sql: str, tokens: list[Token], node: exp.Expression | None = None
+) -> SqlProblem:
+    word = tokens[0].text.upper()
+    if node is not None and node.parent is not None:
+        word = type(node).__name__.upper()
+    position = _position_of(sql, node) if node is not None else None
+    position = position or position_at(sql, tokens[0].start)
+    return SqlProblem(f"{word[:40]} is not allowed: {_ONLY}", position)
+
+
+def _position_of(sql: str, node: exp.Expression) -> TextPosition | None:
+    for descendant in node.walk():
+        if "start" in descendant.meta:
+            return position_at(sql, int(descendant.meta["start"]))
+    return None
+
+
+def _without_semicolon(sql: str, tokens: list[Token]) -> str:
+    """The text up to its last token, without comments: it is embedded into another statement."""
+    rest = list(tokens)
+    while rest and rest[-1].token_type == TokenType.SEMICOLON:
+        rest.pop()
+    return sql[: rest[-1].end + 1]
+
+
+def _uses_unnamed_columns(statement: exp.Expression, nodes: list[exp.Expression]) -> bool:
+    """Whether the statement may use columns that it does not name."""
+    if not isinstance(statement, exp.Query):
+        return True
+    tables = {fold_name(node.alias_or_name) for node in nodes if isinstance(node, exp.Table)}
+    tables.add(TABLE)
+    for node in nodes:
+        if isinstance(node, exp.Star | exp.Columns | exp.Summarize | exp.Describe):
+            if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
+                continue
+            return True
+        if isinstance(node, exp.Join) and node.args.get("method") == "NATURAL":
+            return True
+        if isinstance(node, exp.Column) and not node.table and fold_name(node.name) in tables:
+            return True  # the name of a table is its whole row
+        if isinstance(node, exp.Dot):
+            return True
+    return False
+
+
+def _names(tokens: list[Token]) -> frozenset[str]:
+    return frozenset(fold_name(token.text) for token in tokens)

@@ -1,0 +1,133 @@
+"""Find tables by a text in their name, column names or values, for the page's search box."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lakejoin.lake import Lake
+    from lakejoin.store.segment import Segment
+
+_MAX_VALUES = 50  # matching values per segment whose tables are looked up
+_SHOWN = 80  # characters of a value
+
+
+@dataclass(frozen=True, slots=True)
+class TableHit:
+    """A table, and where it contains the text."""
+
+    segment: Segment
+    number: int
+    where: str
+    column: str | None
+    match: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        row = self.segment.catalog.tables.slice(self.number, 1).to_pylist()[0]
+        table = {"table": row["name"], "rows": row["rows"], "columns": row["width"]}
+        match = {"where": self.where, "column": self.column, "match": self.match}
+        return {"id": f"lake:{row['name']}", **table, **match}
+
+
+def find_by_text(lake: Lake, text: str, limit: int, seconds: float = 0.5) -> dict[str, Any]:
+    """At most `limit` tables: first those whose name contains the text, then by column names, then
+    by values. `complete` is false if time ran out before all values were searched.
+
+    Time grows with the bytes of names and then of values, up to `seconds`.
+    """
+    text = text.strip()
+    hits: dict[tuple[int, int], TableHit] = {}
+    deadline = time.monotonic() + seconds
+    complete = True
+    if not text:
+        return {"tables": [], "complete": True}
+    segments = lake.snapshot.segments
+    folded = (
+        text.lower() if lake.snapshot.manifest.options.rules.fold else text
+    )  # like the indexed values
+    for find_hits in (_by_name, _by_column):
+        for index, segment in enumerate(segments):
+            for hit in find_hits(segment, text):
+                hits.setdefault((index, hit.number), hit)
+            if len(hits) >= limit:
+                break
+    for index, segment in enumerate(segments):
+        if len(hits) >= limit:
+            break
+        for value_hit in _by_value(segment, folded, deadline):
+            if value_hit is None:
+                complete = False
+                break
+            hits.setdefault((index, value_hit.number), value_hit)
+            if len(hits) >= limit:
+                break
+    shown = list(hits.values())[:limit]
+    return {"tables": [hit.to_dict() for hit in shown], "complete": complete}
+
+
+def _by_name(segment: Segment, text: str) -> Iterator[TableHit]:
+    """Tables whose file name contains the text first, then other names, short ones first."""
+    import pyarrow.compute as pc
+
+    names = segment.catalog.tables["name"]
+    dead = set(segment.record.dead)
+    matching = np.flatnonzero(pc.match_substring(names, text, ignore_case=True)).tolist()
+    tables = [(names[table].as_py(), table) for table in matching if table not in dead]
+    low = text.lower()
+    tables.sort(key=lambda t: (low not in t[0].lower().rpartition("/")[2], len(t[0]), t[0]))
+    for name, table in tables:
+        yield TableHit(segment, table, "name", None, name)
+
+
+def _by_column(segment: Segment, text: str) -> Iterator[TableHit]:
+    import pyarrow.compute as pc
+
+    names = segment.catalog.columns["name"]
+    columns = np.flatnonzero(pc.match_substring(names, text, ignore_case=True))
+    for column in columns.tolist():
+        table = _table_index(segment, column)
+        if table not in segment.record.dead:
+            name = names[column].as_py()
+            yield TableHit(segment, table, "column", name, name)
+
+
+def _by_value(segment: Segment, text: str, deadline: float) -> Iterator[TableHit | None]:
+    """Tables with a value that contains the text; None once the time is up."""
+    texts = segment.dictionary.texts
+    codes = texts.holding(text.encode(), deadline - time.monotonic())
+    for code in islice(codes, _MAX_VALUES):
+        if code is None:
+            yield None
+            return
+        for column in _columns_of(segment, code):
+            table = _table_index(segment, column)
+            if table not in segment.record.dead:
+                value = texts.take(np.array([code]))[0].as_py()
+                name = segment.catalog.columns["name"][column].as_py()
+                yield TableHit(segment, table, "value", name, _shorten(value))
+
+
+def _columns_of(segment: Segment, code: int) -> list[int]:
+    """The columns that contain a value; empty if only unindexed columns do."""
+    group = int(np.searchsorted(segment.postings.group_start(), code, side="right")) - 1
+    if not 0 <= group < segment.postings.groups:
+        return []
+    columns: list[int] = segment.postings.columns_of(group).tolist()
+    return columns
+
+
+def _table_index(segment: Segment, column: int) -> int:
+    """The index of the table that a column belongs to."""
+    first = segment.catalog.tables["first"].to_numpy()
+    return int(np.searchsorted(first, column, side="right")) - 1
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

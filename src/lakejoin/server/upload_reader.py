@@ -1,0 +1,218 @@
+"""The child process that parses one uploaded file, under limits, and stores its tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.server.job_loop import Message, ProgressReporter, JobHandler, serve_jobs
+from lakejoin.server.problems import Problem
+from lakejoin.server.settings import Limits
+from lakejoin.server.disk_cache import DiskCache
+from lakejoin.server.workspace import ARROW_SUFFIX, DESCRIPTION_SUFFIX, build_description
+from lakejoin.errors import UnreadableFile
+from lakejoin.model import ReadLimits, Skipped, ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.formats.table_stream import TableStream
+
+_CELL_BYTES = 1 << 20
+_EXPANSION = 10  # how many times larger than the upload limit a file may unpack to
+_MAX_TABLES = 100  # of one file
+_MEMORY = 4_000_000_000
+
+
+def prepare(setup: Message) -> JobHandler:
+    """Set the limits, and load what parsing needs."""
+    limits = Limits(**setup["limits"])
+    _limit_process(limits)
+    shelf = DiskCache(Path(setup["folder"]) / "uploads", (ARROW_SUFFIX, DESCRIPTION_SUFFIX), limits.uploads_bytes)
+    rules = ValueRules(setup["rules"]["fold"], tuple(setup["rules"]["extra_nulls"]))
+    _warm_up(rules)
+
+    def work(job: Message, tell: ProgressReporter) -> Any:
+        return _UploadReader(shelf, limits, rules, job, tell).tables()
+
+    return work
+
+
+class _UploadReader:
+    """Parses one file and stores its tables."""
+
+    def __init__(
+        self, shelf: DiskCache, limits: Limits, rules: ValueRules, job: Message, tell: ProgressReporter
+    ) -> None:
+        self._shelf = shelf
+        self._limits = limits
+        self._rules = rules
+        self._path = Path(job["path"])
+        self._name: str = job["name"]
+        self._id: str = job["id"]
+        self._tell = tell
+
+    def tables(self) -> dict[str, Any]:
+        """Store the tables of the file; returns their ids and what was skipped."""
+        ids: list[str] = []
+        skipped: list[dict[str, Any]] = []
+        for stream in self._streams():
+            if isinstance(stream, Skipped):
+                skipped.append(asdict(stream))
+            elif len(ids) == _MAX_TABLES:
+                detail = f"only the first {_MAX_TABLES} tables of a file are read"
+                skipped.append({"name": stream.name, "reason": "too many tables", "detail": detail})
+                break
+            else:
+                id = f"{self._id}-{len(ids)}" if ids else self._id
+                self._store(stream, id)
+                ids.append(id)
+        if not ids:
+            why = "; ".join(f"{item['name']}: {item['reason']}" for item in skipped[:3])
+            raise Problem("input", f"no table found in {self._name}" + (f": {why}" if why else ""))
+        return {"tables": ids, "skipped": skipped}
+
+    def _streams(self) -> Iterator[TableStream | Skipped]:
+        from lakejoin.formats.blob import Blob
+        from lakejoin.formats.file_reader import wrap_reader_errors, open_tables_in_process
+
+        path = self._path
+        limits = ReadLimits(
+            cell_bytes=_CELL_BYTES,
+            columns=self._limits.upload_columns,
+            expanded_bytes=_EXPANSION * self._limits.upload_bytes,
+        )
+        size = path.stat().st_size
+        blob = Blob(self._name, self._name, lambda: path.open("rb"), size, str(path))
+        try:
+            with wrap_reader_errors(self._name):
+                yield from open_tables_in_process(blob, limits)
+        except UnreadableFile as error:
+            raise Problem("input", str(error)) from None
+
+    def _store(self, stream: TableStream, id: str) -> None:
+        from lakejoin.values.column_encoder import ColumnEncoder
+
+        self._tell("progress", {"doing": f"reading {stream.name}"})
+        encoders = [ColumnEncoder(name, self._rules) for name in stream.column_names]
+        with self._shelf.making() as made:
+            rows = self._write(stream, made.with_suffix(ARROW_SUFFIX), encoders)
+            self._tell("progress", {"doing": "profiling the columns"})
+            encoders.reverse()
+            profiles = [encoders.pop().finish().profile for _ in range(len(encoders))]
+            note = build_description(
+                stream.name,
+                stream.column_names,
+                profiles,
+                rows,
+                format=stream.format,
+                notes=list(stream.notes),
+                losses=[asdict(loss) for loss in stream.losses],
+            )
+            made.with_suffix(DESCRIPTION_SUFFIX).write_text(json.dumps(note), "utf-8")
+            self._shelf.keep(id, made)
+
+    def _write(self, stream: TableStream, path: Path, encoders: list[Any]) -> int:
+        import pyarrow as pa
+
+        rows = 0
+        writer = schema = None
+        with pa.OSFile(str(path), "wb") as file:
+            for batch in stream.batches():
+                rows += batch.num_rows
+                self._check(rows, batch.num_columns)
+                schema = schema or _plain_schema(batch.schema, stream.format)
+                writer = writer or pa.ipc.new_file(file, schema)
+                writer.write_batch(_plain(batch, schema))
+                for index, encoder in enumerate(encoders):
+                    encoder.append(batch.column(index))
+                self._tell("progress", {"doing": f"reading {stream.name}: {rows:,} rows"})
+            if writer is None:
+                fields = [pa.field(name, pa.string()) for name in stream.column_names]
+                writer = pa.ipc.new_file(file, pa.schema(fields))
+            writer.close()
+        return rows
+
+    def _check(self, rows: int, columns: int) -> None:
+        limits = self._limits
+        if rows > limits.upload_rows:
+            most = f"{limits.upload_rows:,} rows"
+        elif rows * columns > limits.upload_cells:
+            most = f"{limits.upload_cells:,} cells"
+        else:
+            return
+        raise Problem(
+            "too_large",
+            f"{self._name} has more than {most}, the limit for uploads: index it with lakejoin "
+            "index, or upload a part of it",
+        )
+
+
+_TYPED_FORMATS = ("parquet", "arrow", "arrow stream", "orc")
+
+
+def _plain_schema(schema: pa.Schema, format: str) -> pa.Schema:
+    """The schema to write: the column types of a typed format, else text, since inferred types may
+    differ between batches."""
+    import pyarrow as pa
+
+    if format in _TYPED_FORMATS:
+        return schema.remove_metadata()
+    return pa.schema([pa.field(name, pa.large_string()) for name in schema.names])
+
+
+def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch to write. The server maps it without further checks, so it must be valid Arrow with
+    valid UTF-8."""
+    import pyarrow as pa
+
+    from lakejoin.values.column_encoder import repair_text
+    from lakejoin.values.printing import is_text, print_array
+
+    columns = []
+    for column, field in zip(batch.columns, schema, strict=True):
+        is_plain = not is_text(field.type) or is_text(column.type)
+        plain = column if is_plain else print_array(column)
+        plain = repair_text(plain) if is_text(plain.type) else plain
+        columns.append(plain.cast(field.type))
+    written = pa.RecordBatch.from_arrays(columns, schema=schema)
+    written.validate(full=True)
+    return written
+
+
+def _limit_process(limits: Limits) -> None:
+    try:
+        import resource
+    except ImportError:  # not Unix: only the server's own limits apply
+        return
+    seconds = max(1, int(limits.upload_seconds))
+    largest = _EXPANSION * limits.upload_bytes
+    for what, most in (
+        (resource.RLIMIT_AS, _MEMORY),
+        (resource.RLIMIT_CPU, 2 * seconds),
+        (resource.RLIMIT_FSIZE, largest),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(OSError, ValueError):
+            resource.setrlimit(what, (most, most))
+    with suppress(OSError):
+        os.nice(5)
+
+
+def _warm_up(rules: ValueRules) -> None:
+    import pyarrow as pa
+
+    from lakejoin.values.column_encoder import ColumnEncoder
+
+    encoder = ColumnEncoder("warm", rules)
+    encoder.append(pa.array(["up", "1", "2024-05-06", None]))
+    encoder.finish()
+
+
+if __name__ == "__main__":
+    serve_jobs(prepare)

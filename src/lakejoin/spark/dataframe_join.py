@@ -1,0 +1,186 @@
+"""Joins two Spark DataFrames: learns the join on samples, runs it with Spark's own functions.
+
+Samples are collected on the driver, and the join is found there as for any two tables. It is then
+written as PySpark code, which runs on the whole tables: the code users get is the code that ran.
+No Python runs in the workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lakejoin.errors import InputError, NoJoin
+from lakejoin.joins.join import Join
+from lakejoin.joins.joined_table import SUFFIX
+from lakejoin.joins.joining import join_tables
+from lakejoin.joins.join_inputs import parse_column_pairs
+from lakejoin.joins.options import JoinOptions
+from lakejoin.joins.general import plan_sampled_join
+from lakejoin.codegen.frame_code import write_pyspark
+from lakejoin.spark.samples import draw_sample, sample_sizes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from lakejoin.codegen.programs import Program
+
+METHODS = ("auto", "equal", "transform")
+_AGREES = 0.98  # share of the sample's pairs that Spark must find, else a note says so
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkJoin:
+    """How two Spark DataFrames join, and the joined DataFrame, not computed yet."""
+
+    dataframe: DataFrame
+    learned: Join  # of the samples
+    rows: tuple[int, int]  # of the tables
+    code: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> Program | None:
+        """The best learned program; None if values are not rewritten."""
+        return self.learned.program
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """The learned programs, the best first."""
+        return self.learned.programs
+
+    @property
+    def sampled(self) -> tuple[int, int]:
+        """The number of sampled rows of each table."""
+        return self.learned.left.num_rows, self.learned.right.num_rows
+
+    def to_pyspark_code(self) -> str:
+        """The PySpark function that computes the joined DataFrame."""
+        return self.code
+
+    def __repr__(self) -> str:
+        lines = [f"{step.kind}: {step.words} ({step.why})" for step in self.learned.steps]
+        left, right = zip(self.sampled, self.rows, strict=True)
+        lines.append(
+            f"learned from {left[0]:,} of {left[1]:,} left and {right[0]:,} of {right[1]:,} "
+            "right rows"
+        )
+        return "\n".join([*lines, *self.notes])
+
+
+def join(
+    left: DataFrame,
+    right: DataFrame,
+    on: Any = None,
+    how: str = "inner",
+    by: str = "auto",
+    *,
+    suffix: str = SUFFIX,
+    seed: int = 0,
+) -> SparkJoin:
+    """Join two Spark DataFrames whose values may have to be rewritten first.
+
+    `on` fixes the columns (`"code=iso"`, a list of such, or a mapping). `by` is `equal`,
+    `match_rewritten` for learned programs, or `auto` for the better of both.
+
+    >>> from lakejoin.spark import join
+    >>> joined = join(orders, customers)      # doctest: +SKIP
+    >>> joined.dataframe.write.parquet("…")   # doctest: +SKIP
+    """
+    if by not in METHODS:
+        raise InputError(
+            f"Spark tables are joined by one of {', '.join(METHODS)}, not {by!r}; for other joins, "
+            "collect smaller tables and use lakejoin.join"
+        )
+    tables = _columns(left, "left"), _columns(right, "right")
+    options = JoinOptions(
+        on=parse_column_pairs(on, list(tables[0]), list(tables[1])), how=how, suffix=suffix
+    )
+    rows = left.count(), right.count()
+    sample_rows = sample_sizes(*rows)
+    samples = (
+        draw_sample(left, rows[0], sample_rows[0], seed),
+        draw_sample(right, rows[1], sample_rows[1], seed + 1),
+    )
+    learned = _learn(*samples, options, by)
+    if not learned:
+        raise NoJoin(_explain_no_join(learned, rows))
+    plan = plan_sampled_join(learned, *tables)
+    code = write_pyspark(plan)
+    notes = _compare_with_spark(learned, left.sparkSession)
+    return SparkJoin(_function(code)(left, right), learned, rows, code, notes)
+
+
+def _columns(frame: DataFrame, side: str) -> dict[str, bool]:
+    """The columns, and whether each is text."""
+    if not hasattr(frame, "dtypes") or not hasattr(frame, "sparkSession"):
+        raise InputError(
+            f"the {side} table is not a Spark DataFrame; use lakejoin.join for other tables"
+        )
+    columns: dict[str, bool] = {}
+    for name, kind in frame.dtypes:
+        if name.lower() in {column.lower() for column in columns}:
+            raise InputError(f"the {side} table has two columns called {name!r}: rename one")
+        columns[name] = kind == "string"
+    return columns
+
+
+def _learn(left: pa.Table, right: pa.Table, options: JoinOptions, by: str) -> Join:
+    """Learn the join of the samples: equal values, or programs if these join more rows."""
+    equal = None if by == "transform" else join_tables(left, right, replace(options, by="equal"))
+    if equal is not None and (by == "equal" or (options.on and equal.matched) or _complete(equal)):
+        return equal
+    rewritten = join_tables(left, right, replace(options, by="transform"))
+    if equal is None:
+        return rewritten
+    joined = [join.left_joined + join.right_joined for join in (equal, rewritten)]
+    return rewritten if joined[1] > joined[0] else equal
+
+
+def _complete(join: Join) -> bool:
+    """Whether every row of one sample has a match."""
+    left, right = join.left.num_rows, join.right.num_rows
+    return bool(join.left_joined == left or join.right_joined == right)
+
+
+def _explain_no_join(learned: Join, rows: tuple[int, int]) -> str:
+    sampled = learned.left.num_rows, learned.right.num_rows
+    if sampled[0] < rows[0] and sampled[1] < rows[1]:
+        return (
+            f"{learned.no_join}. Only samples of both tables were compared, and few rows match: "
+            "name the columns with on=, or pass a smaller table"
+        )
+    return learned.no_join
+
+
+def _function(code: str) -> Any:
+    """The function defined by our generated code, in which all texts of the tables are quoted."""
+    names: dict[str, Any] = {}
+    exec(code, names)
+    return names["join"]
+
+
+def _compare_with_spark(learned: Join, session: Any) -> tuple[str, ...]:
+    """Check that Spark's functions find the pairs of the samples that canonical values give."""
+    import pyarrow as pa
+
+    def is_text(table: pa.Table) -> dict[str, bool]:
+        kinds = pa.types.is_string, pa.types.is_large_string
+        return {f.name: any(kind(f.type) for kind in kinds) for f in table.schema}
+
+    plan = plan_sampled_join(learned, is_text(learned.left), is_text(learned.right))
+    code = write_pyspark(replace(plan, how="inner"))
+    frames = (session.createDataFrame(table) for table in (learned.left, learned.right))
+    in_spark, here = _function(code)(*frames).count(), learned.matched
+    if not in_spark and here:
+        raise InputError(
+            f"the {here:,} matching pairs of the samples are dates or numbers written differently, "
+            "which Spark does not treat as equal: cast both columns to one type first"
+        )
+    if _AGREES * here <= in_spark <= here / _AGREES:
+        return ()
+    return (
+        f"{here:,} row pairs of the samples match here and {in_spark:,} in Spark: dates and "
+        "numbers written differently are not equal there",
+    )

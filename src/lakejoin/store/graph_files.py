@@ -1,0 +1,184 @@
+"""Pairs of columns, in memory and in files sorted by their first column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnPairs:
+    """Pairs of columns: (`segment`, `column`) with `size` distinct values shares `shared` of them
+    with (`other_segment`, `other_column`), which has `other_size`."""
+
+    segment: Array
+    column: Array
+    size: Array
+    other_segment: Array
+    other_column: Array
+    other_size: Array
+    shared: Array
+
+    def __len__(self) -> int:
+        return len(self.shared)
+
+    def take(self, chosen: Array) -> ColumnPairs:
+        """The pairs at some positions, or of a mask, in this order."""
+        return ColumnPairs(*(getattr(self, name)[chosen] for name in PAIR_FIELDS))
+
+    def turned(self) -> ColumnPairs:
+        """The same pairs seen from the other columns."""
+        first = self.segment, self.column, self.size
+        return ColumnPairs(self.other_segment, self.other_column, self.other_size, *first, self.shared)
+
+
+PAIR_FIELDS = ("segment", "column", "size", "other_segment", "other_column", "other_size", "shared")
+_STORED = PAIR_FIELDS[3:]  # per pair; the other fields follow from its position
+
+
+def column_keys(segment: Array, column: Array) -> Array:
+    """Columns as one integer each."""
+    return np.asarray((np.asarray(segment, dtype=np.int64) << 32) | column)
+
+
+def concat_pairs(parts: Sequence[ColumnPairs]) -> ColumnPairs:
+    """Concatenate several sets of pairs."""
+    empty = np.zeros(0, dtype=np.int64)
+    return ColumnPairs(*(np.concatenate([empty, *(getattr(p, name) for p in parts)]) for name in PAIR_FIELDS))
+
+
+def _rows(pairs: ColumnPairs) -> Array:
+    return np.stack([getattr(pairs, name).astype(np.uint32) for name in _STORED], axis=1)
+
+
+class PairFileWriter:
+    """Writes the pairs of one segment's columns, added in column order."""
+
+    def __init__(self, out: ArrayFileWriter, sizes: Array) -> None:
+        self._out = out
+        self._sizes = sizes
+        self._counts = np.zeros(len(sizes), dtype=np.int64)
+        self._cut = [np.zeros(0, dtype=np.uint32)]
+        out.begin("pairs", np.dtype(np.uint32))
+
+    def append(self, pairs: ColumnPairs, cut: Array) -> None:
+        """Add the pairs of some columns, sorted; `cut` are the columns that have more."""
+        self._counts += np.bincount(pairs.column, minlength=len(self._counts))
+        self._cut.append(cut.astype(np.uint32))
+        self._out.append(_rows(pairs))
+
+    def finish(self) -> tuple[int, int]:
+        """Write the rest; returns the number of pairs, and of columns that have more."""
+        cut = np.unique(np.concatenate(self._cut))
+        start = np.concatenate(([0], np.cumsum(self._counts)))
+        self._out.add("start", start.astype(np.int64))
+        self._out.add("size", self._sizes.astype(np.uint32))
+        self._out.add("cut", cut)
+        return int(start[-1]), len(cut)
+
+
+class PairFile:
+    """The pairs of one segment's columns; for each column, those that share most come first."""
+
+    def __init__(self, file: ArrayFile, segment: int) -> None:
+        self._file = file
+        self._segment = segment
+        self._start = file.array("start").all()
+
+    def __len__(self) -> int:
+        return int(self._start[-1])
+
+    @property
+    def start(self) -> Array:
+        """Where the pairs of each column begin, and where the last end."""
+        return self._start
+
+    def cut(self) -> Array:
+        """The columns with more partners than are kept."""
+        return self._file.array("cut").all().astype(np.int64)
+
+    def of(self, columns: Array) -> ColumnPairs:
+        """The pairs of some columns, in their order."""
+        columns = np.asarray(columns, dtype=np.int64)
+        begin, end = self._start[columns], self._start[columns + 1]
+        stored = self._file.array("pairs")
+        raw = stored.touch(4 * begin, 4 * end).reshape(-1, 4)
+        length = end - begin
+        offset = np.cumsum(length) - length
+        at = np.repeat(begin - offset, length) + np.arange(int(length.sum()))
+        rows = raw[at].astype(np.int64)
+        column = np.repeat(columns, length)
+        size = self._file.array("size").take(columns).astype(np.int64)
+        first = np.full(len(at), self._segment), column, np.repeat(size, length)
+        return ColumnPairs(*first, *(rows[:, n] for n in range(4)))
+
+    def ranges(self, most: int, first: Array | None = None) -> list[tuple[int, int]]:
+        """Ranges of columns with about `most` pairs each; see `cut_ranges`."""
+        return cut_ranges(self._start, most, first)
+
+
+def cut_ranges(start: Array, most: int, first: Array | None = None) -> list[tuple[int, int]]:
+    """Cut columns into ranges of at most `most` pairs, unless a single column has more.
+
+    If `first` is given, ranges begin only at these columns.
+
+    >>> cut_ranges(np.array([0, 3, 4, 9, 9]), 4)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.arange(1, len(start)) if first is None else np.append(first[1:], len(start) - 1)
+    ends = np.unique(ends)
+    upto = start[ends]
+    ranges, begin = [], 0
+    while begin < len(start) - 1:
+        least = np.searchsorted(ends, begin, "right")
+        at = max(least, np.searchsorted(upto, start[begin] + most, "right") - 1)
+        ranges.append((begin, int(ends[at])))
+        begin = int(ends[at])
+    return ranges
+
+
+def write_pair_slices(out: ArrayFileWriter, pairs: ColumnPairs) -> None:
+    """Write pairs of several segments for other tasks to read."""
+    order = np.argsort(column_keys(pairs.segment, pairs.column), kind="stable")
+    pairs = pairs.take(order)
+    segments, first = np.unique(pairs.segment, return_index=True)
+    out.add("segment", segments.astype(np.int64))
+    out.add("first", np.append(first, len(pairs)).astype(np.int64))
+    out.add("column", pairs.column.astype(np.uint32))
+    out.add("pairs", _rows(pairs))
+
+
+class PairSlices:
+    """Reads what `write_pair_slices` wrote for one segment."""
+
+    def __init__(self, file: ArrayFile, segment: int, sizes: Array) -> None:
+        self._file = file
+        self._segment = segment
+        self._sizes = sizes
+        segments = file.array("segment").all()
+        at = np.searchsorted(segments, segment)
+        present = at < len(segments) and segments[at] == segment
+        first = file.array("first").all()
+        begin, end = first[at : at + 2].tolist() if present else (0, 0)
+        self._begin = int(begin)
+        self._columns = file.array("column").part(self._begin, int(end))
+
+    def columns(self) -> Array:
+        """The column of every pair, ascending."""
+        return self._columns
+
+    def of(self, begin: int, end: int) -> ColumnPairs:
+        """The pairs of the columns [begin, end)."""
+        at, to = np.searchsorted(self._columns, [begin, end]).tolist()
+        column = self._columns[at:to].astype(np.int64)
+        flat = self._file.array("pairs").part(4 * (self._begin + at), 4 * (self._begin + to))
+        rows = flat.reshape(-1, 4).astype(np.int64)
+        first = np.full(len(column), self._segment), column, self._sizes[column]
+        return ColumnPairs(*first, *(rows[:, n] for n in range(4)))

@@ -1,0 +1,309 @@
+"""The vectors of a segment: one for every distinct value of its text columns.
+
+The vectors are stored in a compact form that gives lower bounds of distances (`store/compact_vectors.py`).
+A search computes the full vectors of the few remaining values from their texts, or reads them if
+they are stored too: by default those of slow encoders, others on request.
+
+A value has a vector if a searched column of type text or mixed contains it. Vector *ids* follow the
+order of the codes, so a group of values is a range of ids too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from lakejoin.errors import BuildFailed, DamagedIndex
+from lakejoin.model import ColumnType
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter, CheckedArray
+from lakejoin.store.compact_vectors import (
+    CompactVectors,
+    MatrixSource,
+    VectorSource,
+    write_compact_vectors,
+)
+from lakejoin.store.dictionary import Dictionary
+from lakejoin.store.texts import Texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.store.catalog import Catalog
+
+Array = np.ndarray[Any, Any]
+
+TEXT_TYPES = (ColumnType.TEXT, ColumnType.MIXED)
+STORED_SUFFIX = "\nkept"  # suffix of an identity (one line): full vectors are stored too
+_BATCH = 1 << 15  # vectors written at once
+
+
+class TextEncoder(Protocol):
+    """The interface of an encoder that this module needs; see `lakejoin.encoders`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def identity(self) -> str:
+        """Identifies the encoder: only vectors of equal identity are comparable."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of elements of a vector."""
+
+    def encode(self, texts: pa.LargeStringArray) -> Array:
+        """One float32 row per text, of length 1, or zero for a text without meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningOptions:
+    """How the vectors of an index are computed.
+
+    `encoder` is the name or path of the encoder; None for one passed as an object, such as a
+    function. `identity` identifies it, and `keep` says whether full vectors are stored.
+    """
+
+    encoder: str | None
+    identity: str
+    keep: bool = False
+
+
+class TextSource(Protocol):
+    """What vectors are computed from: a `lakejoin.store.segment.Segment`."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tables and columns."""
+
+    @property
+    def indexed(self) -> Array:
+        """Whether each column is searched."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """Maps values to codes and back."""
+
+    def group_sets(self) -> tuple[Array, Array, Array]:
+        """(group_start, set_start, groups): the groups of codes, and those of each column."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTexts:
+    """A `VectorSource` that computes the vectors of a segment's texts on demand."""
+
+    codes: Array | CheckedArray
+    texts: Texts
+    encoder: TextEncoder
+
+    @property
+    def count(self) -> int:
+        """The number of vectors."""
+        return len(self.codes)
+
+    @property
+    def dimension(self) -> int:
+        """The number of elements of a vector."""
+        return self.encoder.dimension
+
+    def take(self, ids: Array) -> Array:
+        """The vectors with these ids."""
+        codes = self.codes.take(np.asarray(ids, dtype=np.int64))
+        return self.encoder.encode(self.texts.take(codes))
+
+    def rows(self, ids: Array) -> tuple[Array, Array]:
+        """The vectors with these ids, and their rows."""
+        return np.ascontiguousarray(self.take(ids), dtype=np.float32), np.arange(len(ids))
+
+    def whole(self) -> Array | None:
+        """None: vectors are computed on demand."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVectors:
+    """A `VectorSource` that reads the vectors stored in a segment."""
+
+    vectors: CheckedArray
+    dimension: int
+
+    @property
+    def count(self) -> int:
+        """The number of vectors."""
+        return len(self.vectors) // self.dimension
+
+    def take(self, ids: Array) -> Array:
+        """The vectors with these ids."""
+        vectors, ids = self.rows(ids)
+        return np.asarray(vectors[ids])
+
+    def rows(self, ids: Array) -> tuple[Array, Array]:
+        """All vectors, with those of these ids verified, and the ids."""
+        first = np.asarray(ids, dtype=np.int64) * self.dimension
+        raw = self.vectors.touch(first, first + self.dimension)
+        return np.asarray(raw.reshape(-1, self.dimension)), np.asarray(ids)
+
+    def whole(self) -> Array | None:
+        """All vectors, verified."""
+        return np.asarray(self.vectors.all().reshape(-1, self.dimension))
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningComponent:
+    """The vectors as a component of the index.
+
+    `encoder` opens the encoder with that `identity`; it is called only when a segment is built.
+    `given` is the name of the encoder, and `keep` stores full vectors too.
+    """
+
+    encoder: Callable[[], TextEncoder]
+    identity: str
+    keep: bool = False
+    given: str | None = None
+    name: ClassVar[str] = "meaning"
+    version: ClassVar[int] = 1
+
+    @property
+    def made_with(self) -> str:
+        """The encoder, and whether full vectors are stored: `lakejoin index` can change both."""
+        return self.identity + (STORED_SUFFIX if self.keep else "")
+
+    def build(self, source: TextSource, out: ArrayFileWriter) -> None:
+        """Write the codes with a vector, the compact form, and full vectors if wanted."""
+        encoder = self._open()
+        codes = codes_with_meaning(source)
+        out.meta["identity"] = encoder.identity
+        out.meta["given"] = self.given
+        out.meta["dimension"] = encoder.dimension
+        out.meta["name"] = encoder.name
+        out.meta["version"] = encoder.version
+        out.meta["settings"] = dict(encoder.settings)
+        out.add("codes", codes)
+        vectors = EncodedTexts(codes, source.dictionary.texts, encoder)
+        if not self.keep:
+            write_compact_vectors(vectors, out)
+            return
+        with _matrix_on_disk(vectors) as matrix:  # a slow encoder encodes every text once
+            write_compact_vectors(MatrixSource(matrix), out)
+            out.begin("vectors", np.dtype(np.float32))
+            for begin in range(0, len(matrix), _BATCH):
+                out.append(matrix[begin : begin + _BATCH])
+
+    def _open(self) -> TextEncoder:
+        encoder = self.encoder()
+        if encoder.identity != self.identity:
+            raise BuildFailed(
+                f"a worker opens the encoder {encoder.identity}, but this index uses "
+                f"{self.identity}: install the same packages and files on every worker"
+            )
+        return encoder
+
+
+@contextlib.contextmanager
+def _matrix_on_disk(source: VectorSource) -> Iterator[Array]:
+    """All vectors as one matrix, in an unnamed temporary file."""
+    shape = (source.count, source.dimension)
+    if source.count == 0:
+        yield np.zeros(shape, dtype=np.float32)
+        return
+    with tempfile.TemporaryFile(prefix="lakejoin-") as file:
+        # Reserve the space first: a full disk would kill a process writing to a mapped file.
+        os.posix_fallocate(file.fileno(), 0, 4 * source.count * source.dimension)
+        matrix = np.memmap(file, np.float32, "w+", shape=shape)
+        for begin in range(0, source.count, _BATCH):
+            ids = np.arange(begin, min(begin + _BATCH, source.count))
+            matrix[begin : begin + len(ids)] = source.take(ids)
+        yield matrix
+
+
+def columns_with_meaning(source: TextSource) -> Array:
+    """Whether each column has vectors: it is searched and contains text."""
+    import pyarrow as pa
+
+    kinds = source.catalog.columns["type"].cast(pa.string()).to_pylist()
+    textual = np.array([kind in TEXT_TYPES for kind in kinds], dtype=bool)
+    with_meaning: Array = textual & source.indexed
+    return with_meaning
+
+
+def codes_with_meaning(source: TextSource) -> Array:
+    """The codes of all values in columns with vectors, ascending."""
+    group_start, set_start, groups = source.group_sets()
+    size: Array = np.diff(group_start.astype(np.int64))
+    with_meaning = np.zeros(len(size), dtype=bool)
+    sizes: Array = np.diff(set_start.astype(np.int64))
+    with_meaning[groups[np.repeat(columns_with_meaning(source), sizes)]] = True
+    return np.flatnonzero(np.repeat(with_meaning, size)).astype(np.uint32)
+
+
+class MeaningVectors:
+    """The opened vectors of a segment.
+
+    `codes` has the code of each id, ascending; `vectors` are the full ones by id, None if they are
+    not stored. `given` is the name of the encoder that computed them.
+    """
+
+    def __init__(self, file: ArrayFile) -> None:
+        self.file = file
+        self.identity: str = file.meta.get("identity", "")
+        self.given: str | None = file.meta.get("given")
+        self.dimension = int(file.meta.get("dimension", 0))
+        self.codes = file.array("codes")
+        self.vectors = file.array("vectors") if "vectors" in file.names() else None
+        size = len(self) * self.dimension
+        if not self.identity or self.dimension < 1:
+            self._damaged()
+        if self.vectors is not None and len(self.vectors) != size:
+            self._damaged()
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def compact(self) -> CompactVectors:
+        """The compact form of the vectors."""
+        compact = CompactVectors.opened(self.file)
+        if (compact.count, compact.dimension) != (len(self), self.dimension):
+            self._damaged()
+        return compact
+
+    def source(self, texts: Texts, encoder: TextEncoder | None) -> VectorSource:
+        """The full vectors: the stored ones, else computed by the encoder.
+
+        `texts` are those of the segment's dictionary. Without stored vectors an encoder is needed.
+        """
+        if self.vectors is not None:
+            return StoredVectors(self.vectors, self.dimension)
+        if encoder is None or encoder.identity != self.identity:
+            raise ValueError(f"an encoder {self.identity} is needed")
+        return EncodedTexts(self.codes, texts, encoder)
+
+    def ids_of(self, codes: Array) -> Array:
+        """The vector ids of codes; each must have a vector."""
+        return np.searchsorted(self.codes.all(), codes)
+
+    def _damaged(self) -> None:
+        raise DamagedIndex(
+            f"the index is damaged: {self.file.place} is inconsistent; rebuild it with: "
+            "lakejoin index --full"
+        )
+
+
+def meaning_agrees(source: TextSource, stored: MeaningVectors) -> bool:
+    """Whether the stored vectors cover exactly the values of columns with vectors."""
+    if not np.array_equal(codes_with_meaning(source), stored.codes.all()):
+        return False
+    order = np.sort(stored.compact.order)
+    return np.array_equal(order, np.arange(len(stored)))

@@ -1,0 +1,193 @@
+"""Rare pieces: an inverted index from words and numbers to the columns where they are rare.
+
+A join that rewrites values mostly leaves their words and numbers intact (`kernels/text_tokens.py`
+defines a piece). So for every searched column this stores a sample of the pieces that occur in only
+one or two of its values, inverted: from piece to columns. Decimal and boolean columns have none.
+
+The sample of a column contains its pieces up to a rank limit. The limit is stored, so a search can
+tell a missing piece from one that was not sampled. Texts are split column by column, and a bounded
+number of pieces per column is counted by dropping high ranks. Building needs the samples (20 bytes
+per piece; three pieces per value, at least 64), 8 bytes per value of the segment and a few MB.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from lakejoin.errors import DamagedIndex
+from lakejoin.model import ColumnType
+from lakejoin.store.arrayfile import ArrayFile, ArrayFileWriter
+from lakejoin.store.catalog import Catalog
+from lakejoin.store.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from lakejoin.store.texts import Texts
+
+Array = np.ndarray[Any, Any]
+
+MOST = 2048  # pieces per column at most
+FEW = 64  # allowed for every column
+PER_VALUE = 3  # allowed per value
+EXCLUDED_TYPES = (ColumnType.DECIMAL, ColumnType.BOOLEAN, ColumnType.EMPTY)
+_SLICE = 1 << 20
+_RANGES = 16  # of hashes, sorted one after another
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+class RareTokenSource(Protocol):
+    """What pieces are extracted from: a `lakejoin.store.segment.Segment`."""
+
+    @property
+    def column_count(self) -> int:
+        """The number of columns of the segment."""
+
+    @property
+    def indexed(self) -> Array:
+        """Whether each column is searched."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tables and columns."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """Maps values to codes and back."""
+
+    def group_sets(self) -> tuple[Array, Array, Array]:
+        """(group_start, set_start, groups): the groups of codes, and those of each column."""
+
+
+class RareTokensComponent:
+    """The rare pieces as a component of the index."""
+
+    name: ClassVar[str] = "pieces"
+    version: ClassVar[int] = 1
+    made_with: ClassVar[str] = ""
+
+    def build(self, source: RareTokenSource, out: ArrayFileWriter) -> None:
+        """Write the samples of all columns, by piece."""
+        for name, array in _arrays(source).items():
+            out.add(name, array)
+
+
+def _arrays(source: RareTokenSource) -> dict[str, Array]:
+    from lakejoin.kernels.rare_token_samples import MAX_COUNTED, sample_column_tokens
+
+    columns = columns_with_rare_tokens(source)
+    group_start, set_start, groups = source.group_sets()
+    group_start = group_start.astype(np.int64)
+    most = _most(columns, group_start, set_start, groups)
+    offsets, data = _texts(source.dictionary.texts)
+    pieces = np.empty(int(most.sum()), dtype=np.uint64)
+    limits, counts = np.empty(len(columns), np.uint64), np.empty(len(columns), np.int64)
+    total = sample_column_tokens(
+        columns,
+        set_start,
+        groups,
+        group_start,
+        offsets,
+        data,
+        most,
+        MAX_COUNTED,
+        limits,
+        counts,
+        pieces,
+    )
+    limit = np.zeros(source.column_count, dtype=np.uint64)
+    limit[columns] = limits
+    narrow = np.uint16 if source.column_count <= 1 << 16 else np.uint32
+    column_of_piece = np.repeat(columns.astype(narrow), counts)
+    return {"limit": limit, **_by_piece(pieces[:total], column_of_piece)}
+
+
+def columns_with_rare_tokens(source: RareTokenSource) -> Array:
+    """The columns that have pieces."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    excluded: Any = pc.is_in(source.catalog.columns["type"], value_set=pa.array(map(str, EXCLUDED_TYPES)))
+    return np.asarray(np.flatnonzero(source.indexed & ~np.asarray(excluded)))
+
+
+def _most(columns: Array, group_start: Array, set_start: Array, groups: Array) -> Array:
+    """The number of pieces each column may keep."""
+    before = np.concatenate(([0], np.cumsum(np.diff(group_start)[groups])))
+    sizes = (before[set_start[1:]] - before[set_start[:-1]])[columns]
+    return np.asarray(np.clip(PER_VALUE * sizes, FEW, MOST))
+
+
+def _texts(texts: Texts) -> tuple[Array, Array]:
+    """(offsets, bytes) of all texts."""
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+    data = np.zeros(0, dtype=np.uint8)
+    for begin in range(0, len(texts), _SLICE):
+        span = texts.spans(np.arange(begin, min(begin + _SLICE, len(texts))))
+        offsets[begin + 1 : begin + 1 + len(span)] = span[:, 1]
+        data = texts.bytes_at(span)
+    return offsets, data
+
+
+def _by_piece(pieces: Array, columns: Array) -> dict[str, Array]:
+    """Arrange (piece, column) pairs as a directory: buckets by the top bits of a hash, in each
+    bucket the low 32 bits, ascending, and the columns."""
+    from lakejoin.kernels.lookup import directory_bits
+
+    bits = np.uint64(directory_bits(len(pieces)))
+    start = np.zeros((1 << int(bits)) + 1, dtype=np.uint32)
+    tag = np.empty(len(pieces), dtype=np.uint32)
+    column = np.empty_like(columns)
+    begin = 0
+    for top_bits in range(_RANGES):
+        chosen = np.flatnonzero(pieces >> np.uint64(60) == top_bits)
+        hashes = pieces[chosen]
+        bucket = hashes >> (np.uint64(64) - bits)
+        order = np.argsort((bucket << np.uint64(32)) | (hashes & _LOW), kind="stable")
+        end = begin + len(chosen)
+        tag[begin:end] = (hashes & _LOW)[order]
+        column[begin:end] = columns[chosen[order]]
+        start[1:] += np.bincount(bucket, minlength=len(start) - 1).astype(np.uint32)
+        begin = end
+    np.cumsum(start, out=start)
+    return {"bucket": start, "tag": tag, "column": column}
+
+
+class RareTokens:
+    """The opened pieces of a segment; `limit` is the highest rank in each column's sample."""
+
+    def __init__(self, file: ArrayFile) -> None:
+        self.file = file
+        self._bucket = file.array("bucket")
+        self._tag = file.array("tag")
+        self._column = file.array("column")
+        self.limit = file.array("limit").all()
+        if len(self._tag) != len(self._column):
+            raise DamagedIndex(
+                f"the index is damaged: {file.place} is inconsistent; rebuild it with: "
+                "lakejoin index --full"
+            )
+
+    def __len__(self) -> int:
+        return len(self._tag)
+
+    def find(self, pieces: Array) -> tuple[Array, Array]:
+        """(spans, columns): the columns with piece i are `columns[span[i, 0] : span[i, 1]]`.
+
+        A piece is identified by its bucket and 32 bits; confusing two is practically impossible.
+        """
+        from lakejoin.kernels.lookup import find_bucket_spans
+        from lakejoin.kernels.piece_lists import find_tag_spans
+
+        bucket = np.empty((len(pieces), 2), dtype=np.int64)
+        find_bucket_spans(self._bucket.all(), pieces, bucket)
+        span = np.empty_like(bucket)
+        tags = self._tag.touch(bucket[:, 0], bucket[:, 1])
+        find_tag_spans(bucket, tags, pieces, span)
+        return span, self._column.touch(span[:, 0], span[:, 1])
+
+
+def rare_tokens_agree(source: RareTokenSource, stored: RareTokens) -> bool:
+    """Whether the stored pieces match the values."""
+    expected, file = _arrays(source), stored.file
+    return all(np.array_equal(array, file.array(name).all()) for name, array in expected.items())

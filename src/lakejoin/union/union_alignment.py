@@ -1,0 +1,201 @@
+"""Compare the query table with lake tables: how alike their columns are, and how they align."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.search.lake_background import ChanceEstimator, is_among
+from lakejoin.union.alignment import ColumnPairs, choose_alignment
+from lakejoin.union.union_candidates import column_weight
+from lakejoin.union.column_likeness import (
+    NOT_ALIKE,
+    Likeness,
+    NameContext,
+    SharedValues,
+    compatible_types,
+    score_likeness,
+    plain_name,
+)
+from lakejoin.union.looks import SAMPLE, ColumnSample
+from lakejoin.engines.mine import is_searched
+from lakejoin.engines.query import locate_codes
+
+if TYPE_CHECKING:
+    from lakejoin.search.lake_names import LakeNames
+    from lakejoin.union.union_meanings import ColumnMeanings
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.store.catalog import ColumnEntry, TableEntry
+    from lakejoin.store.segment import Segment
+
+Array = np.ndarray[Any, Any]
+
+COLUMNS = 100  # columns of a table that are compared
+QUERY_WEIGHT = 0.5  # weight of covering the query table's columns; the rest is for the lake table's
+_FEW = 0.05  # share of values below which an overlap is not tested against chance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedTable:
+    """A lake table compared with the query table: the aligned columns (indexes in both tables), how
+    alike each pair is, and the score of the alignment."""
+
+    number: int
+    segment: Segment
+    entry: TableEntry
+    columns: tuple[ColumnEntry, ...]
+    pairs: ColumnPairs
+    alike: tuple[Likeness, ...]
+    score: float
+
+
+class TableComparer:
+    """Compares lake tables with the query table; facts about its columns are computed once."""
+
+    def __init__(self, searcher: Searcher, mine: QueryTable, names: LakeNames, weights: Array) -> None:
+        self._segments = searcher.snapshot.segments
+        self._every = searcher.snapshot.manifest.options.all_columns
+        self._mine = mine
+        self._names = names
+        self._weights = weights[:COLUMNS]
+        self._chances: dict[int, ChanceEstimator] = {}
+        self._codes: dict[tuple[int, int], Array] = {}
+        self._tables: dict[tuple[int, int], _Theirs] = {}
+
+    @cached_property
+    def looks(self) -> list[ColumnSample]:
+        """The columns of the query table."""
+        names, profiles = self._mine.names, self._mine.profiles()
+        return [
+            ColumnSample(names[query_column], profiles[query_column], self._some(query_column))
+            for query_column in range(min(len(names), COLUMNS))
+        ]
+
+    def _some(self, query_column: int) -> Sequence[str]:
+        tokens = self._mine.query(query_column).tokens
+        found: Sequence[str] = tokens.take(_spread(len(tokens))).to_pylist()
+        return found
+
+    def compare(self, number: int, table: int, meant: ColumnMeanings | None = None) -> ComparedTable:
+        """Compare a lake table; with `meant`, by the meaning of texts too."""
+        theirs = self._table(number, table)
+        named = theirs.named(self._mine.names)
+        found = [
+            [
+                self._likeness(query_column, column, theirs, named, meant)
+                for column in range(theirs.width)
+            ]
+            for query_column in range(len(self.looks))
+        ]
+        scores = np.array([[like.score for like in row] for row in found])
+        weights = np.array([column_weight(self._names.telling(entry.name)) for entry in theirs.columns])
+        pairs, score = choose_alignment(scores, lambda some: self._worth(scores, weights, some))
+        alike = tuple(found[mine][their] for mine, their in pairs)
+        return ComparedTable(number, theirs.segment, theirs.entry, theirs.columns, pairs, alike, score)
+
+    def _table(self, number: int, table: int) -> _Theirs:
+        if (number, table) not in self._tables:
+            self._tables[number, table] = _Theirs(number, self._segments[number], table)
+        return self._tables[number, table]
+
+    def _worth(self, scores: Array, weights: Array, pairs: ColumnPairs) -> float:
+        """How alike the aligned columns are, times how much of both tables they cover."""
+        mine, theirs = (np.array(places) for places in zip(*pairs, strict=True))
+        count = self._weights[mine]
+        goodness = float(np.exp((count * np.log(scores[mine, theirs])).sum() / count.sum()))
+        covered = count.sum() / self._weights.sum()
+        of_theirs = weights[theirs].sum() / weights.sum()
+        return goodness * float(covered**QUERY_WEIGHT * of_theirs ** (1 - QUERY_WEIGHT))
+
+    def _likeness(
+        self, query_column: int, column: int, theirs: _Theirs, named: NameContext, meant: ColumnMeanings | None
+    ) -> Likeness:
+        mine, look = self.looks[query_column], theirs.looks[column]
+        if not compatible_types(mine.type, look.type):
+            return NOT_ALIKE
+        if (query_column, column) not in theirs.shared:
+            theirs.shared[query_column, column] = self._shared(query_column, theirs, column)
+        shared = theirs.shared[query_column, column]
+        meaning = meant.alike(query_column, mine, look) if meant and not shared.both else 0.0
+        named = replace(named, telling=self._names.telling(look.name))
+        return score_likeness(mine, look, shared, named, meaning)
+
+    def _shared(self, query_column: int, theirs: _Theirs, column: int) -> SharedValues:
+        """The values that both columns hold, if both are searched."""
+        mine, entry = self.looks[query_column].profile, theirs.columns[column]
+        size = entry.profile.distinct
+        if not (entry.indexed and size and is_searched(mine.type, self._every) and mine.distinct):
+            return SharedValues()
+        ours, codes = self._located(query_column, theirs.number), theirs.codes[column]
+        smaller, larger = (ours, codes) if len(ours) < len(codes) else (codes, ours)
+        both = int(is_among(smaller, larger).sum())
+        fewer = min(mine.distinct, size)
+        if both < max(2, _FEW * fewer):
+            return SharedValues(both, fewer, 1.0)
+        if query_column not in self._chances:
+            self._chances[query_column] = ChanceEstimator(self._mine.query(query_column))
+        chance = self._chances[query_column].of(theirs.number, theirs.segment, entry.number, size)
+        return SharedValues(both, fewer, chance)
+
+    def _located(self, query_column: int, number: int) -> Array:
+        """The codes of a column's values in a segment, ascending."""
+        from lakejoin.store.dictionary import NOT_FOUND
+
+        if (query_column, number) not in self._codes:
+            codes = locate_codes(self._mine.query(query_column), number, self._segments[number])
+            self._codes[query_column, number] = np.sort(codes[codes != NOT_FOUND])
+        return self._codes[query_column, number]
+
+
+class _Theirs:
+    """A lake table that is compared; facts about its columns are computed once."""
+
+    def __init__(self, number: int, segment: Segment, table: int) -> None:
+        self.number = number
+        self.segment = segment
+        self.entry = segment.catalog.table(table)
+        self.columns = tuple(segment.catalog.columns_of(self.entry)[:COLUMNS])
+        self.width = len(self.columns)
+        # By column of the query table and of this one.
+        self.shared: dict[tuple[int, int], SharedValues] = {}
+
+    @cached_property
+    def codes(self) -> list[Array]:
+        """The distinct values of each column, ascending."""
+        rows, postings = self.segment.rows, self.segment.postings
+        return [
+            np.asarray(postings.codes_of(entry.number))
+            if entry.indexed
+            else rows.set_with_counts(entry.number, self.entry.rows)[0]
+            for entry in self.columns
+        ]
+
+    @cached_property
+    def looks(self) -> list[ColumnSample]:
+        """The columns with some of their texts, which are looked up together."""
+        some = [np.sort(codes[_spread(len(codes))]) for codes in self.codes]
+        texts = self.segment.dictionary.texts.take(np.concatenate(some)).to_pylist()
+        ends = np.cumsum([len(codes) for codes in some]).tolist()
+        return [
+            ColumnSample(entry.name, entry.profile, texts[end - len(codes) : end])
+            for entry, codes, end in zip(self.columns, some, ends, strict=True)
+        ]
+
+    def named(self, names: Sequence[str]) -> NameContext:
+        """How much of both headers is the same: of the whole, if more than one name is, and of the
+        shorter one."""
+        mine = {plain_name(name) for name in names[:COLUMNS]} - {""}
+        theirs = {plain_name(entry.name) for entry in self.columns} - {""}
+        both = len(mine & theirs)
+        whole = 2 * both / max(1, len(mine) + len(theirs)) if both > 1 else 0.0
+        return NameContext(1.0, whole, both / max(1, min(len(mine), len(theirs))))
+
+
+def _spread(size: int) -> Array:
+    """Evenly spread positions, at most `SAMPLE` of `size`."""
+    return np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)

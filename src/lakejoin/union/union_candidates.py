@@ -1,0 +1,203 @@
+"""Find tables that may have rows to append: they share values or column names with the query table,
+or hold texts with similar meaning.
+
+A few more are added whose column profiles are similar: the same types, similar lengths, similar
+repetition. If no name and no value is shared, nothing else is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from lakejoin.union.union_meanings import find_near_columns
+from lakejoin.model import ColumnType
+from lakejoin.engines.mine import is_searched
+from lakejoin.search.options_more import SearchOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakejoin.search.lake_names import LakeNames
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.searcher import Searcher
+    from lakejoin.store.snapshot import Snapshot
+
+Array = np.ndarray[Any, Any]
+TableRef = tuple[int, int]  # the index of a segment, and of a table in it
+
+COMPARED = 50  # tables that are compared column by column
+_SEARCHED = 12  # columns of the query table whose values are searched for
+_SIMILAR = 15  # tables that are added for their profiles alone
+_PROFILED = 50  # columns of the query table whose profiles are compared
+_LENGTHS, _UNIQUE = 3.0, 2.0  # weights of differences in length and in repetition
+_MEANT = 2  # columns of the query table that are searched for by meaning
+_FETCHED = 100  # lake columns fetched for each
+_HALF = 0.5  # share of the best column's matches from which a column is counted as common
+_EVERYWHERE = 0.3  # weight of a column that every table has
+_NAMES: WeakKeyDictionary[Snapshot, _Names] = WeakKeyDictionary()
+_OPTIONS = SearchOptions("overlap", k=_FETCHED, others=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnionCandidates:
+    """Tables that may be unionable, the likeliest first, and the weight of each column of the query
+    table: less if many tables of the lake have such a column."""
+
+    tables: tuple[TableRef, ...]
+    weights: Array
+    notes: tuple[str, ...]
+
+
+def find_candidates(searcher: Searcher, mine: QueryTable, names: LakeNames) -> UnionCandidates:
+    """Find the tables to compare with the query table."""
+    weights = np.array([column_weight(names.telling(name)) for name in mine.names])
+    of_values: dict[TableRef, dict[int, float]] = {}
+    of_names: dict[TableRef, dict[int, float]] = {}
+    notes: list[str] = []
+    for column in _searchable(searcher, mine):
+        results, remarks = searcher.results(mine, column, _OPTIONS)
+        notes += [remark for remark in remarks if "left out" in remark]
+        most = max((result.matched for result in results), default=0)
+        common = sum(result.matched >= _HALF * most for result in results)
+        rare = 1 - math.log(max(1, common)) / math.log(max(2, names.columns))
+        weights[column] = min(weights[column], column_weight(rare))
+        for result in results:
+            assert result.found is not None, "a result of a search has a location"
+            share = result.matched / max(1, min(result.query_size, result.column_size))
+            table = result.found.number, result.found.table
+            _keep_best(of_values, table, column, share)
+    for column in _with_meaning(searcher, mine):
+        for segment, lake_column, share in find_near_columns(searcher, mine, column):
+            table = segment, searcher.table_of(segment, lake_column)
+            _keep_best(of_values, table, column, share)
+    excluded = searcher.excluded(mine, 0).columns
+    for segment, index, lake_column, column in _named_alike(searcher.snapshot, mine.names):
+        if lake_column not in excluded[segment]:
+            _keep_best(of_names, (segment, index), column, 1.0)
+    worth: dict[TableRef, float] = {}
+    for signs in (of_values, of_names):
+        for table, shares in signs.items():
+            total = sum(float(weights[column]) * share for column, share in shares.items())
+            worth[table] = worth.get(table, 0.0) + total
+    order = sorted(worth, key=lambda table: (-worth[table], table))[:COMPARED]
+    order += find_similar_profiles(searcher, mine, excluded, {*order})
+    return UnionCandidates(tuple(order), weights, tuple(dict.fromkeys(notes)))
+
+
+def find_similar_profiles(
+    searcher: Searcher, mine: QueryTable, excluded: Sequence[Array], known: set[TableRef]
+) -> list[TableRef]:
+    """The tables, other than the known ones, whose columns have similar profiles."""
+    scored: list[tuple[float, TableRef]] = []
+    profiles = [profile for profile in mine.profiles() if profile.distinct][:_PROFILED]
+    for number, segment in enumerate(searcher.snapshot.segments):
+        columns = segment.catalog.columns
+        first = segment.catalog.tables["first"].to_numpy()
+        width = segment.catalog.tables["width"].to_numpy()
+        if not len(first) or not profiles:
+            continue
+        of_table = np.repeat(np.arange(len(first)), width)
+        kinds = np.asarray(columns["type"].cast("string").to_pylist(), dtype=object)
+        length = np.maximum(columns["mean_length"].to_numpy(), 0.1)
+        unique = columns["uniqueness"].to_numpy()
+        score = np.zeros(len(first))
+        for profile in profiles:
+            apart = _LENGTHS * np.abs(np.log(length / max(profile.mean_length, 0.1)))
+            apart += _UNIQUE * np.abs(unique - profile.uniqueness)
+            near = np.exp(-apart) * (kinds == profile.type)
+            best = np.zeros(len(first))
+            np.maximum.at(best, of_table, near)
+            score += best
+        score /= np.maximum(len(profiles), width)
+        score[of_table[excluded[number]]] = 0.0
+        tables = np.argsort(-score, kind="stable")[: _SIMILAR + len(known)].tolist()
+        scored += [(-float(score[table]), (number, table)) for table in tables if score[table]]
+    return [table for _, table in sorted(scored) if table not in known][:_SIMILAR]
+
+
+def column_weight(rare: float) -> float:
+    """The weight of a column, by how rare it is in the lake (0 to 1)."""
+    return _EVERYWHERE + (1 - _EVERYWHERE) * max(0.0, rare)
+
+
+def _keep_best(
+    signs: dict[TableRef, dict[int, float]], table: TableRef, column: int, share: float
+) -> None:
+    """Keep the largest share known for a table and a column of the query table."""
+    shares = signs.setdefault(table, {})
+    shares[column] = max(shares.get(column, 0.0), share)
+
+
+def _searchable(searcher: Searcher, mine: QueryTable) -> list[int]:
+    """The columns of the query table to search with, those with the most values first."""
+    every = searcher.snapshot.manifest.options.all_columns
+    profiles = mine.profiles()
+    usable = [
+        column
+        for column, profile in enumerate(profiles)
+        if is_searched(profile.type, every) and profile.distinct > 1
+    ]
+    return sorted(usable, key=lambda column: -profiles[column].distinct)[:_SEARCHED]
+
+
+def _with_meaning(searcher: Searcher, mine: QueryTable) -> list[int]:
+    """The text columns to search with by meaning too, those with the most values first."""
+    if searcher.snapshot.manifest.options.meaning is None:
+        return []
+    profiles = mine.profiles()
+    texts = [column for column, one in enumerate(profiles) if one.type is ColumnType.TEXT]
+    return sorted(texts, key=lambda column: -profiles[column].distinct)[:_MEANT]
+
+
+class _Names:
+    """The names of all columns, normalized: lower case, without blanks, `_`, `-` and `.`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._segments = snapshot.segments
+
+    @cached_property
+    def plain(self) -> list[pa.Array]:
+        """By segment."""
+        return [_plain(segment.catalog.columns["name"]) for segment in self._segments]
+
+    @cached_property
+    def first(self) -> list[Array]:
+        """The first column of each table, by segment."""
+        return [segment.catalog.tables["first"].to_numpy() for segment in self._segments]
+
+
+def _plain(names: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(pc.utf8_lower(names), r"[\s_\-.]+", "")
+
+
+def _named_alike(snapshot: Snapshot, names: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """(segment, table, column, column of the query table) for lake columns with a matching name."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if snapshot not in _NAMES:
+        _NAMES[snapshot] = _Names(snapshot)
+    known = _NAMES[snapshot]
+    mine = _plain(pa.array(names, pa.string()))
+    found = []
+    for number, plain in enumerate(known.plain):
+        matches = pc.index_in(plain, value_set=mine)
+        matches = matches.combine_chunks() if isinstance(matches, pa.ChunkedArray) else matches
+        columns = np.flatnonzero(np.asarray(matches.is_valid()))
+        indexes = np.asarray(matches.take(pa.array(columns))).tolist()
+        tables = np.searchsorted(known.first[number], columns, side="right") - 1
+        found += [
+            (number, table, column, index)
+            for table, column, index in zip(tables.tolist(), columns.tolist(), indexes, strict=True)
+            if names[index]
+        ]
+    return found

@@ -1,0 +1,210 @@
+"""Search for tables whose rows could be appended to the query table.
+
+Tables that share values or column names with the query table are compared with it column by column;
+the score is that of the best alignment. Tables with a good alignment that should not be appended
+are then separated:
+
+- the query table itself, another version of it, or a table without new rows;
+- a table about the same things with other columns: rows match by the columns that both have, and
+  each has columns that the other lacks. That is a join.
+
+Several versions of one table are one result.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lakejoin.search.lake_names import get_lake_names
+from lakejoin.search.table_versions import TableVersions
+from lakejoin.union.answer import AlignedColumn, UnionAnswer, UnionResult
+from lakejoin.union.union_candidates import find_candidates
+from lakejoin.union.union_alignment import ComparedTable, TableComparer
+from lakejoin.union.union_meanings import open_meanings
+from lakejoin.union.newrows import RowComparison, compare_rows
+from lakejoin.errors import InputError
+from lakejoin.search.answer_display import format_percent
+from lakejoin.search.options_more import DEFAULT_K
+
+if TYPE_CHECKING:
+    from lakejoin.union.column_likeness import Likeness
+    from lakejoin.engines.mine import QueryTable
+    from lakejoin.search.result import ResultLocation
+    from lakejoin.search.searcher import Searcher
+
+BELIEVED = 0.3  # lowest score of a result
+_BY_MEANING = 25  # tables whose texts are compared by meaning
+_LIKELY, _PAIRS = 0.3, 2  # likeness and number of pairs needed: one pair alone is a join at most
+_SURE = 0.5  # likeness from which a pair of columns is certain
+_SAME_ROWS = 0.5  # share of common rows from which tables are versions, or about the same things
+_WHOLE = 0.8  # share of aligned columns from which a table may be a version
+_TRIED = 6  # columns tried as a key
+_IDENTIFY = 0.95  # distinct combinations per row from which columns are a key
+
+
+@dataclass(eq=False)
+class _Run:
+    """One search."""
+
+    searcher: Searcher
+    mine: QueryTable
+    k: int
+    results: list[UnionResult] = field(default_factory=list)
+    misses: list[UnionResult] = field(default_factory=list)
+    found: list[ResultLocation] = field(default_factory=list)
+
+    def take(self, table: ComparedTable, is_mine: bool) -> None:
+        """Add a table to the results or to the misses."""
+        columns = [(mine, table.columns[theirs].number) for mine, theirs in table.pairs]
+        rows = compare_rows(self.mine, table.segment, table.entry, columns)
+        apart = self._apart(table, rows, is_mine)
+        result = self._result(table, rows, apart)
+        if apart:
+            self.misses.append(result)
+        else:
+            self.results.append(result)
+            self.found.append(self._found(table))
+
+    def _apart(self, table: ComparedTable, rows: RowComparison, is_mine: bool) -> str:
+        """Why a table should not be appended; empty if it can be."""
+        mine, theirs = len(self.mine.names), len(table.columns)
+        whole = len(table.pairs) >= _WHOLE * max(mine, theirs)
+        sure = all(like.score >= _SURE for like in table.alike)
+        # The same columns about the same things are a later state; other columns are joined.
+        joins = "" if whole and sure else self._joins(table)
+        if joins or len(rows.new):
+            is_version = is_mine or (whole and rows.known >= _SAME_ROWS)
+            new = f"{len(rows.new):,} of its {rows.total:,} rows are not in yours"
+            return f"a version of your table: {new}" if is_version else joins
+        return "your table already has all its rows"
+
+    def _joins(self, table: ComparedTable) -> str:
+        """Why tables should rather be joined: aligned columns identify the same things in both, and
+        each table has other columns as well. Empty if they do not."""
+        sure = sorted(
+            (-_of_values(like) * table.columns[pair[1]].profile.uniqueness, pair)
+            for pair, like in zip(table.pairs, table.alike, strict=True)
+            if like.score >= _SURE
+        )
+        key: list[tuple[int, int]] = []
+        for _, (mine, theirs) in sure[:_TRIED]:
+            longer = [*key, (mine, table.columns[theirs].number)]
+            common = compare_rows(self.mine, table.segment, table.entry, longer)
+            share = max(common.known, common.met)
+            if share < _SAME_ROWS:
+                continue  # other columns, or other things
+            if common.apart >= _IDENTIFY:
+                whose = "its" if common.known >= common.met else "your"
+                about = f"{format_percent(share)} of {whose} rows are about things in both tables"
+                return f"better joined: {about}, with other columns"
+            key = longer
+        return ""
+
+    def _result(self, table: ComparedTable, rows: RowComparison, apart: str) -> UnionResult:
+        paired = {mine: position for position, (mine, _) in enumerate(table.pairs)}
+        used = {theirs for _, theirs in table.pairs}
+        alignment = []
+        for column_index, name in enumerate(self.mine.names):
+            if column_index in paired:
+                column = table.columns[table.pairs[paired[column_index]][1]]
+                like = table.alike[paired[column_index]]
+                alignment.append(AlignedColumn(name, column.name, column.number, like))
+            else:
+                alignment.append(AlignedColumn(name))
+        extra = tuple(c.name for i, c in enumerate(table.columns) if i not in used)
+        return UnionResult(
+            0,
+            table.entry.name,
+            table.score,
+            tuple(alignment),
+            extra,
+            rows.new,
+            table.entry.rows,
+            apart,
+            (),
+            self.mine,
+            table.segment,
+            table.entry,
+        )
+
+    def _found(self, table: ComparedTable) -> ResultLocation:
+        return self.searcher.place_of(self.mine, (0,), table.number, (table.entry.first,))
+
+    def grouped(self) -> list[UnionResult]:
+        """The results, with versions of one table merged."""
+        groups = TableVersions().grouped(self.found)
+        return [
+            replace(
+                self.results[group[0]],
+                rank=rank,
+                versions=tuple(self.results[index].table for index in group[1:]),
+            )
+            for rank, group in enumerate(groups[: self.k], 1)
+        ]
+
+
+def search_unions(
+    searcher: Searcher,
+    mine: QueryTable,
+    k: int | None = None,
+    notes: tuple[str, ...] = (),
+    since: float | None = None,
+) -> UnionAnswer:
+    """Find the tables whose rows could be appended to a table, the best first."""
+    begin = time.perf_counter() if since is None else since
+    if not mine.rows():
+        raise InputError(f"{mine.name} has no rows, so there is nothing to compare")
+    names = get_lake_names(searcher.snapshot)
+    likely = find_candidates(searcher, mine, names)
+    comparison = TableComparer(searcher, mine, names, likely.weights)
+    compared = [comparison.compare(*table) for table in likely.tables]
+    compared.sort(key=_order)
+    meant = open_meanings(searcher)
+    if meant is not None:
+        compared[:_BY_MEANING] = [
+            comparison.compare(table.number, table.entry.number, meant)
+            for table in compared[:_BY_MEANING]
+        ]
+        compared.sort(key=_order)
+    run = _Run(searcher, mine, k or DEFAULT_K)
+    versions = _of_mine(searcher, mine, compared)
+    for table in compared:
+        if table.score < BELIEVED or len(run.results) >= 2 * run.k:
+            break
+        if sum(like.score >= _LIKELY for like in table.alike) < min(_PAIRS, len(mine.names)):
+            continue
+        run.take(table, (table.number, table.entry.number) in versions)
+    return UnionAnswer(
+        mine.name,
+        tuple(mine.names),
+        tuple(run.grouped()),
+        tuple(replace(miss, rank=rank) for rank, miss in enumerate(run.misses[: run.k], 1)),
+        run.k,
+        time.perf_counter() - begin,
+        tuple(dict.fromkeys([*notes, *mine.notes(), *likely.notes])),
+        mine,
+    )
+
+
+def _of_values(like: Likeness) -> float:
+    return next((sign.says for sign in like.signs if sign.what == "values"), 0.0)
+
+
+def _order(table: ComparedTable) -> tuple[float, str]:
+    return -table.score, table.entry.name
+
+
+def _of_mine(searcher: Searcher, mine: QueryTable, compared: list[ComparedTable]) -> set[tuple[int, int]]:
+    """The tables that are versions of the query table, if that is in the lake."""
+    if mine.home is None or not compared:
+        return set()
+    number, table = mine.home
+    first = searcher.snapshot.segments[number].catalog.table(table).first
+    tables = [searcher.place_of(mine, (0,), number, (first,))]
+    tables += [
+        searcher.place_of(mine, (0,), table.number, (table.entry.first,)) for table in compared
+    ]
+    group = TableVersions().grouped(tables)[0]
+    return {(tables[index].number, tables[index].table) for index in group[1:]}

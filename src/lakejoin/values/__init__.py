@@ -1,0 +1,1 @@
+"""Canonical values, encoded columns and their profiles."""

@@ -1,0 +1,248 @@
+"""Canonical values: when two cells have the same value.
+
+docs/values.md states the rules with examples. They apply to all distinct texts of a column
+together, since a column decides what one cell cannot: whether `NA` is Namibia or a null, and
+whether 05/04/2020 is in April or in May.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakejoin.values.nulls import NullWords, decide_nulls, null_table
+from lakejoin.values.text_arrays import read_only, text_array, text_buffers
+from lakejoin.model import ColumnType, ValueRules
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Array = np.ndarray[Any, Any]
+
+# The date formats by their code in the kernel; `kernels/canonical_dates.py` has the same order.
+DATE_FORMATS = (
+    "", "y/m/d", "y-m-d", "y.m.d", "d/m/y", "d-m-y", "d.m.y", "m/d/y", "m-d-y", "m.d.y",
+    "d month y", "month d y",
+)  # fmt: skip
+AMBIGUOUS_DATE_FORMAT = "d/m/y or m/d/y"
+
+# A column has a type if at least this share of its non-null rows has it.
+TYPE_SHARE = 0.95
+# Whole numbers are codes, not integers, if more than this share of them starts with zeros.
+CODE_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalColumn:
+    """The canonical values of a column's distinct texts, and the type of the column.
+
+    `text` is null where `null` is true; `changed` marks other texts that differ from the original.
+    """
+
+    text: pa.LargeStringArray
+    null: Array
+    changed: Array
+    type: ColumnType
+    date_format: str = ""
+
+
+def canonical(value: str, rules: ValueRules | None = None) -> str | None:
+    """The canonical form of a single value (a column of one), or None for a null.
+
+    >>> canonical("  Zürich\\u00a0 HB "), canonical("7.0"), canonical("31/01/2020 8:15 PM")
+    ('zürich hb', '7', '2020-01-31 20:15:00')
+    >>> canonical("n/a") is None
+    True
+    """
+    import pyarrow as pa
+
+    column = canonicalise(
+        pa.array([value], pa.large_string()), np.ones(1, np.int64), rules or ValueRules()
+    )
+    text: str | None = column.text[0].as_py()
+    return text
+
+
+def canonicalise(distinct: pa.LargeStringArray, counts: Array, rules: ValueRules) -> CanonicalColumn:
+    """Canonicalise the distinct texts of a column.
+
+    `counts[i]` is the number of rows with `distinct[i]`; only the type depends on it.
+
+    >>> import pyarrow as pa
+    >>> found = canonicalise(pa.array(["7", "007", " 7.0", ""], pa.large_string()),
+    ...                      np.array([1, 1, 1, 1]), ValueRules())
+    >>> found.text.to_pylist(), found.type.value
+    (['7', '007', '7', None], 'text')
+    """
+    folded = fold_column(distinct, rules)
+    if not rules.fold:
+        lengths = np.diff(text_buffers(distinct).offsets)
+        null = (lengths == 0) | _is_in(distinct, rules.extra_nulls)
+        text, changed = distinct, np.zeros(len(distinct), np.bool_)
+    else:
+        null = decide_nulls(distinct, folded.kinds, folded.marks)
+        text, changed = folded.text, folded.changed & ~null
+    if null.any():
+        buffers = text_buffers(text)
+        text = text_array(buffers.offsets, buffers.data, ~null)
+    rows = np.where(null, 0, counts)
+    column_type = _column_type(folded.kinds, rows)
+    date_format = _date_format(column_type, folded.kinds, rows)
+    return CanonicalColumn(text, null, changed, column_type, date_format)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedColumn:
+    """Texts folded and rewritten, before nulls are decided.
+
+    `kinds` are those of `kernels/canonical_numbers.py`, `marks` those of `kernels/canonical_texts.py`.
+    """
+
+    text: pa.LargeStringArray
+    kinds: Array
+    marks: Array
+    changed: Array
+
+
+def fold_column(distinct: pa.LargeStringArray, rules: ValueRules) -> FoldedColumn:
+    """Fold the distinct texts of a column, with days and months in the order the column shows."""
+    from lakejoin.kernels.canonical_dates import UNDECIDED
+    from lakejoin.kernels.canonical_texts import CHANGED, SLOW
+
+    words = null_table(_canonical_words(rules.extra_nulls))
+    order = np.full(3, UNDECIDED, np.int8)
+    evidence = np.zeros((3, 3), np.int64)
+    text, kinds, marks = _run(distinct, True, words, order, evidence)
+    if evidence.any():
+        order = _date_orders(evidence)
+        text, kinds, marks = _run(distinct, True, words, order, evidence)
+    changed = (marks & CHANGED) != 0
+    slow = (marks & SLOW) != 0
+    if slow.any():
+        text, marks[slow], changed[slow] = _normalise(distinct, text, slow, words)
+    return FoldedColumn(text, kinds, marks, changed)
+
+
+def _run(
+    texts: pa.LargeStringArray, check: bool, words: NullWords, order: Array, evidence: Array
+) -> tuple[pa.LargeStringArray, Array, Array]:
+    from lakejoin.kernels.canonical_texts import fold_texts
+    from lakejoin.values.fold_tables import fold_tables, empty_tables
+
+    offsets, data, _, _ = text_buffers(texts)
+    used = data[offsets[0] : offsets[-1]]
+    tables = fold_tables() if (used >= 128).any() else empty_tables()
+    n = len(texts)
+    out_offsets = np.zeros(n + 1, np.int64)
+    out = np.empty(len(used) + len(used) // 8 + 1024, np.uint8)
+    kinds = np.zeros(n, np.uint8)
+    marks = np.zeros(n, np.uint8)
+    done = 0
+    while True:
+        done = fold_texts(
+            offsets, data, done,
+            tables.replacement, tables.care, tables.piece_offsets, tables.pieces,
+            check, *words, read_only(order), evidence, out_offsets, out, kinds, marks,
+        )  # fmt: skip
+        if done == n:
+            return text_array(out_offsets, out[: out_offsets[-1]]), kinds, marks
+        longest = int(offsets[done + 1] - offsets[done])
+        larger = np.empty(len(out) * 3 // 2 + 3 * longest + 1024, np.uint8)
+        larger[: out_offsets[done]] = out[: out_offsets[done]]
+        out = larger
+
+
+def _date_orders(evidence: Array) -> Array:
+    """The order of day and month for each separator, if the column proves one.
+
+    Only dots have a convention (day first), which holds unless disproved.
+    """
+    from lakejoin.kernels.canonical_dates import DAY_FIRST, LEAVE, MONTH_FIRST
+
+    order = np.full(3, LEAVE, np.int8)
+    for separator, (day_first, month_first, either) in enumerate(evidence.tolist()):
+        if month_first and not day_first:
+            order[separator] = MONTH_FIRST
+        elif not month_first and (day_first or (either and separator == 2)):
+            order[separator] = DAY_FIRST
+    return order
+
+
+def _normalise(
+    distinct: pa.LargeStringArray, text: pa.LargeStringArray, slow: Array, words: NullWords
+) -> tuple[pa.LargeStringArray, Array, Array]:
+    """Fold the few texts that need normalising; returns all texts, and their marks and changes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mask = pa.array(slow)
+    original = distinct.filter(mask)
+    decomposed = pc.utf8_normalize(original, "NFD")
+    folded, _, _ = _run(decomposed, False, words, *_no_orders())
+    composed = pc.utf8_normalize(folded, "NFC")
+    _, _, marks = _run(composed, False, words, *_no_orders())
+    changed = pc.not_equal(composed, original).to_numpy(zero_copy_only=False)
+    return pc.replace_with_mask(text, mask, composed), marks, changed
+
+
+def _no_orders() -> tuple[Array, Array]:
+    return np.zeros(3, np.int8), np.zeros((3, 3), np.int64)
+
+
+@lru_cache(maxsize=8)
+def _canonical_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The user's null words in canonical form."""
+    import pyarrow as pa
+
+    if not words:
+        return ()
+    folded = fold_column(pa.array(words, pa.large_string()), ValueRules()).text
+    return tuple(word for word in folded.to_pylist() if word)
+
+
+def _is_in(texts: pa.LargeStringArray, words: tuple[str, ...]) -> Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not words:
+        return np.zeros(len(texts), np.bool_)
+    mask = pc.is_in(texts, value_set=pa.array(words, pa.large_string()))
+    return np.asarray(mask.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _column_type(kinds: Array, rows: Array) -> ColumnType:
+    """The type of a column, from the number of rows of each kind."""
+    from lakejoin.kernels.canonical_numbers import BOOLEAN, CODE, DATE, DECIMAL, INTEGER
+
+    counts = np.bincount(kinds & 7, weights=rows, minlength=8)
+    total = counts.sum()
+    if total == 0:
+        return ColumnType.EMPTY
+    whole, codes, decimal = counts[INTEGER], counts[CODE], counts[DECIMAL]
+    if codes > CODE_SHARE * (whole + codes):
+        text = total - decimal - counts[DATE] - counts[BOOLEAN]
+        return ColumnType.TEXT if text >= total / 2 else ColumnType.MIXED
+    need = TYPE_SHARE * total
+    if counts[BOOLEAN] >= need:
+        return ColumnType.BOOLEAN
+    if counts[DATE] >= need:
+        return ColumnType.DATE
+    if whole + decimal >= need:
+        return ColumnType.DECIMAL if decimal else ColumnType.INTEGER
+    text = total - whole - decimal - counts[DATE] - counts[BOOLEAN]
+    return ColumnType.TEXT if text >= total / 2 else ColumnType.MIXED
+
+
+def _date_format(column_type: ColumnType, kinds: Array, rows: Array) -> str:
+    """The format of most rows of a date column; both orders if the column does not show which."""
+    from lakejoin.kernels.canonical_dates import FORMAT_SHIFT
+    from lakejoin.kernels.canonical_numbers import DATE, OPEN_DATE
+
+    if column_type is ColumnType.DATE:
+        dates = (kinds & 7) == DATE
+        return DATE_FORMATS[int(np.bincount(kinds[dates] >> FORMAT_SHIFT, rows[dates]).argmax())]
+    undecided = rows[kinds == OPEN_DATE].sum()
+    return AMBIGUOUS_DATE_FORMAT if undecided and undecided >= TYPE_SHARE * rows.sum() else ""
